@@ -1,9 +1,9 @@
 //! Bodies of pages, kept so that pages can be read again without fetching ([`Bodies`]).
 //!
-//! They stand beside the pages: in SQLite in a file of their own, which is named after the store's with
-//! `.bodies` at its end, in MongoDB in the collection `bodies`. A body belongs to a page if both have the same
-//! content hash. So it does not matter that the two are not written at once: a worker keeps the body first,
-//! and one whose page did not come after it, or was fetched again without one, is not taken for that page's.
+//! They are stored beside the pages: in SQLite in a separate file, named after the store's with the ending `.bodies`;
+//! in MongoDB in the collection `bodies`. A body belongs to a page if both have the same content hash. So the two
+//! need not be written together. A worker keeps the body first. If its page is never saved, or is fetched again
+//! without a body, the hashes differ.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,19 @@ use webfill_wire::Delivery;
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 
-/// A body that is longer than this, compressed, is not kept: a MongoDB document ends at 16 MiB.
+/// Bodies longer than this after compression are not kept: a MongoDB document has at most 16 MiB.
 pub const MAX_KEPT_BYTES: usize = 15 << 20;
 
-/// What a body takes beside itself, about.
+/// The approximate overhead of a body.
 pub(crate) const BESIDE_BODY: usize = 256;
 
-/// How much is kept of bodies.
+/// Limits on kept bodies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BodiesConfig {
-    /// All bodies of the store together, compressed, in MiB; the oldest go.
+    /// The limit of all bodies of the store together, compressed, in MiB; the oldest are dropped.
     pub max_mib: u64,
-    /// A longer body is not kept, in MiB before compression.
+    /// Longer bodies are not kept; in MiB before compression.
     pub max_body_mib: u64,
 }
 
@@ -52,15 +52,15 @@ impl BodiesConfig {
 pub struct Body {
     /// See [`crate::page_id`].
     pub page_id: String,
-    /// That of the page.
+    /// The content hash of the page.
     pub content_hash: String,
-    /// It is the document after its scripts ran, and not what the server has sent.
+    /// It is the document after its scripts ran, not the body sent by the server.
     pub is_rendered: bool,
     /// When the page was fetched, or last found unchanged; milliseconds since the epoch.
     pub at_ms: i64,
     /// The task at its dispatcher.
     pub task: u64,
-    /// Of two bodies of a page that of the later delivery is kept, as with the page itself.
+    /// Of two bodies of a page, that of the later delivery is kept, as with the page itself.
     pub delivery: Delivery,
     /// Its length.
     pub bytes: u64,
@@ -68,7 +68,7 @@ pub struct Body {
     pub body: Vec<u8>,
 }
 
-/// What the end of a task says of its page's body.
+/// The change to a page's body at the end of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyChange {
     Keep(Body),
@@ -78,14 +78,14 @@ pub enum BodyChange {
         content_hash: String,
         at_ms: i64,
     },
-    /// The page was fetched at this time, and has no body that is kept. An earlier one goes.
+    /// The page was fetched at this time, and its body is not kept. An earlier one is dropped.
     Forget {
         page_id: String,
         at_ms: i64,
     },
 }
 
-/// Bodies that went.
+/// Dropped bodies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DroppedBodies {
     pub bodies: u64,
@@ -97,15 +97,15 @@ pub struct DroppedBodies {
 #[async_trait]
 pub trait Bodies: Send + Sync {
     /// Applies changes, all of them or none of them; they are durable when this returns. If all bodies together
-    /// take more than `max_bytes`, the oldest go, which are counted.
+    /// exceed `max_bytes`, the oldest are dropped and counted.
     async fn keep(
         &self,
         changes: Vec<BodyChange>,
         max_bytes: u64,
     ) -> Result<DroppedBodies, StoreError>;
 
-    /// Some bodies of a crawl, in the order of their pages' keys, after a key. None only if there are no more.
-    /// Their number and size are bounded.
+    /// Some bodies of a crawl, in the order of their pages' keys, after a key. The list is empty only if there are no
+    /// more. Their number and size are bounded.
     async fn bodies(&self, crawl: &CrawlId, after: Option<String>)
     -> Result<Vec<Body>, StoreError>;
 }

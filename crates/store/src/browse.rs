@@ -1,13 +1,13 @@
 //! Bounded reads for people who look through a store ([`Browse`]), list by list.
 //!
-//! A store may hold ten million pages. So a list is read in [slices](Slice), each from a [`Place`] on, and no read
-//! takes longer because there is more behind it: each follows an index to the rows that it answers with, or looks
-//! at a bounded number of rows and says how many. Figures are those that are kept, or are counted up to a limit.
+//! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`], and the
+//! time of a read does not depend on the length of the list: it follows an index to its rows, or checks a bounded
+//! number of rows and returns that number. Counts are stored ones, or are counted up to a limit.
 //!
-//! The indexes are made by [`Browse::prepare`], because a store that nobody looks through need not pay for them.
-//! Without them, the same reads look at all rows in their order, a bounded number at a time.
+//! The indexes are made by [`Browse::prepare`], because a store that nobody browses need not pay for them. Without
+//! them, the same reads check all rows in order, a bounded number at a time.
 //!
-//! Nothing is kept but the indexes. Reads have a connection of their own: who writes does not wait for them.
+//! Only the indexes are stored. Reads have a connection of their own, so writers do not wait for them.
 
 mod place;
 
@@ -26,17 +26,17 @@ use crate::site_state::SiteState;
 pub(crate) use place::Order;
 pub use place::{Place, PlaceError};
 
-/// No slice has more rows, whatever is asked for.
+/// The most rows of a slice, whatever the limit of a request.
 pub const MAX_SLICE: u32 = 1_000;
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<T> {
-    /// At most as many as were asked for; fewer, or none, also where the list goes on.
+    /// At most the requested number; there may be fewer or none even if the list continues.
     pub rows: Vec<T>,
-    /// Where the list goes on. `None`: this is its end.
+    /// Where the list continues; `None` at its end.
     pub next: Option<Place>,
-    /// How many rows were looked at: those that are given here, and others that the filter left out.
+    /// How many rows were checked, including those that the filter left out.
     pub looked_at: u64,
 }
 
@@ -66,13 +66,13 @@ pub struct PageFilter {
     pub site: Option<String>,
     /// Only those that this mapping has read.
     pub mapping: Option<String>,
-    /// Only those that ended in one of these; none: in any.
+    /// Only those with one of these outcomes; an empty list allows all.
     pub outcomes: Vec<Outcome>,
     /// Only those of these applications.
     pub apps: Option<Vec<String>>,
 }
 
-/// A page in a list: all of it but what may be long.
+/// A page in a list, without the members that may be long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
     /// See [`crate::page_id`].
@@ -100,7 +100,7 @@ pub struct PageRow {
 pub struct RecordFilter {
     pub dataset: Option<String>,
     pub state: Option<RecordState>,
-    /// How their ids begin. Only within a dataset.
+    /// The prefix of their ids. Only within a dataset.
     pub id_prefix: Option<String>,
     /// Only those that are in a crawl of one of these applications.
     pub apps: Option<Vec<String>>,
@@ -120,10 +120,10 @@ pub struct RecordRow {
     pub fields: Option<Map<String, Value>>,
 }
 
-/// A list has the values of a record that are no longer than this together.
+/// A list includes the values of a record if they have at most this many bytes together.
 pub const MAX_FIELDS_OF_ROW: usize = 4 << 10;
 
-/// A record with all that is known of it.
+/// A record with everything known about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRecord {
     /// As an export has it: `fields`, `sources`, `candidates`, `history`, `missing`, ...
@@ -134,7 +134,7 @@ pub struct WholeRecord {
 
 pub const MAX_CRAWLS_OF_RECORD: usize = 100;
 
-/// How many there are, as far as was counted.
+/// A number of rows, counted up to a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub counted: u64,
@@ -151,7 +151,7 @@ impl Count {
         }
     }
 
-    /// Nothing was counted, because there is no index for it.
+    /// Nothing was counted, because there is no index.
     pub(crate) fn none_yet() -> Count {
         Count {
             counted: 0,
@@ -159,7 +159,7 @@ impl Count {
         }
     }
 
-    /// How many are looked for, to see whether there are more.
+    /// How many are counted to find out whether there are more.
     pub(crate) fn look_for(count_to: u64) -> i64 {
         i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
     }
@@ -180,7 +180,7 @@ pub struct DatasetRow {
     pub open: Count,
 }
 
-/// What is stored of a crawl. What its dispatcher has counted is in [`Crawl::counts`].
+/// The stored data of a crawl, in numbers. Its dispatcher's counts are in [`Crawl::counts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CrawlFigures {
     /// Stored pages by outcome; outcomes without any are left out.
@@ -201,14 +201,13 @@ pub struct ChangeListFilter {
     pub apps: Option<Vec<String>>,
 }
 
-/// See the module. Lists are read from a place of a former slice on; `None` is their beginning. A `limit` above
-/// [`MAX_SLICE`] is taken for it, and 0 for 1. What is written meanwhile may appear or not; what was there before
-/// and stays as it is appears once.
+/// See the module. Lists are read starting at the place that an earlier slice returned; `None` is their beginning.
+/// `limit` is clamped to 1 to [`MAX_SLICE`]. Rows written meanwhile may or may not appear; unchanged rows appear
+/// once.
 #[async_trait]
 pub trait Browse: Send + Sync {
-    /// Makes the indexes, those that are not there. Takes long where millions of pages are stored already, about
-    /// which the log tells: processes that write to a SQLite file wait for each index in turn, MongoDB makes them
-    /// beside other work.
+    /// Creates missing indexes. This takes long if millions of pages are stored already, and is logged. Processes
+    /// that write to a SQLite file wait for each index in turn; MongoDB creates them during other work.
     async fn prepare(&self) -> Result<(), StoreError>;
 
     /// Crawls, those that began last first.
@@ -219,11 +218,11 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<Crawl>, StoreError>;
 
-    /// What is stored of a crawl, each figure counted up to `count_to`.
+    /// The stored data of a crawl, each number counted up to `count_to`.
     async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError>;
 
-    /// Pages, those that were stored (SQLite) or fetched (MongoDB) last first; without the indexes of MongoDB in
-    /// the order of their keys.
+    /// Pages, the latest stored (SQLite) or fetched (MongoDB) first; in MongoDB without the indexes, in the order of
+    /// their keys.
     async fn pages(
         &self,
         filter: &PageFilter,
@@ -231,11 +230,11 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<PageRow>, StoreError>;
 
-    /// A page with all that is stored of it, as an export has it; by its [key](crate::page_id). Attempts that failed
-    /// before are its `tries`.
+    /// The whole stored page with this [key](crate::page_id), in the form of an export. Earlier failed attempts are
+    /// its `tries`.
     async fn page(&self, id: &str) -> Result<Option<Value>, StoreError>;
 
-    /// The body of the page with this key, if it is kept and is that of the page as it is now.
+    /// The body of the page with this key, if it is kept and belongs to the page's present version.
     async fn body(&self, page_id: &str) -> Result<Option<Body>, StoreError>;
 
     /// Datasets in the order of their names, their records counted up to `count_to`.
@@ -246,8 +245,8 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<DatasetRow>, StoreError>;
 
-    /// Records in the order of their keys; those that are resolved, of one dataset and with any id, by when they
-    /// were, the last first.
+    /// Records in the order of their keys. Resolved records of one dataset, with any id, are ordered by the time when
+    /// they were resolved, the latest first.
     async fn records(
         &self,
         filter: &RecordFilter,
@@ -258,7 +257,7 @@ pub trait Browse: Send + Sync {
     /// A record, by its [key](crate::record_key).
     async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError>;
 
-    /// Changes of pages, the last first.
+    /// Changes of pages, the latest first.
     async fn changes(
         &self,
         filter: &ChangeListFilter,
@@ -274,7 +273,7 @@ pub trait Browse: Send + Sync {
     ) -> Result<Slice<SiteState>, StoreError>;
 }
 
-/// Whether something of an application is to be listed.
+/// Whether rows of an application are to be listed.
 pub(crate) fn is_of(apps: Option<&Vec<String>>, app_id: &str) -> bool {
     apps.is_none_or(|apps| apps.iter().any(|app| app == app_id))
 }
@@ -290,7 +289,7 @@ impl PageFilter {
             && is_of(self.apps.as_ref(), &row.app_id)
     }
 
-    /// The outcomes that are wanted, each once.
+    /// The wanted outcomes, without duplicates.
     pub(crate) fn wanted_outcomes(&self) -> Vec<Outcome> {
         let is_wanted =
             |outcome: &Outcome| self.outcomes.is_empty() || self.outcomes.contains(outcome);
@@ -299,7 +298,7 @@ impl PageFilter {
 }
 
 impl RecordFilter {
-    /// Whether it takes a record, its applications aside.
+    /// Whether it accepts a record, regardless of applications.
     pub(crate) fn takes(&self, row: &RecordRow) -> bool {
         let state = match row.resolved_at_ms {
             Some(_) => RecordState::Resolved,
@@ -314,7 +313,8 @@ impl RecordFilter {
             && self.id_prefix.as_ref().is_none_or(begins)
     }
 
-    /// The keys of the records that may be taken, from a place on: from the first of these to before the second.
+    /// The range of keys of records that may match, starting at a place: the first key is included, the second is
+    /// not.
     pub(crate) fn keys(&self, from: Option<&Place>) -> (String, String) {
         let prefix = match &self.dataset {
             Some(dataset) => {
@@ -327,14 +327,14 @@ impl RecordFilter {
         range(&prefix, after)
     }
 
-    /// As [`RecordFilter::keys`], but their ids, within a dataset.
+    /// Like [`RecordFilter::keys`], but with ids within a dataset.
     pub(crate) fn ids(&self, from: Option<&Place>) -> (String, String) {
         let after = from.map(|place| parts_of_key(place.part(0)).1);
         range(self.id_prefix.as_deref().unwrap_or_default(), after)
     }
 }
 
-/// What begins with a prefix and comes after a text.
+/// The range of texts that begin with a prefix and come after a text.
 fn range(prefix: &str, after: Option<&str>) -> (String, String) {
     // Nothing comes between a text and itself with a NUL.
     let next = after.map(|after| format!("{after}\0"));

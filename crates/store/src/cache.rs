@@ -1,15 +1,15 @@
 //! The [`Cache`] trait: what workers share while they crawl, which is robots.txt files and site
 //! clocks.
 //!
-//! A *site clock* says when a site may be asked next. There are two ways to share it:
+//! A *site clock* says when a site may next be requested. There are two ways to share it:
 //!
 //! - copied ([`Cache::put_sites`], [`Cache::sites`]): the site's owner keeps the clock and writes
 //!   copies of it; another worker starts from the copy when it takes the site over;
 //! - reserved ([`Cache::reserve`], [`Cache::release_reservation`]): the cache keeps the clock, and
 //!   each request needs a [`Reservation`] first. Used with `politeness.clock = "shared"`.
 //!
-//! Everything here may be lost without harm to the crawl's results: a robots.txt is fetched again,
-//! and an unknown site may be asked at once.
+//! Everything here may be lost without harm to the crawl's results: a robots.txt is fetched again, and an unknown
+//! site may be requested immediately.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ pub const ROBOTS_KEPT_MS: i64 = 24 * 3_600_000;
 pub struct RobotsEntry {
     /// Scheme, host and port.
     pub origin: String,
-    /// The final HTTP status; none if there was no answer.
+    /// The final HTTP status; `None` if there was no answer.
     pub status: Option<u16>,
     /// As received, decoded from any content encoding.
     pub body: Vec<u8>,
     pub fetched_at_ms: i64,
-    /// Until then the entry is *fresh*: robots.txt need not be requested. Later, up to
-    /// [`ROBOTS_KEPT_MS`] after its fetch, it stands in for a file that cannot be had.
+    /// Until then the entry is *fresh*: robots.txt need not be requested. Later, up to [`ROBOTS_KEPT_MS`] after its
+    /// fetch, it stands in for an unavailable file.
     pub expires_at_ms: i64,
 }
 
@@ -47,7 +47,7 @@ impl RobotsEntry {
         self.expires_at_ms > now_ms
     }
 
-    /// Whether its rules may be used at all: it is fresh, or stands in for a file that cannot be had.
+    /// Whether its rules may be used at all: it is fresh, or stands in for an unavailable file.
     pub fn is_kept(&self, now_ms: i64) -> bool {
         self.fetched_at_ms.saturating_add(ROBOTS_KEPT_MS) > now_ms
     }
@@ -61,20 +61,20 @@ pub struct SiteEntry {
     pub last_start_ms: i64,
     /// The delay in force between two fetches.
     pub delay_ms: u64,
-    /// What the site accepts between two fetches, as its refusals have shown; `None`: none has.
+    /// The time between two fetches that the site accepts, as learnt from its refusals; `None` if there were none.
     pub accepted_ms: Option<u64>,
-    /// No fetch before this time: `Retry-After` or a back-off.
+    /// No fetch before this time: `Retry-After` or a backoff.
     pub blocked_until_ms: Option<i64>,
     /// The worker that the site's tasks go to, as `SUPERVISOR/WORKER`, if the last request was its own.
     pub owner: Option<String>,
-    /// A request is under way with a reservation, which lapses then unless it is released before. Only
-    /// what is read has it: reservations are made by [`Cache::reserve`].
+    /// A request is under way with a reservation, which lapses then unless it is released before. Set only when
+    /// reading: reservations are made by [`Cache::reserve`].
     pub reserved_until_ms: Option<i64>,
 }
 
 impl SiteEntry {
-    /// How long to wait before the clock is looked up again, while a request is under way whose end
-    /// would move it.
+    /// How long to wait before the clock is looked up again, while a request is under way, because its end would move
+    /// the clock.
     pub fn look_again_in(&self, now_ms: i64) -> Option<Duration> {
         self.reserved_until_ms
             .filter(|until_ms| *until_ms > now_ms)?;
@@ -107,7 +107,7 @@ pub struct ReservationRequest {
 pub enum Reservation {
     /// Start the request now.
     Granted,
-    /// Nothing can be granted for this long: ask again then.
+    /// Nothing can be granted for this long; try again then.
     Wait { wait_ms: u64 },
 }
 
@@ -118,7 +118,7 @@ pub struct ReservationRelease {
     pub site: String,
     /// As in the [`ReservationRequest`].
     pub holder: String,
-    /// No request may start for this long: the delay, or a longer `Retry-After` or back-off.
+    /// No request may start for this long: the delay, or a longer `Retry-After` or backoff.
     pub blocked_for_ms: u64,
     /// Whether anything was sent to the site. If not, no delay begins.
     pub was_used: bool,
@@ -127,13 +127,13 @@ pub struct ReservationRelease {
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
-    /// The least time between the starts of two calls of one kind, so that the backend keeps up;
-    /// the caller batches what it is asked for meanwhile. `processes` is the number of processes
-    /// on this machine that use the cache. Reservations cannot be batched and are not paced.
+    /// The least time between the starts of two calls of one kind, so that the backend keeps up; the caller batches
+    /// its requests meanwhile. `processes` is the number of processes on this machine that use the cache.
+    /// Reservations cannot be batched and are not paced.
     fn call_pace(&self, processes: u16) -> Duration;
 
-    /// The robots.txt files of origins, in the order asked, fresh or not; `None` for one that is
-    /// unknown, or was fetched [`ROBOTS_KEPT_MS`] ago.
+    /// The robots.txt files of origins, in the requested order, fresh or not; `None` for one that is unknown, or was
+    /// fetched [`ROBOTS_KEPT_MS`] ago.
     async fn robots_of(
         &self,
         origins: Vec<String>,
@@ -146,11 +146,11 @@ pub trait Cache: Send + Sync {
         Ok(found.pop().flatten())
     }
 
-    /// Stores robots.txt files; one that was fetched before the stored one is ignored. Each call
-    /// also deletes some that are of no use any more, which bounds the cache.
+    /// Stores robots.txt files; one that was fetched before the stored one is ignored. Each call also deletes some
+    /// useless ones, which bounds the cache.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError>;
 
-    /// The clocks of sites, in the order asked; `None` for one that is unknown, or unchanged for
+    /// The clocks of sites, in the requested order; `None` for one that is unknown, or unchanged for
     /// [`SITE_KEPT_MS`].
     async fn sites(
         &self,
@@ -168,11 +168,11 @@ pub trait Cache: Send + Sync {
     /// with the latest start.
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
 
-    /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`]
-    /// count as well, and [`Cache::sites`] tells of the reservation.
+    /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`] count as well, and
+    /// [`Cache::sites`] returns the reservation.
     async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError>;
 
-    /// Ends a reservation. May be repeated, and may come after the reservation has lapsed: the
-    /// site's clock is moved all the same, and another holder's reservation stays.
+    /// Ends a reservation. May be repeated, and may come after the reservation has lapsed: the site's clock moves all
+    /// the same, and another holder's reservation stays.
     async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError>;
 }

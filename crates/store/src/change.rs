@@ -1,7 +1,7 @@
-//! What has changed on pages: a [`Change`] of each difference that a look at a page has shown, the versions of
-//! pages that looks are compared with, and up to which page all looks are judged.
+//! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions
+//! that snapshots are compared with, and the position up to which all snapshots are judged.
 //!
-//! The three are stored together ([`Judgement`]), so that each look is judged once, whichever process dies.
+//! The three are stored together ([`Judgement`]), so each snapshot is judged once, whichever process dies.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,19 +9,20 @@ use serde_json::{Value, json};
 use crate::cursor::Cursor;
 use crate::timestamp::iso_time;
 
-/// The limit of a page's look, of its versions, and of a judgement, in bytes: a document of MongoDB has 16 MiB.
+/// The limit of a page's snapshot, of its versions, and of a judgement, in bytes. A MongoDB document has at most 16
+/// MiB.
 pub const MAX_LOOK_BYTES: usize = 1 << 20;
 pub const MAX_JUDGEMENT_BYTES: usize = 8 << 20;
 
-/// What a look has shown.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// The crawl has not had the page before.
+    /// The page is new to the crawl.
     New,
-    /// It says something else than at the last looks.
+    /// Its content differs from the last snapshots.
     Changed,
-    /// It was not found at two looks in a row.
+    /// It was not found at two checks in a row.
     Gone,
     /// It is there again after it was gone.
     Back,
@@ -64,11 +65,11 @@ pub struct Change {
     pub page_id: String,
     pub site: String,
     pub kind: ChangeKind,
-    /// Start of the fetch that has shown it, milliseconds since the epoch.
+    /// Start of the fetch that showed it, milliseconds since the epoch.
     pub at_ms: i64,
-    /// The mapping whose fields were compared; `None`: the text was.
+    /// The mapping whose fields were compared; `None` if the text was compared.
     pub mapping: Option<String>,
-    /// What has changed, as it was and as it is: fields with their values, or blocks of text.
+    /// The changed parts, before and after: fields with their values, or blocks of text.
     pub old: Option<Value>,
     pub new: Option<Value>,
     /// Both, line by line, for people.
@@ -76,7 +77,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// As programs are told of it.
+    /// The change as JSON, for programs.
     pub fn told(&self) -> Value {
         json!({
             "number": self.number,
@@ -104,36 +105,36 @@ pub struct ChangeFilter {
     pub since_ms: Option<i64>,
 }
 
-/// Up to which page looks are judged.
+/// The position up to which snapshots are judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedTo {
-    /// Counts the judgements; 0: there is none yet.
+    /// Counts the judgements; 0 before the first one.
     pub revision: u64,
     pub cursor: Cursor,
     /// The number of the last change.
     pub last_number: u64,
 }
 
-/// What looks at one page, or at the pages of one site, are compared with. It is text of its owner's, which
-/// the store does not read.
+/// The versions that snapshots of one page, or of the pages of one site, are compared with. Their content is opaque
+/// to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versions {
     /// The key of the page, or `APPID/CRAWLID/site/SITE`.
     pub id: String,
-    /// When it was looked at last, milliseconds since the epoch.
+    /// When it was last checked, milliseconds since the epoch.
     pub looked_at_ms: i64,
     /// Compressed (Zstandard) JSON.
     pub state: Vec<u8>,
 }
 
-/// What the looks up to a position have shown.
+/// The results of all snapshots up to a position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// It is stored if the one that is stored has the revision before.
+    /// It is stored only if the stored one has the previous revision.
     pub to: JudgedTo,
-    /// Names the process: a writer whose answer was lost may repeat itself.
+    /// Identifies the process: a writer whose answer was lost may repeat the write.
     pub writer: String,
     pub versions: Vec<Versions>,
-    /// Numbered on from the last one.
+    /// Numbered consecutively after the last one.
     pub changes: Vec<Change>,
 }

@@ -1,9 +1,9 @@
 //! The claim of a process to run a crawl, so that no other one runs it at the same time on the same
 //! store.
 //!
-//! A claim is renewed every [`RENEW_EVERY`], by a *beat* that counts up. It lapses when its beat has
-//! not changed for [`LAPSES_AFTER`], as the process that wants it has watched by its own clock: clocks
-//! of two machines are never compared.
+//! A claim is renewed every [`RENEW_EVERY`], by a *beat* that counts up. It lapses when its beat has not changed for
+//! [`LAPSES_AFTER`]. The process that wants the claim measures this by its own clock, so clocks of two machines are
+//! never compared.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::crawl::CrawlId;
 /// How often the process that runs a crawl renews its claim.
 pub const RENEW_EVERY: Duration = Duration::from_secs(2);
 
-/// A claim that has not been renewed for so long, as watched by another process, is taken over.
+/// A claim that was not renewed for this long, as observed by another process, is taken over.
 pub const LAPSES_AFTER: Duration = Duration::from_secs(12);
 
-/// For so long after a renewal was asked for, its process may visit sites. It is shorter than
-/// [`LAPSES_AFTER`], so that the last visits have begun some time before another process takes over.
+/// How long after requesting a renewal its process may send requests to sites. It is shorter than [`LAPSES_AFTER`],
+/// so the last requests have started some time before another process takes over.
 pub const HOLDS_FOR: Duration = Duration::from_secs(10);
 
 /// A claim to run a crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlClaim {
     pub crawl: CrawlId,
-    /// The process: no two have the same.
+    /// Identifies the process uniquely.
     pub owner: String,
     /// The state folder that it has locked. A process that has locked the same folder is the
     /// successor of a dead one.
@@ -37,7 +37,7 @@ pub struct CrawlClaim {
 }
 
 impl CrawlClaim {
-    /// Whether this claim may take the place of a stored one. `watched` is a claim that has lapsed.
+    /// Whether this claim may replace a stored one. `watched` is a claim that has lapsed.
     pub fn may_replace(&self, stored: &CrawlClaim, watched: Option<&CrawlClaim>) -> bool {
         stored.owner == self.owner
             || stored.folder == self.folder

@@ -35,7 +35,7 @@ pub struct Crawl {
     /// The request as it was accepted.
     pub request: Value,
     pub state: CrawlState,
-    /// The numbers of the summary so far.
+    /// The counts of the summary so far.
     pub counts: Map<String, Value>,
     /// The time of the first start, also after the crawl was resumed.
     pub started_at_ms: i64,

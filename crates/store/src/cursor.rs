@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How far a reader of [`Store::changes`](crate::Store::changes) has come. Readers keep it as opaque
-/// text between two calls. It is valid for one store, as long as that store exists.
+/// The position of a reader of [`Store::changes`](crate::Store::changes). Readers keep it as opaque text between two
+/// calls. It is valid for one store, as long as that store exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
     /// The store's id; `None` at the beginning.
@@ -16,7 +16,7 @@ pub struct Cursor {
 /// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
-    /// All entries before this one are read, and of this one `pages` pages.
+    /// All entries before this one are read, and `pages` pages of this one.
     pub(crate) entry: u64,
     /// How many pages of an unfinished entry are read; 0 if the entry is read to its end.
     pub(crate) pages: u32,
@@ -35,8 +35,8 @@ impl Cursor {
         }
     }
 
-    /// Whether a reader that is here has read what stands before the other cursor. Cursors of different stores
-    /// cover nothing of each other.
+    /// Whether a reader at this cursor has read everything before the other cursor. Cursors of different stores never
+    /// cover each other.
     pub fn covers(&self, other: &Cursor) -> bool {
         let order = |cursor: &Cursor| {
             let Position { entry, pages } = cursor.position;
@@ -63,8 +63,7 @@ pub(crate) struct Kept {
     pub(crate) newest: u64,
 }
 
-/// Refuses a cursor of another store, one beyond its entries, and one that has not come to the first of
-/// them.
+/// Refuses a cursor of another store, one beyond the store's entries, and one before the first of them.
 pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(), String> {
     if cursor.store.as_deref().is_some_and(|other| other != store) {
         return Err(format!(
@@ -83,7 +82,7 @@ pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(
     }
 }
 
-/// How a reader is told that the entry after its cursor is dropped.
+/// The message for a reader if the entry after its cursor is dropped.
 pub(crate) fn too_late(cursor: &Cursor) -> String {
     format!(
         "pages that were saved after the cursor {cursor} are dropped already, because they are older \
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_not_come_to_what_is_kept_is_refused() {
+    fn a_reader_before_the_first_kept_entry_is_refused() {
         let kept = Kept { cut: 5, newest: 9 };
         let is_refused = |entry, pages| {
             let cursor = Cursor::new("a1", entry, pages);

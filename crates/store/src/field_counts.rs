@@ -1,4 +1,4 @@
-//! What a crawl has found, counted from its stored pages and records.
+//! The findings of a crawl, counted from its stored pages and records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,38 +7,38 @@ use serde_json::{Map, Value};
 use crate::record::doubts_of;
 use crate::row_counts::RowCounts;
 
-/// What the mappings have extracted from the pages of a crawl, and what its records still want.
+/// What the mappings extracted from the pages of a crawl, and what its records still lack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldCounts {
     /// By the name of the mapping that extracted the page: pages with the outcome `ok`.
     pub mappings: BTreeMap<String, MappingCounts>,
     /// Pages with the outcome `ok` that no mapping matched.
     pub unmatched: u64,
-    /// By the name of the field: records for which a page has brought it, and that do not ask for it again.
+    /// By field: records whose value is from a page and is not to be refreshed.
     pub resolved: BTreeMap<String, u64>,
-    /// By the name of the field: records that want it and do not have it, or for which it is asked again.
+    /// By field: records that want it and lack it, or that want it refreshed.
     pub missing: BTreeMap<String, u64>,
-    /// By why a page has not filled a record (`other_values`, `other_record`, `rivals`, `gap`) and by the page's mapping:
-    /// records with such pages.
+    /// By the reason why a page did not fill a record (`other_values`, `other_record`, `rivals`, `gap`) and by the
+    /// page's mapping: records with such pages.
     pub doubts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// The pages that one mapping has extracted.
+/// The pages that one mapping read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappingCounts {
     pub pages: u64,
-    /// By the name of the field: pages that have a value for it. A field without any value is not here.
+    /// By field: pages with a value for it. Fields without any value are left out.
     pub filled: BTreeMap<String, u64>,
-    /// By the name of the field: pages that have none only because what they say can be read in two ways.
+    /// By field: pages without a value only because their text is ambiguous.
     pub undecided: BTreeMap<String, u64>,
-    /// By the dataset: the rows that these pages list.
+    /// By dataset: the rows on these pages.
     pub rows: BTreeMap<String, RowTotals>,
 }
 
 /// The rows of one dataset that one mapping has found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowTotals {
-    /// Pages that were searched for them, and how many of these have none.
+    /// Pages that were searched for rows, and how many of these have none.
     pub pages: u64,
     pub pages_without: u64,
     pub rows: u64,
@@ -47,12 +47,12 @@ pub struct RowTotals {
     /// See [`RowCounts`].
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages with rows that were left out at a bound.
+    /// Pages with rows that were left out because of a limit.
     pub cut_pages: u64,
     pub fields: BTreeMap<String, FieldOfRows>,
 }
 
-/// A field of rows: of how many, how many have a value, and how many have none because it can be read in two ways.
+/// A field of rows: the number of rows, of rows with a value, and of rows without one because the text is ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldOfRows {
     pub rows: u64,
@@ -119,7 +119,7 @@ impl FieldCounts {
         }
     }
 
-    /// Notes pages of a mapping on which nothing decided how to read a field.
+    /// Notes pages of a mapping where a field's text is ambiguous.
     pub(crate) fn add_undecided(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.undecided.insert(field, pages);

@@ -1,17 +1,16 @@
-//! How the extractions of mappings are doing, as [`Store`](crate::Store) keeps it: the state is text of its
-//! owner's, which the store does not read.
+//! The health of mappings, as kept by [`Store`](crate::Store). The state is opaque to the store.
 
 use crate::cursor::Cursor;
 
 /// The state of one mapping, up to one page in the order of [`Store::changes`](crate::Store::changes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthState {
-    /// Of the owner's choice, such as `mapping/people`.
+    /// Chosen by the owner, such as `mapping/people`.
     pub id: String,
-    /// Counts the changes, from 1. A state replaces the one with the revision before, and no other: so of two
-    /// processes that judge the same pages, one is told that it comes too late, and no page counts twice.
+    /// Counts the changes, from 1. A state replaces only the one with the previous revision. So if two processes
+    /// judge the same pages, one of them fails, and no page counts twice.
     pub revision: u64,
-    /// Who has written it: a writer whose answer was lost may repeat itself.
+    /// Identifies the writer: a writer whose answer was lost may repeat the write.
     pub writer: String,
     pub cursor: Cursor,
     /// JSON.

@@ -1,5 +1,5 @@
-//! What webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait;
-//! robots.txt files and site clocks behind the [`Cache`] trait.
+//! The data that webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait; robots.txt
+//! files and site clocks behind the [`Cache`] trait.
 //!
 //! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many
 //! processes use one store at the same time: all workers, the dispatcher, exports.

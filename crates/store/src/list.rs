@@ -1,16 +1,16 @@
-//! Lists that continue from page to page: how far one was read, and which rows it no longer holds.
+//! Lists that continue from page to page: how far a list was read, and which rows it no longer holds.
 //!
-//! A list is a first page with all pages to which it leads, from page to page, and that the same mapping reads. What is
-//! said of it follows from the stored pages alone, so a process may die at any moment, and what is judged twice comes
-//! out the same.
+//! A list is a first page with all pages that it leads to, from page to page, and that the same mapping reads. Its
+//! state follows only from the stored pages, so a process may die at any moment, and judging it twice gives the same
+//! result.
 //!
 //! - A list is complete if each of its pages is stored as `ok` and [lacks](Lack) nothing.
-//! - A row is gone once all lists that held it were read to their end without it, each after it was seen there last. It
-//!   stays a record, and comes back when it is seen again. When a list was read is when the fetch of its first page
-//!   began: what was seen later, anywhere, is not gone.
-//! - A list that was not read in one go says nothing of rows: they may have moved meanwhile from a page that was read
-//!   later to one that was read before. Neither does one that has lost more than half of its rows, or all: the page is
-//!   more likely to be at fault.
+//! - A row is gone once all lists that held it were read to their end without it, each after the row was last seen
+//!   there. It stays a record, and comes back when it is seen again. The time of reading a list is when the fetch of
+//!   its first page began. A row seen later, anywhere, is not gone.
+//! - A list that was not read in one go proves nothing about rows: they may have moved from a page that was read
+//!   later to one that was read before. A list that has lost more than half of its rows, or all, proves nothing
+//!   either: a fault of the page is more likely.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,42 +22,42 @@ use crate::error::StoreError;
 use crate::page::page_id;
 use crate::store::Store;
 
-/// What a page says of the list that it belongs to.
+/// A page's information about its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PageOfList {
-    /// The URL of the list's first page. The store finds it when it saves the page.
+    /// The URL of the list's first page. The store fills it in when it saves the page.
     #[serde(default)]
     pub first: String,
-    /// The pages to which the list continues from here.
+    /// The pages where the list continues.
     #[serde(default)]
     pub next: Vec<String>,
-    /// The datasets of which the list says which rows are gone.
+    /// The datasets whose missing rows the list marks as gone.
     #[serde(default)]
     pub complete: Vec<String>,
-    /// Why it does not say all that is on it.
+    /// Why the page does not give all of its rows.
     #[serde(default)]
     pub lacks: Option<Lack>,
-    /// By its URL it is not the first page of a list.
+    /// Its URL shows that it is not the first page of a list.
     #[serde(default)]
     pub is_further: bool,
-    /// It says how many pages the list has.
+    /// The page gives the number of pages of the list.
     #[serde(default)]
     pub is_counted: bool,
 }
 
-/// Why a page does not say all that its list has there.
+/// Why a page does not give all rows of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// It has neither rows nor fields, as a wall of the site.
+    /// It has neither rows nor fields, like a wall of the site.
     Empty,
     /// Rows, or links to further pages, were left out because there are too many.
     Cut,
     /// Rows have no value for a field of their key.
     RowsWithoutKey,
-    /// It leads on, but its links are not followed, or it is as deep as the crawl goes.
+    /// It continues, but its links are not followed, or it is at the crawl's depth limit.
     NotFollowed,
-    /// The count that its further pages are made of is not there.
+    /// The count that its further pages are derived from is missing.
     NoCount,
 }
 
@@ -74,14 +74,14 @@ impl Lack {
     }
 }
 
-/// A stored page, with what matters to its list.
+/// A stored page, with the members that matter to its list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedPage {
     /// See [`page_id`].
     pub id: String,
     pub url: String,
     pub parent: Option<String>,
-    /// Where it has redirected to.
+    /// The target of its redirect.
     pub final_url: Option<String>,
     pub outcome: String,
     pub mapping: Option<String>,
@@ -89,11 +89,11 @@ pub struct ListedPage {
     pub records: Vec<String>,
     pub started_at_ms: i64,
     pub rows: u64,
-    /// `None`: no mapping with rows has read it.
+    /// `None` if no mapping with rows has read it.
     pub list: Option<PageOfList>,
 }
 
-/// The rows of a list, as a reading that began at some time has left them.
+/// The rows of a list after a reading that began at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListedRows {
     /// The list held them before the reading.
@@ -113,7 +113,7 @@ pub struct ListedRows {
 pub struct MarkedGone {
     /// The keys of the records that are gone from now on.
     pub gone: Vec<String>,
-    /// Where the next step begins; `None`: this was the last one.
+    /// Where the next step begins; `None` after the last one.
     pub after: Option<String>,
 }
 
@@ -125,17 +125,17 @@ pub enum ListState {
     Complete,
     /// Pages are not fetched yet.
     Open,
-    /// A page has failed, or does not say all.
+    /// A page has failed or is incomplete.
     BrokenOff,
 }
 
-/// Why a list that was read to its end does not say which rows are gone.
+/// Why a list that was read to its end does not show which rows are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Its pages are of different times.
     ReadPiecemeal,
-    /// It has no rows any more.
+    /// It no longer has rows.
     Empty,
     /// More than half of the rows that it held are missing.
     MostAreMissing,
@@ -168,16 +168,16 @@ pub struct ListReading {
     pub mapping: Option<String>,
     /// The keys of the first records that its first page was fetched for.
     pub records: Vec<String>,
-    /// The datasets of which it says which rows are gone.
+    /// The datasets whose missing rows it marks as gone.
     pub complete: Vec<String>,
     pub state: ListState,
     pub pages_done: u64,
-    /// How many it has, as far as is known.
+    /// How many pages it has, as far as is known.
     pub pages_known: u64,
     /// All of its pages are known: the first one counts them, or the end was reached.
     pub is_end_known: bool,
     pub rows: u64,
-    /// The first of what keeps it from being complete.
+    /// The first reasons why it is incomplete.
     pub breaches: Vec<Breach>,
     /// When the fetch of its first page began.
     pub began_ms: i64,
@@ -189,36 +189,36 @@ pub struct ListReading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
     Nothing,
-    /// Those of lists that are not doubted.
+    /// Rows of lists that are not doubted.
     Believed,
-    /// Those of lists that have lost most or all of their rows, too: a person says that this is true.
+    /// Also rows of lists that have lost most or all of their rows, because a person has confirmed the loss.
     Confirmed,
 }
 
-/// What a complete list says of a dataset.
+/// The result of a complete list for a dataset.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRows {
     pub dataset: String,
     pub rows: ListedRows,
-    /// Rows are missing, but this is not believed.
+    /// Rows are missing, but this is doubted.
     pub doubt: Option<Doubt>,
     /// The keys of the records that were marked as gone.
     pub marked: Vec<String>,
 }
 
-/// Breaches that are named of a list.
+/// The most breaches named for a list.
 const MOST_BREACHES: usize = 5;
 
-/// Pages that one list may have.
+/// The most pages of one list.
 const MOST_PAGES: usize = 100_000;
 
-/// Pages that are asked for at a time.
+/// Pages requested at a time.
 const PAGES_AT_ONCE: usize = 500;
 
-/// Lists that are asked for at a time.
+/// Lists requested at a time.
 const LISTS_AT_ONCE: u32 = 200;
 
-/// Pages of one reading are not further apart.
+/// The longest time between the fetches of pages of one reading.
 const LONGEST_READING_MS: i64 = 24 * 60 * 60 * 1_000;
 
 impl ListReading {
@@ -254,9 +254,9 @@ impl ListReading {
         }
     }
 
-    /// Takes a page in. Returns where the list continues.
+    /// Adds a page. Returns where the list continues.
     fn take(&mut self, page: &ListedPage) -> Vec<String> {
-        // Walls and lost sessions send readers back to the beginning: what such a page held is unknown.
+        // Walls and lost sessions send readers back to the beginning, so the content of such a page is unknown.
         if page.outcome == "redirected"
             && let Some(target) = &page.final_url
             && *target != self.first
@@ -300,7 +300,7 @@ impl ListReading {
     }
 }
 
-/// The word that stands for it in JSON.
+/// Its name in JSON.
 fn word(lack: Lack) -> &'static str {
     match lack {
         Lack::Empty => "empty",
@@ -321,7 +321,7 @@ pub async fn read_list(
     if first.list.as_ref().is_some_and(|list| list.is_further) {
         reading.broken(&first.url, "not_the_first_page");
     } else if let Some(parent) = &first.parent {
-        // Without the page that led here, nobody knows whether the list begins here.
+        // Without the page that led here, it is unknown whether the list begins here.
         let id = page_id(&crawl.app_id, &crawl.crawl_id, parent);
         if store.listed_pages(vec![id]).await?.is_empty() {
             reading.broken(&first.url, "beginning_unknown");
@@ -362,7 +362,7 @@ pub async fn read_list(
 pub struct Lists {
     store: Arc<dyn Store>,
     crawl: CrawlId,
-    /// First pages, the last ones first.
+    /// First pages, in reverse order.
     firsts: Vec<ListedPage>,
     after: String,
 }
@@ -377,7 +377,7 @@ impl Lists {
         }
     }
 
-    /// The next list, in no order that means anything to people.
+    /// The next list, in no meaningful order.
     pub async fn next(&mut self) -> Result<Option<ListReading>, StoreError> {
         if self.firsts.is_empty() {
             let (crawl, after) = (&self.crawl, &self.after);
@@ -394,8 +394,8 @@ impl Lists {
     }
 }
 
-/// What a list says of the rows that it held before, for each dataset of which it says something; rows that are gone
-/// are marked so as `marks` says. Done again, it changes nothing.
+/// Judges the rows that a list held before, for each dataset that it covers. Missing rows are marked as gone as `marks`
+/// says. Repeating it changes nothing.
 pub async fn judge_rows(
     store: &dyn Store,
     list: &ListReading,

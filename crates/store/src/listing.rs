@@ -1,4 +1,4 @@
-//! What a page lists: rows that become records.
+//! The rows of a page, which become records.
 
 use std::collections::HashSet;
 
@@ -16,14 +16,14 @@ pub struct Listing {
     pub dataset: DatasetName,
     /// The fields whose values make the id of a row's record.
     pub key: Vec<String>,
-    /// Fields whose values are those of the record that the page was fetched for: the row's field, and the record's,
-    /// or `_id`.
+    /// Fields that take their values from the record that the page was fetched for: the row's field, and the record's
+    /// field or `_id`.
     pub from_record: Vec<(String, String)>,
-    /// The fields that the pages to which the rows lead are to fill.
+    /// The fields to be filled by the pages that the rows link to.
     pub want: Vec<String>,
-    /// Whether a list that was read to its end says which of these rows are gone.
+    /// Whether rows that are missing from a list read to its end are marked as gone.
     pub complete: bool,
-    /// Further rows were left out at a bound.
+    /// Further rows were left out because of a limit.
     pub cut: bool,
     pub rows: Vec<ListedRow>,
 }
@@ -31,28 +31,28 @@ pub struct Listing {
 /// One row of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedRow {
-    /// Which of the page's rows it is, counted from 0.
+    /// The row's position on the page, from 0.
     pub position: u64,
     /// A field without a value is null.
     pub fields: Map<String, Value>,
-    /// Where the row leads: to pages that may fill its record.
+    /// The row's links, to pages that may fill its record.
     pub links: Vec<String>,
-    /// Fields without a value only because what is there can be read in two ways.
+    /// Fields without a value only because the text is ambiguous.
     pub undecided: Vec<String>,
 }
 
-/// The name by which a row's field asks for the id of the page's record.
+/// The name that stands for the id of the page's record.
 pub(crate) const RECORD_ID: &str = "_id";
 
 /// A page with rows, fetched or read again.
 pub(crate) struct RowPage<'a> {
     pub(crate) listings: &'a [Listing],
-    /// The crawl that it was fetched for, into which rows come that want further fields; `None` if that is not known.
+    /// The crawl that it was fetched for. Rows that want further fields enter this crawl. `None` if unknown.
     pub(crate) crawl: Option<CrawlId>,
     /// The keys of the records that it was fetched for.
     pub(crate) records: &'a [String],
     pub(crate) url: &'a str,
-    /// The URL of the first page of its list; `None` if that is not known.
+    /// The URL of the first page of its list; `None` if unknown.
     pub(crate) list: Option<String>,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) mapping_version: Option<&'a str>,
@@ -89,7 +89,7 @@ impl<'a> From<&'a Reread> for RowPage<'a> {
     }
 }
 
-/// A row with the key of its record, and all that it takes from the record that its page was fetched for.
+/// A row with the key of its record, and the values it takes from the record that its page was fetched for.
 pub(crate) struct KeyedRow {
     pub(crate) key: String,
     pub(crate) position: u64,
@@ -101,8 +101,8 @@ pub(crate) struct KeyedRow {
 }
 
 impl Listing {
-    /// The id of a row's record without what comes from the record that the page was fetched for; `None` if a value
-    /// is missing.
+    /// The id of a row's record without the parts from the record that the page was fetched for; `None` if a value is
+    /// missing.
     pub fn own_id(&self, row: &ListedRow) -> Option<String> {
         let is_own = |name: &&String| !self.from_record.iter().any(|(field, _)| field == *name);
         let key: Vec<String> = self.key.iter().filter(is_own).cloned().collect();
@@ -114,8 +114,8 @@ impl Listing {
         self.from_record.iter().any(|(_, field)| field != RECORD_ID)
     }
 
-    /// The rows that have a key, and how many have none. Of several with one key the first is taken. `records` are those
-    /// that the page was fetched for, with their keys.
+    /// The rows with a key, and the number of rows without one. Of several rows with the same key, the first is
+    /// taken. `records` are those that the page was fetched for, with their keys.
     pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> (Vec<KeyedRow>, u64) {
         let named = self.from_record.iter();
         let of_record: Vec<(&String, Value)> = named
@@ -148,7 +148,7 @@ impl Listing {
     }
 }
 
-/// A value that all of these records have; null if they differ: then nobody knows whose the rows are.
+/// The value that all of these records have; null if they differ, because then the owner of the rows is unknown.
 fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
     let mut values = records.iter().map(|(key, stored)| match field {
         RECORD_ID => Value::from(parts_of_key(key).1),
@@ -165,8 +165,8 @@ fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Valu
     }
 }
 
-/// The id of the record that a row with these values in its key is; `None` if one of them is missing. The texts of
-/// the values are joined by `/`, which is escaped within them, as `%` is.
+/// The record id of a row with these values in its key; `None` if any of them is missing. The texts of the values are
+/// joined by `/`; `/` and `%` within them are escaped.
 pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<String> {
     let mut id = String::new();
     for (index, name) in key.iter().enumerate() {
@@ -190,7 +190,7 @@ pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<Stri
     Some(within_bounds(id))
 }
 
-/// Of an id that is too long the beginning, with a hash of all of it.
+/// Shortens an id that is too long to its beginning and a hash of all of it.
 fn within_bounds(id: String) -> String {
     if id.len() <= MAX_RECORD_ID_BYTES {
         return id;

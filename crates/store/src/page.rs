@@ -12,7 +12,7 @@ use crate::row_counts::RowCounts;
 use crate::sample::SampleText;
 use crate::validators::Validators;
 
-/// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
+/// The largest page or record on any backend. A MongoDB document has at most 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
 
 /// The result of one URL in one crawl.
@@ -25,7 +25,7 @@ pub struct Page {
     /// The URL that answered, if a redirect led to another one.
     pub final_url: Option<String>,
     pub site: String,
-    /// Links followed from a seed to here.
+    /// The number of links followed from a seed to this page.
     pub depth: u16,
     /// The page that the link was found on.
     pub parent: Option<String>,
@@ -36,20 +36,19 @@ pub struct Page {
     pub mapping: Option<String>,
     /// Its version: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
-    /// Of which layout it is: pages of one have mostly equal digits.
+    /// A sketch of its layout: pages of the same layout have mostly equal digits.
     pub template: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
-    /// The fields whose value is not of the mapping's first chain for them, with the number of the alternative that
-    /// it is of, from 1; 0 for a field without a value, because what the page says can be read in two ways. Stored
-    /// only if there are any.
+    /// The fields whose value is not from the mapping's first chain, with the number of the alternative that gave it,
+    /// from 1; 0 for a field without a value because the text is ambiguous. Stored only if there are any.
     pub alternatives: Map<String, Value>,
-    /// The rows that it lists. They are stored as records, not with the page.
+    /// Its rows. They are stored as records, not with the page.
     pub listings: Vec<Listing>,
-    /// What it says of the list that it belongs to, if its mapping has rows.
+    /// Its information about its list, if its mapping has rows.
     pub list: Option<PageOfList>,
-    /// What became of the rows, see [`crate::row_counts()`]; empty if its mapping has none. They are stored as `row_counts`,
-    /// and their sum as `rows`.
+    /// The counts of its rows, see [`crate::row_counts()`]; empty if its mapping has none. They are stored as
+    /// `row_counts`, and their sum as `rows`.
     pub row_counts: Vec<RowCounts>,
     /// The discovered links.
     pub links: Vec<String>,
@@ -62,9 +61,8 @@ pub struct Page {
     pub elapsed_ms: u64,
     /// The task at its dispatcher.
     pub task: u64,
-    /// Which delivery of the task brought this outcome; its number is stored as `attempts`. Of two saves
-    /// of a page that of the later delivery wins, and of two tasks' that of the later task, whatever the
-    /// clocks say.
+    /// The delivery of the task that gave this outcome; its number is stored as `attempts`. Of two saves of a page,
+    /// that of the later delivery wins, or that of the later task if the tasks differ, regardless of clocks.
     pub delivery: Delivery,
     /// The worker that fetched it.
     pub worker: String,
@@ -78,16 +76,16 @@ pub struct Page {
     pub body: Option<Arc<str>>,
     /// Set if the page's text is kept beside it, for repairs of its mapping.
     pub sample: Option<SampleText>,
-    /// Of a page that is a document (PDF, ...): how reading it ended, and what it says of itself.
+    /// For a document (PDF, ...): how reading it ended, and its metadata.
     pub document: Option<Map<String, Value>>,
-    /// With which the page can be asked for conditionally.
+    /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,
-    /// If changes are looked for: what it is compared by, compressed (Zstandard).
+    /// If the crawl compares pages: its snapshot, compressed (Zstandard).
     pub look: Option<Vec<u8>>,
 }
 
 impl Page {
-    /// A page that has an outcome and nothing else: no answer, no fields, no links, first delivery.
+    /// A page with an outcome and nothing else: no answer, no fields, no links, first delivery.
     pub fn new(crawl: &CrawlId, url: &str, site: &str, outcome: Outcome) -> Page {
         Page {
             app_id: crawl.app_id.clone(),
@@ -139,13 +137,12 @@ impl Page {
     }
 }
 
-/// The key of what a crawl's pages of a site have in common, among the versions of its pages.
+/// The key, among versions, of what a crawl's pages of a site have in common.
 pub fn site_versions_id(app_id: &str, crawl_id: &str, site: &str) -> String {
     format!("{app_id}/{crawl_id}/site/{site}")
 }
 
-/// The key of a page: app id, "/", crawl id, "/", hash of the canonical URL. None of the three has a
-/// "/" in it.
+/// The key of a page: app id, "/", crawl id, "/", hash of the canonical URL. None of the three contains "/".
 pub fn page_id(app_id: &str, crawl_id: &str, url: &str) -> String {
     let hash = webfill_urls::page_hash(url);
     let mut id = String::with_capacity(app_id.len() + crawl_id.len() + 2 + hash.len());

@@ -1,25 +1,25 @@
 //! Records, and the rules by which pages fill their missing fields. The rules are the same for every
 //! backend.
 //!
-//! - A value of the user replaces any other, because the user knows better; see [`input`](self) for what is one. The
-//!   page's value, its source and the candidates go.
-//! - A page that is about somebody else fills nothing; see [`identity`](self).
+//! - A value of the user replaces any other, because the user knows better; see [`input`](self) for which values are
+//!   the user's. The page's value, its source and the candidates are dropped.
+//! - A page about another subject fills nothing; see [`identity`](self).
 //! - Otherwise a field that has a value keeps it, except as in the last rule.
 //! - A wanted field without a value is *missing*, until a page or the user's input supplies a value.
 //!   A page's value is stored with its source.
 //! - A record is *resolved* while no wanted field is missing, and *open* otherwise.
-//! - If two pages bring different values for a field, the page whose mapping comes first in the
-//!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page for which more
-//!   speaks, then the page that was saved first. The other value is stored as a *candidate*, with its source. Values
-//!   from the user have no candidates, and no page replaces them.
-//! - A refresh asks for a field again that has a value: it is among the missing ones, and keeps its value
-//!   until the page that has brought it, one of a better mapping, or one that says something new brings another. So a
-//!   refresh that fails costs nothing, and pages that disagree do not take turns.
-//! - A value in another spelling does not replace the one that is there.
-//! - A list that continues on further pages is a value once all of them are read; see [`gathered`](self).
-//! - A value that another one of the user's input, or of a refresh, replaces becomes *history*, with its
-//!   source. The same holds if a page is read again without fetching: its values replace those that this
-//!   fetch of it, or an earlier one, has brought.
+//! - If two pages have different values for a field, the page whose mapping comes first in the [`MappingOrder`] wins,
+//!   whatever the order of saving. If the mappings are equal, the page with more evidence wins, then the page that
+//!   was saved first. The other value is stored as a *candidate*, with its source. Values from the user have no
+//!   candidates, and no page replaces them.
+//! - A refresh wants a new value for a field that has one. The field counts as missing, and keeps its value until
+//!   another one comes from the page that gave it, from a page of a better mapping, or from a page with a new value.
+//!   So a failed refresh costs nothing, and pages that disagree do not take turns.
+//! - A value in another spelling does not replace the present one.
+//! - A list that continues on further pages becomes a value once all of them are read; see [`gathered`](self).
+//! - A value that is replaced by the user's input or by a refresh becomes *history*, with its source. The same
+//!   applies if a page is read again without fetching: its values replace those from this fetch or earlier ones of
+//!   the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ pub(crate) use input::Entry;
 pub(crate) use row::{Lost, RowValues};
 pub(crate) use spelling::is_one as is_one_value;
 
-/// No record id is longer than this.
+/// The longest record id.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
 
 /// One row of the user's dataset, as given.
@@ -58,7 +58,7 @@ pub struct Record {
     pub id: String,
     /// Known values; null means that the value is missing.
     pub fields: Map<String, Value>,
-    /// The fields to be filled; those that have a value already are not missing.
+    /// The fields to be filled; those that already have a value are not missing.
     pub want: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Record {
 /// The state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordState {
-    /// A wanted field is missing, or asked for again.
+    /// A wanted field is missing or is to be refreshed.
     Open,
     /// No wanted field is missing.
     Resolved,
@@ -85,7 +85,7 @@ pub struct RecordCounts {
     pub resolved: u64,
 }
 
-/// Whether a value counts as one: null, [], and texts without a visible character do not, and leave a field missing.
+/// Whether a value counts as one. Null, [], and texts without a visible character do not; they leave a field missing.
 pub fn has_value(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -98,11 +98,11 @@ pub fn has_value(value: &Value) -> bool {
 /// The most candidates of one field.
 const MAX_CANDIDATES: usize = 8;
 
-/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store. The
-/// same holds for a value in the history.
+/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store. The same limit
+/// applies to values in the history.
 const MAX_CANDIDATE_BYTES: usize = 16 << 10;
 
-/// The most former values of one field; the oldest go.
+/// The most former values of one field; the oldest are dropped.
 const MAX_HISTORY: usize = 8;
 
 /// The member of a source that names the page whose value a refresh has replaced by this one.
@@ -112,26 +112,26 @@ const INSTEAD_OF: &str = "instead_of";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
-    /// Name to `{url, mapping, at}`, for what came from pages.
+    /// Name to `{url, mapping, at}`, for values from pages.
     pub(crate) sources: Map<String, Value>,
     /// Name to a list of `{value, url, mapping, at}`, in order of arrival.
     pub(crate) candidates: Map<String, Value>,
-    /// Name to a list of `{value, until}`, with `{url, mapping, at}` if it came from a page: what the field
-    /// was, the last value last.
+    /// Name to a list of `{value, until}`, with `{url, mapping, at}` if it came from a page: former values of the
+    /// field, the latest last.
     pub(crate) history: Map<String, Value>,
     pub(crate) missing: Vec<String>,
     /// ISO 8601.
     pub(crate) resolved_at: Option<String>,
-    /// Where the user's input says that its values may be found.
+    /// URLs where its values may be found, according to the user's input.
     pub(crate) urls: Vec<String>,
-    /// Name to what the input has said last; `None`: no input has named the record, which is a row of a page.
+    /// Name to the latest value of the input; `None` if no input has named the record, which is then a row of a page.
     pub(crate) given: Option<Map<String, Value>>,
-    /// Name to a list of the values that may stand in the user's dataset because they were written back.
+    /// Name to a list of values that may be in the user's dataset because they were written back.
     pub(crate) written: Map<String, Value>,
-    /// `pages`: URL to `{why, mapping, at}`, of those that have not filled the record; `forks`: mappings to several
-    /// pages of which its pages lead.
+    /// `pages`: URL to `{why, mapping, at}`, of pages that did not fill the record; `forks`: mappings with several
+    /// pages that the record's pages lead to.
     pub(crate) doubts: Map<String, Value>,
-    /// Of a row of a page: where it was seen last, `{url, position, mapping, mapping_version, parent, at}`.
+    /// For a row of a page: where it was last seen, `{url, position, mapping, mapping_version, parent, at}`.
     pub(crate) row: Option<Value>,
 }
 
@@ -144,7 +144,7 @@ impl StoredRecord {
         }
     }
 
-    /// What is answered to who asks whether a record needs further pages.
+    /// Whether the record needs further pages.
     pub(crate) fn need(&self) -> RecordState {
         match self.is_unsure() || self.is_gathered() || self.has_rows() {
             true => RecordState::Open,
@@ -152,7 +152,7 @@ impl StoredRecord {
         }
     }
 
-    /// The values that no page has brought.
+    /// The values that are not from pages.
     pub(crate) fn given(&self) -> Map<String, Value> {
         let is_given = |(name, value): &(&String, &Value)| {
             has_value(value) && !self.sources.contains_key(*name)
@@ -163,7 +163,7 @@ impl StoredRecord {
             .collect()
     }
 
-    /// Notes what a field was.
+    /// Adds a former value of a field to the history.
     fn remember(&mut self, name: &str, value: Value, source: Option<Value>, now_ms: i64) {
         if !has_value(&value) || value.to_string().len() > MAX_CANDIDATE_BYTES {
             return;
@@ -178,14 +178,14 @@ impl StoredRecord {
         if let Value::Array(history) = history {
             history.push(Value::Object(former));
             if history.len() > MAX_HISTORY {
-                // What the user has given is dearer.
+                // Values from the user are kept longer.
                 let by_page = history.iter().position(|former| !former["url"].is_null());
                 history.remove(by_page.unwrap_or(0));
             }
         }
     }
 
-    /// The field has the value again that it had before: that is not history.
+    /// Removes a value from the history if the field has it again.
     fn forget_if_back(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(history)) = self.history.get_mut(name) {
             history.pop_if(|former| former["value"] == *value);
@@ -195,7 +195,7 @@ impl StoredRecord {
         }
     }
 
-    /// The values that other pages, or earlier fetches, brought for a field.
+    /// The values of a field from other pages or earlier fetches.
     pub(crate) fn other_values(&self, name: &str) -> Vec<Value> {
         let of = |values: &Map<String, Value>| values.get(name).and_then(Value::as_array).cloned();
         let (candidates, history) = (of(&self.candidates), of(&self.history));
@@ -204,8 +204,8 @@ impl StoredRecord {
         by_pages.map(|value| value["value"].clone()).collect()
     }
 
-    /// Takes values from a page, with their source: for missing fields, and where more speaks for the page than
-    /// for the source of the present value. Returns whether anything changed.
+    /// Takes values from a page, with their source: for missing fields, and where the page has more evidence than the
+    /// source of the present value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let mut changed = self.note_forks(page);
         changed |= self.note_rows(page, rules);
@@ -239,7 +239,7 @@ impl StoredRecord {
         changed
     }
 
-    /// Whether the page has a value for a field that pages may fill. A page of a list counts without entries as well.
+    /// Whether the page has a value for a field that pages may fill. A page of a list counts even without entries.
     fn could_take(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
         let may_fill = |name: &str| {
             self.missing.iter().any(|one| one == name) || self.sources.contains_key(name)
@@ -249,7 +249,7 @@ impl StoredRecord {
             || continued.iter().any(|name| may_fill(name))
     }
 
-    /// A page's value for a missing field, or one that is asked for again.
+    /// Takes a page's value for a field that is missing or to be refreshed.
     fn answer(
         &mut self,
         name: &str,
@@ -271,7 +271,7 @@ impl StoredRecord {
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
         let kept_rank = rules.order.rank(source["mapping"].as_str());
-        // A page that says what it said before gives no reason to believe it instead.
+        // A page with its earlier value gives no reason to prefer it.
         let is_news = self.update_candidate(name, value, page.source(evidence));
         let is_same = self
             .fields
@@ -287,15 +287,15 @@ impl StoredRecord {
         if !is_same {
             self.add_candidate(name, &former, source.clone());
         }
-        // The page that has brought the former value is believed first, if it is fetched as well.
+        // The page that gave the former value takes precedence, if it is fetched as well.
         if rank == kept_rank {
             self.sources[name][INSTEAD_OF] = source["url"].clone();
         }
         true
     }
 
-    /// Takes a page's value for a missing field, unless the value that it has is of the same fetch. Returns
-    /// whether it was taken.
+    /// Takes a page's value for a missing field, unless the present value is from the same fetch. Returns whether it
+    /// was taken.
     fn renew(
         &mut self,
         name: &str,
@@ -328,8 +328,8 @@ impl StoredRecord {
         self.sources.insert(name.to_owned(), page.source(evidence));
     }
 
-    /// For a field that another page (`source`) has filled: the page's value replaces the present one, becomes a
-    /// candidate, or neither is known to be right. Returns whether anything changed.
+    /// For a field filled by another page (`source`): the page's value replaces the present one, becomes a candidate,
+    /// or leaves neither known to be right. Returns whether anything changed.
     fn compete(
         &mut self,
         name: &str,
@@ -400,7 +400,7 @@ impl StoredRecord {
         true
     }
 
-    /// As [`StoredRecord::add_candidate`], in place of what the same page has brought before.
+    /// Like [`StoredRecord::add_candidate`], replacing the earlier candidate of the same page.
     fn update_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let others = self.candidates.get(name).and_then(Value::as_array);
         let is_known =
@@ -414,7 +414,7 @@ impl StoredRecord {
         self.add_candidate(name, value, source)
     }
 
-    /// The field has this value now, of this page.
+    /// Removes a candidate that has become the field's value from this page.
     fn forget_candidate(&mut self, name: &str, value: &Value, url: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
             candidates.retain(|one| one["url"] != url && !spelling::is_one(&one["value"], value));
@@ -424,7 +424,7 @@ impl StoredRecord {
         }
     }
 
-    /// The time of resolution is set once, and only removed if fields are missing again.
+    /// The time of resolution is set once, and removed only if fields are missing again.
     fn update_resolved(&mut self, at_ms: i64) {
         if !self.missing.is_empty() {
             self.resolved_at = None;

@@ -10,8 +10,8 @@ use crate::record::{Leads, PageValues};
 use crate::row_counts::RowCounts;
 use crate::timestamp::iso_time;
 
-/// What reading a stored page again has yielded. Which fetch of the page was read is told by `attempts`,
-/// `started_at_ms` and `content_hash`: if the stored page is of another one by now, nothing is written.
+/// The result of reading a stored page again. `attempts`, `started_at_ms` and `content_hash` identify the fetch that
+/// was read. If the stored page is from another fetch by now, nothing is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reread {
     /// See [`crate::page_id`].
@@ -20,7 +20,7 @@ pub struct Reread {
     pub attempts: u32,
     pub started_at_ms: i64,
     pub content_hash: String,
-    /// Whether the page is to get what follows; otherwise it has it, and only its records are filled.
+    /// Whether the following members differ from the page's; otherwise only its records are filled.
     pub is_changed: bool,
     pub outcome: Outcome,
     pub mapping: Option<String>,
@@ -35,22 +35,22 @@ pub struct Reread {
     pub row_counts: Vec<RowCounts>,
     /// The keys of the records that are kept with the page.
     pub records: Vec<String>,
-    /// The page's discovered links, and how many have led to it: those of its fetch.
+    /// The page's discovered links and its depth, from its fetch.
     pub links: Vec<String>,
     pub depth: u16,
     /// When it was read again, milliseconds since the epoch.
     pub at_ms: i64,
 }
 
-/// What has become, or would become, of a [`Reread`].
+/// The actual or expected result of a [`Reread`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RereadAnswer {
-    /// The page was fetched again meanwhile, and is left as it is.
+    /// The page was fetched again meanwhile, and stays as it is.
     pub is_overtaken: bool,
     pub changes: Vec<ValueChange>,
 }
 
-/// A value of a record that is new or another one.
+/// A new or changed value of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueChange {
     /// See [`crate::record_key`].
@@ -60,10 +60,10 @@ pub struct ValueChange {
     pub new: Value,
 }
 
-/// By field how many values are new, where there was none, and how many are other ones.
+/// By field: how many values are new, and how many have changed.
 pub type ValueCounts = BTreeMap<String, (u64, u64)>;
 
-/// What has become of a field of a record; see [`ValueChange`].
+/// The change of a record's field; see [`ValueChange`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldChange {
     pub(crate) field: String,
@@ -79,7 +79,7 @@ impl RereadAnswer {
         }
     }
 
-    /// Adds what has become of a record.
+    /// Adds the changes of a record.
     pub(crate) fn add(&mut self, record: &str, changes: Vec<FieldChange>) {
         let of_record = changes.into_iter().map(|change| ValueChange {
             record: record.to_owned(),

@@ -1,7 +1,7 @@
 //! Retention: how long pages and the log of pages are kept, and how much of the samples of pages.
 //!
-//! Records, crawls and the fields that were taken from a page stay when the page goes; its text, if it is a
-//! [sample](crate::Sample), goes with it.
+//! Records, crawls and fields filled from a page stay when the page is dropped. Its text, if it is a
+//! [sample](crate::Sample), is dropped with it.
 
 use std::time::Duration;
 
@@ -9,17 +9,16 @@ use serde::{Deserialize, Serialize};
 
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long pages and the log of pages are kept, and how much of samples.
+/// How long pages and the log of pages are kept, and how many samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// Pages that were fetched more than so many days ago are dropped; 0: never.
+    /// Pages fetched more than this many days ago are dropped; 0: never.
     pub pages_days: u32,
-    /// Entries of MongoDB's log of pages that are more than so many days old are dropped; 0: never,
-    /// unless the pages are.
+    /// Entries of MongoDB's log of pages that are more than this many days old are dropped; 0: only when their pages
+    /// are.
     pub log_days: u32,
-    /// The most MiB of the texts of pages that are kept to repair mappings by, of all mappings together; 0:
-    /// none are kept.
+    /// The most MiB of page texts that are kept for repairing mappings, for all mappings together; 0: none are kept.
     pub samples_mib: u32,
 }
 
@@ -34,7 +33,7 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    /// What is too old, or too much, by now.
+    /// The limits of age and size at this time.
     pub fn cutoff(&self, now_ms: i64) -> Cutoff {
         let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
         Cutoff {
@@ -44,21 +43,21 @@ impl RetentionConfig {
     }
 }
 
-/// What is older than these times is dropped, in milliseconds since the epoch; `None`: nothing.
+/// Entries older than these times are dropped, in milliseconds since the epoch; `None`: nothing is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cutoff {
-    /// Of pages and samples, by the start of their fetch.
+    /// For pages and samples, by the start of their fetch.
     pub pages_ms: Option<i64>,
-    /// Of entries of the log, by when they were written. SQLite has no log beside its pages.
+    /// For entries of the log, by the time of writing. SQLite has no log besides its pages.
     pub log_ms: Option<i64>,
-    /// Of samples, so many bytes of texts stay. Those of alerts stay longest, of the others the latest.
+    /// How many bytes of sample texts stay. Samples of alerts stay longest, then the latest others.
     pub samples_bytes: Option<u64>,
 }
 
 impl Cutoff {
-    /// Pages and the log are kept so long. An entry of the log goes a day before the pages that it
-    /// names (half of their time, if that is less): what a slow save has entered long after the fetch
-    /// is not missing where a reader still comes.
+    /// The cutoff if pages and the log are kept this long. A log entry is dropped a day before its pages (or after
+    /// half of their time, if that is less). So a page that a slow save entered long after its fetch is never missing
+    /// for a reader that is still allowed.
     pub fn of(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);

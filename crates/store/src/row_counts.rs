@@ -1,4 +1,4 @@
-//! What became of the rows of a page, in numbers.
+//! Counts of the rows of a page.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,15 +16,15 @@ pub struct RowCounts {
     /// The dataset that they are records of.
     pub dataset: String,
     pub rows: u64,
-    /// They have no value for a field of their key, and become no records.
+    /// Rows without a value for a field of their key, which do not become records.
     pub without_key: u64,
-    /// They have the key of an earlier row of the page and other values, which are lost.
+    /// Rows with the key of an earlier row of the page and other values, which are lost.
     pub same_key: u64,
-    /// The page has further rows, which were left out at a bound.
+    /// The page has further rows, which were left out because of a limit.
     pub cut: bool,
-    /// By field how many rows have a value for it: all fields that rows have of their own page.
+    /// By field: how many rows have a value for it. Covers all fields that rows have from their own page.
     pub filled: BTreeMap<String, u64>,
-    /// By field how many rows have none only because what they say can be read in two ways.
+    /// By field: how many rows have no value only because the text is ambiguous.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub undecided: BTreeMap<String, u64>,
 }
@@ -38,8 +38,8 @@ impl RowCounts {
     }
 }
 
-/// The counts of a page that was fetched for these records, an entry for each listing; with the key of the first row
-/// that is lost for an earlier one, as far as the page itself has it.
+/// The counts of a page that was fetched for these records, one entry per listing. Also the key of the first row that
+/// is lost to an earlier one, as far as the page itself has it.
 pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, Option<String>) {
     let (clashing, key) = clashes(listings);
     let counts = listings.iter().zip(clashing).map(|(listing, same_key)| {
@@ -58,7 +58,7 @@ pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, 
     (counts.collect(), key)
 }
 
-/// How many rows a page lists; `None`: its mapping has none.
+/// How many rows a page lists; `None` if its mapping has none.
 pub(crate) fn rows_of(counts: &[RowCounts]) -> Option<i64> {
     let rows = counts.iter().map(|of_rule| of_rule.rows).sum();
     (!counts.is_empty()).then_some(clamped(rows))
@@ -76,7 +76,7 @@ fn filled(listing: &Listing) -> BTreeMap<String, u64> {
             }
         }
     }
-    // What the record has is known when the rows are stored.
+    // The record's values are known only when the rows are stored.
     filled.retain(|name, _| !is_of_record(listing, name));
     filled
 }
@@ -98,7 +98,7 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
         let of_record = listing.from_record.iter().find(|(field, _)| field == name);
         match of_record.map(|(_, field)| field.as_str()) {
             Some(RECORD_ID) => records.len() == 1,
-            // What the record has is known when the rows are stored.
+            // The record's values are known only when the rows are stored.
             Some(_) => !records.is_empty(),
             None => row_id(std::slice::from_ref(name), &row.fields).is_some(),
         }
@@ -106,11 +106,11 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
     listing.key.iter().all(has_part)
 }
 
-/// The fields of a row, and which rule has found it.
+/// The fields of a row, and the rule that found it.
 type OfRule<'a> = (usize, &'a Map<String, Value>);
 
-/// How many rows of each listing lose values because another row has their key, and the key of the first of them. What
-/// comes from the record that the page was fetched for is the same for all of them.
+/// How many rows of each listing lose values because another row has their key, and the key of the first of them.
+/// Values from the record that the page was fetched for are the same for all rows.
 fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
     let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
     let mut rows = vec![0; listings.len()];
@@ -139,7 +139,7 @@ fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
     (rows, first)
 }
 
-/// Whether of two rows of one rule one says what the other does not.
+/// Whether one of two rows of the same rule has values that the other lacks.
 fn differ(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     one.iter().any(|(name, value)| {
         let other = other.get(name).unwrap_or(&Value::Null);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_counted_once_for_what_became_of_it() {
+    fn each_row_is_counted_once_by_its_result() {
         let rows = [
             json!({"user": null, "item": "a", "stars": 4}),
             json!({"user": null, "item": null, "stars": 5}),

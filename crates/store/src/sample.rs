@@ -1,5 +1,5 @@
-//! Samples: a few pages of each mapping with their texts, for who repairs a mapping. Their number is bounded by
-//! their ids, of which each holds the page that came last; their bytes, and their age, by
+//! Samples: a few pages of each mapping with their texts, for repairing a mapping. Their number is bounded by their
+//! ids, because each id holds only the latest page; their size and age are bounded by
 //! [retention](crate::RetentionConfig).
 
 use crate::page::Page;
@@ -10,8 +10,7 @@ pub struct Sample {
     /// Where it is kept.
     pub id: String,
     pub mapping: String,
-    /// The alert that it belongs to, by the time at which it was raised; `None`: it may be replaced by another
-    /// page.
+    /// The alert that it belongs to, by the time when it was raised; `None` if another page may replace it.
     pub alert: Option<String>,
     /// The page's key.
     pub page: String,
@@ -33,7 +32,7 @@ pub struct SampleText {
 }
 
 impl Sample {
-    /// What is kept of a page, if it is a sample.
+    /// The sample of a page, if it has one.
     pub(crate) fn of(page: &Page) -> Option<Sample> {
         let sample = page.sample.as_ref()?;
         let mapping = page.mapping.clone()?;

@@ -3,18 +3,17 @@
 
 use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteEntry};
 
-/// The end of another holder's request cannot be predicted: meanwhile, a worker asks again after a
-/// quarter of its delay, within these bounds.
+/// The end of another holder's request cannot be predicted: meanwhile, a worker tries again after a quarter of its
+/// delay, within these bounds.
 const LEAST_POLL_MS: u64 = 20;
 const MOST_POLL_MS: u64 = 1_000;
 
-/// How long a worker that keeps this delay waits before it asks again whether a reservation of another
-/// has been released.
+/// How long a worker with this delay waits before it checks again whether another's reservation was released.
 pub(crate) fn poll_ms(delay_ms: u64) -> u64 {
     (delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS)
 }
 
-/// What a cache knows of a site, by the cache's own clock.
+/// What a cache knows about a site, by the cache's own clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SiteClock {
     /// Start of the last request; the epoch if there was none.
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_is_told_until_it_lapses_and_then_counts_as_answered() {
+    fn a_reservation_is_visible_until_it_lapses_and_then_counts_as_answered() {
         let entry = |now_ms| held().entry("example.com", 1_000, None, now_ms).unwrap();
         assert_eq!(entry(14_999).reserved_until_ms, Some(15_000));
         assert_eq!(entry(14_999).blocked_until_ms, None);

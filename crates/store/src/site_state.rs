@@ -1,19 +1,20 @@
-//! The state of a site in trouble, as the dispatcher has it in its own file: a copy for people's
-//! queries. The dispatcher that writes last wins.
+//! The state of a failing site: a copy of the dispatcher's own file, for people's queries. The last dispatcher to
+//! write wins.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A site in trouble. Sites that are open have none.
+/// A failing site. Open sites have no state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteState {
     pub site: String,
     pub phase: SitePhase,
     /// The stable name of the reason.
     pub reason: String,
-    /// When the current backoff began, or the site was unreachable.
+    /// When the current backoff began, or the site became unreachable.
     pub since_ms: i64,
-    /// When the backoff ends; `None` for a site that backs off until a person wakes it, or was given up.
+    /// When the backoff ends; `None` for an unreachable site, and for one that backs off until it is resumed
+    /// manually.
     pub until_ms: Option<i64>,
     /// The evidence: what was requested, what was answered, and what was seen.
     pub url: String,

@@ -1,5 +1,5 @@
-//! Records that were read from documents of the user's dataset, and what is still to be written
-//! back to those documents.
+//! Records that were read from documents of the user's dataset, and values still to be written back to those
+//! documents.
 //!
 //! A crawl that writes back stores, with each record, its [`SourceDocument`]: the document's
 //! collection and id, and the fields that the document lacked when the crawl first read it. Only
@@ -8,7 +8,7 @@
 //!
 //! For each such crawl, a record is in one of two states:
 //!
-//! - *written*: the dataset has every value that pages brought;
+//! - *written*: the dataset has every value from pages;
 //! - *unwritten* ([`Unwritten`]): the record has changed since it was last written back.
 //!
 //! The mark "unwritten" is set in the same write as the change, and removed by
@@ -23,14 +23,13 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// Which of the wanted fields are asked for again though they have a value.
+    /// Which of the wanted fields are refreshed although they have a value.
     pub refresh: Refresh,
     /// The URLs that the input names for it.
     pub urls: Vec<String>,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
-    /// Where in its input the crawl has read it, as one number; `None` if each place of the input is
-    /// another record.
+    /// Where in its input the crawl read it, as one number; `None` if each place of the input is a different record.
     pub position: Option<u64>,
 }
 
@@ -46,21 +45,20 @@ impl From<Record> for DatasetRecord {
     }
 }
 
-/// Which fields of a record are asked for again though they have a value.
+/// Which fields of a record are refreshed although they have a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refresh {
     /// These, when the record enters the crawl.
     pub on_entry: Vec<String>,
-    /// Wanted fields that a page has filled so long ago, whenever the record is put.
+    /// Wanted fields that a page filled at least this long ago, whenever the record is put.
     pub after_ms: Option<u64>,
 }
 
-/// What has become of a record that was put into a crawl.
+/// The result of putting a record into a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// The position at which the crawl had read the record before, if it was another one. The two are
-    /// one record now.
+    /// The position where the crawl read the record before, if it was another one. The two are one record now.
     pub earlier: Option<u64>,
 }
 
@@ -74,7 +72,7 @@ pub struct SourceDocument {
     pub id: String,
     /// The fields that may be written back.
     pub fields: Vec<String>,
-    /// They are written back to this document, and not to one of another collection.
+    /// They are written back to this document, not to one of another collection.
     pub is_target: bool,
 }
 
@@ -90,15 +88,15 @@ pub struct Unwritten {
     pub(crate) revision: i64,
 }
 
-/// A value that a field of a record has now.
+/// The present value of a record's field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledField {
     pub name: String,
     pub value: Value,
-    /// Another value is looked for: this one replaces nothing.
+    /// Another value is wanted: this one replaces nothing.
     pub is_asked_again: bool,
-    /// Other values that may stand in the dataset and be replaced there: those that were written back, and what the
-    /// user had when asking for another one. All others are the user's.
+    /// Other values that may be in the dataset and be replaced there: those that were written back, and those that
+    /// the user had when asking for another one. All others are the user's.
     pub others: Vec<Value>,
 }
 
@@ -115,7 +113,7 @@ impl StoredRecord {
             let is_asked_again = !is_taken_back && self.missing.contains(name);
             let others = self.replaceable(name);
             if is_asked_again && !others.is_empty() {
-                // What stands there stays until another one is found.
+                // The value in the dataset stays until another one is found.
                 return None;
             }
             Some(FilledField {

@@ -35,7 +35,7 @@ pub struct Save {
 }
 
 impl Save {
-    /// The records that are kept with the page; it may be for thousands.
+    /// The records that are kept with the page, which may be for thousands.
     pub(crate) fn first_records(&self) -> &[String] {
         &self.records[..self.records.len().min(MAX_RECORDS_OF_PAGE)]
     }
@@ -47,11 +47,11 @@ const MAX_RECORDS_OF_PAGE: usize = 4;
 /// The states of a saved page's records. A record that is not stored is open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Saved {
-    /// Resolved, by this page or before.
+    /// Resolved by this page or before.
     pub resolved: Vec<String>,
-    /// Still missing a wanted field.
+    /// Records that still lack a wanted field.
     pub open: Vec<String>,
-    /// Rows of the page whose records miss a wanted field, and where they lead.
+    /// The page's rows whose records lack a wanted field, with their links.
     pub leads: Vec<RowLead>,
 }
 
@@ -102,14 +102,14 @@ pub struct ExportFilter {
     pub app_id: Option<String>,
     pub crawl_id: Option<String>,
     pub dataset: Option<String>,
-    /// Only pages with the outcome `ok` that a mapping has read, each with what its extraction is judged by.
-    /// Only [`Store::changes`] heeds it.
+    /// Only pages with the outcome `ok` that a mapping has read, each with the members needed to judge its
+    /// extraction. Used only by [`Store::changes`].
     pub extractions: bool,
-    /// Only pages that were [looked at](crate::Page::look) for changes, each with what it is compared by; `look` is
-    /// in Base64. Only [`Store::changes`] heeds it.
+    /// Only pages with a [snapshot](crate::Page::look) for comparison, each with the members needed to compare it;
+    /// `look` is in Base64. Used only by [`Store::changes`].
     pub looks: bool,
-    /// With the fields of the record for which the page of a row was fetched, as `parent_fields`; only
-    /// [`Store::export`] heeds it.
+    /// With the fields of the record that a row's page was fetched for, as `parent_fields`. Used only by
+    /// [`Store::export`].
     pub parents: bool,
 }
 
@@ -130,7 +130,7 @@ pub trait Store: Send + Sync {
     /// The pace for this backend, if `processes` processes of this machine save.
     fn save_pace(&self, processes: u16) -> SavePace;
 
-    /// Sets what mappings say of records from now on; whoever fills records sets it first. Without, the first value
+    /// Sets the rules of mappings for records. Must be called before records are filled. Without it, the first value
     /// wins, no page is known to lead to several pages of one mapping, no mapping names the fields by which a record
     /// is recognised, and no list continues on further pages.
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
@@ -140,14 +140,14 @@ pub trait Store: Send + Sync {
     /// earlier delivery than the stored one (or of the same, but started before) does not replace it.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
-    /// Stores pages in the place of those that the same deliveries have stored, which turn out to be none: blocks that
-    /// were taken for pages. What these have brought is taken back from their records. Answers as [`Store::save`] does. If
-    /// a later delivery has stored the page meanwhile, nothing changes.
+    /// Replaces pages stored by the same deliveries that turned out to be blocks. Their values are taken back from
+    /// their records. Answers as [`Store::save`] does. If a later delivery has stored the page meanwhile, nothing
+    /// changes.
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
-    /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the
-    /// order given; a record that cannot be stored fails alone. A known record takes the values that
-    /// are given, and misses the fields that are wanted in addition.
+    /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the order given; a
+    /// record that cannot be stored fails alone. A known record takes the given values and gets the additionally
+    /// wanted fields as missing ones.
     async fn put_records(
         &self,
         crawl: &CrawlId,
@@ -161,7 +161,7 @@ pub trait Store: Send + Sync {
             .collect()
     }
 
-    /// As [`Store::put_records`], for records whose values may be wanted again or written back.
+    /// Like [`Store::put_records`], for records whose values may be wanted again or written back.
     async fn put_dataset(
         &self,
         crawl: &CrawlId,
@@ -169,9 +169,8 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> Vec<Result<RecordPut, StoreError>>;
 
-    /// Records of a crawl that it has read from a collection, and that have changed since they were
-    /// last written back, in any order: at most `limit`, fewer if they are large, and an empty list
-    /// only if there are none.
+    /// Records that a crawl has read from a collection and that have changed since they were last written back, in
+    /// any order: at most `limit`, fewer if they are large, and an empty list only if there are none.
     async fn unwritten(
         &self,
         crawl: &CrawlId,
@@ -179,9 +178,9 @@ pub trait Store: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Unwritten>, StoreError>;
 
-    /// Notes values of [unwritten](Store::unwritten) records that are about to be written: whatever happens next, they
-    /// may stand in the dataset, and are none of the user; but the values that they replace count as the user's until
-    /// the write is confirmed. Removes records that others have changed meanwhile: these are to be read again.
+    /// Notes values of [unwritten](Store::unwritten) records that are about to be written: whatever happens next,
+    /// they may be in the dataset and are not the user's; but the values they replace count as the user's until the
+    /// write is confirmed. Removes records that others have changed meanwhile; those must be read again.
     async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError>;
 
     /// Marks records as written back. A record that has changed meanwhile stays unwritten.
@@ -191,19 +190,18 @@ pub trait Store: Send + Sync {
         written: Vec<Unwritten>,
     ) -> Result<(), StoreError>;
 
-    /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which
-    /// takes about a second for a million: callers should ask less often if it takes longer.
+    /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which takes about a
+    /// second for a million: callers should call it less often if it takes longer.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
 
-    /// Counts what the mappings have extracted from the pages of a crawl, and what its records miss.
-    /// Reads the whole crawl, which takes seconds for a million pages.
+    /// Counts what the mappings extracted from the pages of a crawl, and what its records lack. Reads the whole
+    /// crawl, which takes seconds for a million pages.
     async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError>;
 
-    /// The crawl of the same application that began last before this one.
+    /// The latest crawl of the same application that began before this one.
     async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError>;
 
-    /// Fills records from pages that were fetched for other records; `None` where the page is not
-    /// stored.
+    /// Fills records from pages that were fetched for other records; `None` if the page is not stored.
     async fn apply_pages(
         &self,
         applies: Vec<ApplyPage>,
@@ -215,30 +213,30 @@ pub trait Store: Send + Sync {
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
 
     /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes; `watched` is
-    /// one that was seen to lapse, and is replaced if it was not renewed since.
+    /// a claim that was seen to lapse; it is replaced unless it was renewed since.
     async fn claim_crawl(
         &self,
         claim: CrawlClaim,
         watched: Option<CrawlClaim>,
     ) -> Result<Option<CrawlClaim>, StoreError>;
 
-    /// Renews a claim. Returns false if it is no longer its owner's: another process has it, or had it and has given
-    /// it up.
+    /// Renews a claim. Returns false if it is no longer its owner's: another process has it, or had it and has
+    /// released it.
     async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError>;
 
-    /// Gives a claim up, if it is still its owner's.
+    /// Releases a claim, if it is still its owner's.
     async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError>;
 
-    /// Stores the states of sites in trouble. Each replaces what is stored of its site.
+    /// Stores the states of sites in trouble. Each replaces the stored state of its site.
     async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError>;
 
-    /// Removes the states of sites that are open again; those without one are passed over.
+    /// Removes the states of sites that are open again; sites without a state are skipped.
     async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError>;
 
     /// The stored state of a site, by its name.
     async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError>;
 
-    /// The first pages of a crawl's lists, in the order of their keys, behind the key `after`.
+    /// The first pages of a crawl's lists, in the order of their keys, after the key `after`.
     async fn first_pages(
         &self,
         crawl: &CrawlId,
@@ -249,7 +247,7 @@ pub trait Store: Send + Sync {
     /// Those of the pages with these [keys](crate::page_id) that are stored, in any order.
     async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
 
-    /// Counts the rows of a dataset that a list holds, beside what a reading of it has found that began at this time.
+    /// Counts the rows of a dataset that a list holds, compared with the reading that began at this time.
     async fn listed_rows(
         &self,
         list: &str,
@@ -257,9 +255,9 @@ pub trait Store: Send + Sync {
         began_ms: i64,
     ) -> Result<ListedRows, StoreError>;
 
-    /// Takes note that a list, which began to be read at this time, does not hold rows any more that were seen there
-    /// before. Those that no other list holds are gone. One bounded step, in the order of the records' keys, behind the
-    /// key `after`. Whether the list was read to its end, the caller knows; see [`crate::judge_rows`].
+    /// Notes that a list, whose reading began at this time, no longer holds rows that were seen there before. Rows
+    /// that no other list holds are gone. One bounded step, in the order of the records' keys, after the key `after`.
+    /// The caller must know that the list was read to its end; see [`crate::judge_rows`].
     async fn mark_gone(
         &self,
         list: &str,
@@ -268,10 +266,10 @@ pub trait Store: Send + Sync {
         after: &str,
     ) -> Result<MarkedGone, StoreError>;
 
-    /// How extractions are doing, of all mappings.
+    /// The health of all mappings.
     async fn health(&self) -> Result<Vec<HealthState>, StoreError>;
 
-    /// Stores states, each if the stored one has the revision before; which of them were stored.
+    /// Stores states, each only if the stored one has the previous revision. Returns which of them were stored.
     async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError>;
 
     /// The samples of a mapping, without their texts, in the order of their ids.
@@ -283,20 +281,20 @@ pub trait Store: Send + Sync {
     /// Stores samples. Each replaces the one with its id.
     async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError>;
 
-    /// The values of records that no page has brought, by the records' keys; nothing of unknown records.
+    /// The values of records that are not from pages, by the records' keys; nothing for unknown records.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;
 
-    /// Up to which page looks are judged.
+    /// The position up to which snapshots are judged.
     async fn judged_to(&self) -> Result<JudgedTo, StoreError>;
 
-    /// What the pages with these keys are compared with, in any order.
+    /// The versions that the pages with these keys are compared with, in any order.
     async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
 
-    /// Those of these keys of pages for which there is something to compare with.
+    /// Those of these page keys that have versions to compare with.
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
-    /// Stores what looks have shown, all of it or nothing, and only onto the judgement before it; whether it is
-    /// stored. A writer that got no answer may repeat itself.
+    /// Stores a judgement atomically, and only if it follows the stored one. Returns whether it is stored. A writer
+    /// that got no answer may repeat it.
     async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
 
     /// The changes of pages after a number, in the order of their numbers, at most `limit`. Those that are not
@@ -314,8 +312,8 @@ pub trait Store: Send + Sync {
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
-    /// How many documents a run of a crawl has met for the first time: pages that changes tell as new since it
-    /// began, or, in its first run, in which nothing is told as new, all that were fetched since.
+    /// How many documents a run of a crawl has met for the first time: pages that changes report as new since it
+    /// began, or, in its first run, which reports nothing as new, all that were fetched since.
     async fn count_new_documents(
         &self,
         crawl: &CrawlId,
@@ -323,10 +321,9 @@ pub trait Store: Send + Sync {
         is_first: bool,
     ) -> Result<u64, StoreError>;
 
-    /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
-    /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so
-    /// the export is not a snapshot: what changes meanwhile appears in its old or new version, or
-    /// both.
+    /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys, in the order of
+    /// creation; returns their number. Memory is bounded. Writers are not blocked, so the export is not a snapshot:
+    /// entries that change meanwhile appear in their old or new version, or both.
     async fn export(
         &self,
         kind: ExportKind,
@@ -334,8 +331,8 @@ pub trait Store: Send + Sync {
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;
 
-    /// Passes the pages with these [keys](crate::page_id) to `each`, as an export does, but in any
-    /// order; returns their number. Memory is bounded, also for large pages.
+    /// Passes the pages with these [keys](crate::page_id) to `each`, as an export does, but in any order; returns
+    /// their number. Memory is bounded, even for large pages.
     async fn pages(
         &self,
         ids: Vec<String>,
@@ -355,9 +352,8 @@ pub trait Store: Send + Sync {
     /// that is saved again is passed again, in its present version, so a reader may not see every
     /// version. The same version may be passed twice, if its save was interrupted and repeated.
     ///
-    /// A reader that comes when something that it has not read was [dropped](Store::drop_old) gets an
-    /// error, also in the middle of its reading. The cursor at the beginning continues with the oldest
-    /// page in the order.
+    /// A reader gets an error if pages it has not read were [dropped](Store::drop_old), even in the middle of its
+    /// reading. The cursor at the beginning continues with the oldest page in the order.
     async fn changes(
         &self,
         after: &Cursor,
@@ -365,16 +361,16 @@ pub trait Store: Send + Sync {
         each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
     ) -> Result<Cursor, ExportError>;
 
-    /// Drops what is too old, in one bounded step: the caller repeats it as long as there
-    /// [is more](Dropped::has_more), and leaves others time in between. Several processes may do it at
-    /// once. Of a page that is dropped all that it has filled stays: records with their sources.
+    /// Drops old entries in one bounded step. The caller repeats it as long as there [is more](Dropped::has_more),
+    /// and leaves others time in between. Several processes may do it at once. Everything filled from a dropped page
+    /// stays: records with their sources.
     ///
-    /// [Bodies](crate::Bodies) go with the pages.
+    /// [Bodies](crate::Bodies) are dropped with their pages.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError>;
 
-    /// Stores what reading pages again has yielded, and fills their records, as a refresh would. Answers in
-    /// the order given; repeated, it changes nothing. With a trial it only tells what it would do, had it done all
-    /// that the trial was asked before.
+    /// Stores the results of reading pages again, and fills their records as a refresh would. Answers in the order
+    /// given. Repeating it changes nothing. With a trial it only returns what it would change after all earlier calls
+    /// with that trial.
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,

@@ -95,14 +95,14 @@ impl fmt::Display for StoreUri {
 #[derive(Clone)]
 pub struct Backends {
     pub store: Arc<dyn Store>,
-    /// Those of the store's pages.
+    /// The bodies of the store's pages.
     pub bodies: Arc<dyn Bodies>,
-    /// To look through the store.
+    /// For browsing the store.
     pub browse: Arc<dyn Browse>,
     pub cache: Arc<dyn Cache>,
 }
 
-/// A store that is opened to be looked through.
+/// A store opened for browsing.
 #[derive(Clone)]
 pub struct Browsing {
     pub store: Arc<dyn Store>,
@@ -130,7 +130,7 @@ pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreErro
     Ok(opened.store)
 }
 
-/// As [`open_existing`], with the bodies of its pages.
+/// Like [`open_existing`], with the bodies of its pages.
 pub async fn open_existing_with_bodies(
     store: &StoreUri,
 ) -> Result<(Arc<dyn Store>, Arc<dyn Bodies>), StoreError> {
@@ -138,7 +138,7 @@ pub async fn open_existing_with_bodies(
     Ok((opened.store, opened.bodies))
 }
 
-/// Opens a store that must exist, to be looked through.
+/// Opens a store that must exist, for browsing.
 pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(Browsing {
@@ -147,8 +147,8 @@ pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
     })
 }
 
-/// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store
-/// whose server has means of its own.
+/// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store whose server
+/// has its own means of backup.
 pub fn back_up(store: &StoreUri, into: &Path) -> Result<Option<PathBuf>, StoreError> {
     match store {
         StoreUri::Sqlite(path) => sqlite::backup::back_up(path, into).map(Some),

@@ -1,4 +1,4 @@
-//! Where a list goes on.
+//! Where a list continues.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,30 +6,30 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 
-/// A place in a list: the key of the last row that was looked at. Its text can stand in a URL as it is, and comes
-/// back from strangers: what it names is looked up like any key, and need not exist.
+/// A place in a list: the key of the last checked row. Its text can be used in a URL unescaped. It comes back from
+/// untrusted clients, so it is looked up like any key and need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// By what the list is ordered.
+    /// The order of the list.
     order: Order,
     key: Vec<String>,
 }
 
-/// The orders of lists. A list goes on in the order that it has begun in, also if an index has appeared meanwhile.
+/// The orders of lists. A list continues in the order it began with, even if an index has appeared meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By when something was stored or happened, the last first.
+    /// By the time when something was stored or happened, the latest first.
     Newest,
     /// By key.
     Key,
 }
 
-/// A place that no list has.
+/// An invalid place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no place in a list: begin at its beginning")]
 pub struct PlaceError(String);
 
-/// No place is longer: the longest key of a record is that of its id with its dataset, in Base64.
+/// The longest place: the longest key of a record has its id and its dataset, in Base64.
 const MAX_TEXT: usize = 4 << 10;
 
 impl Place {
@@ -56,7 +56,7 @@ impl Place {
         self.key.get(index).map_or("", String::as_str)
     }
 
-    /// A part of the key as a number; 0 if it is none.
+    /// A part of the key as a number; 0 if it is not a number.
     pub(crate) fn number(&self, index: usize) -> i64 {
         self.part(index).parse().unwrap_or_default()
     }

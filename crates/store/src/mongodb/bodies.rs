@@ -1,7 +1,7 @@
 //! The collection `bodies`.
 //!
-//! How much it takes is asked of the server, and only after a part of what is allowed was written: so all
-//! bodies together may take a little more than that for a while, the more processes write the more.
+//! The server is asked for the collection's size only after a part of the limit was written. So all bodies together
+//! may exceed the limit a little for a while; the more processes write, the more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,18 +35,18 @@ pub(super) const AT: &str = "at";
 const STEP: i64 = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// How many of the oldest are looked at to make room.
+/// How many of the oldest are checked to make room.
 const OLDEST: i64 = 500;
 
-/// The share of what is allowed that is written before the server is asked.
+/// The part of the limit that is written before the server is asked.
 const ASKED_AFTER: u64 = 64;
 
-/// What a process knows of the collection.
+/// What a process knows about the collection.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     is_indexed: AtomicBool,
     was_asked: AtomicBool,
-    /// Since the server was asked how much there is.
+    /// Bytes written since the server was last asked for the size.
     bytes: AtomicU64,
 }
 
@@ -170,7 +170,7 @@ async fn trim(
     Ok(dropped)
 }
 
-/// Some of the oldest, whose sizes are taken off the excess.
+/// Some of the oldest bodies; subtracts their sizes from the excess.
 async fn oldest(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
     let bodies: Collection<Document> = db.database.collection(BODIES);
     let find = async {
@@ -213,7 +213,7 @@ async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Bod
     Ok(found.iter().map(|stored| body(stored)).collect())
 }
 
-/// The body of a page, if it is that of the page as it is now.
+/// The body of a page, if it belongs to the page's present version.
 pub(super) async fn find(db: &Db, page_id: &str) -> Result<Option<Body>, Fault> {
     let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
     let page = pages

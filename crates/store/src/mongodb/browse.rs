@@ -1,5 +1,5 @@
-//! Looking through the database ([`Browse`]). Each list names the index that it follows, so that the server follows
-//! no other; where that is missing, the list is in the order of keys.
+//! Looking through the database ([`Browse`]). Each list names its index, so the server uses no other; without that
+//! index, the list is in the order of keys.
 
 mod crawls;
 mod pages;
@@ -30,7 +30,7 @@ use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::store::ExportKind;
 
-/// A slice ends after it has looked at this many documents, or for this long, or at this many bytes.
+/// A slice ends after checking this many documents, or after this time, or after this many bytes.
 const MOST_LOOKED_AT: u64 = 20_000;
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
@@ -38,7 +38,7 @@ const MOST_BYTES: usize = 4 << 20;
 /// The most documents in one answer of the server.
 const ANSWERED_AT_ONCE: usize = 500;
 
-/// The server's code of a command that names an index which is not there.
+/// The server's error code for a missing index.
 const NO_SUCH_INDEX: i32 = 2;
 
 #[async_trait]
@@ -150,13 +150,13 @@ pub(super) struct Listing<'a> {
     pub(super) order: Document,
     /// The index that it follows.
     pub(super) index: &'a str,
-    /// All members if it is empty.
+    /// The members to read; all if it is empty.
     pub(super) members: Document,
     pub(super) wanted: usize,
 }
 
 impl Listing<'_> {
-    /// Makes a slice of the documents: `read` tells the place of one, and the row if it is wanted. `None` if there
+    /// Makes a slice of the documents: `read` returns the place of one, and the row if it is wanted. `None` if there
     /// is no such index.
     pub(super) async fn slice<T>(
         self,
@@ -222,8 +222,8 @@ fn is_without_index(error: &Error) -> bool {
     matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == NO_SUCH_INDEX)
 }
 
-/// The condition that a document comes after a place among those that are in the order of a time, the last first,
-/// and of their keys. Few have the same time.
+/// The condition that a document comes after a place, in the order of a time (the latest first) and then of keys. Few
+/// documents have the same time.
 pub(super) fn before(time: &str, place: &Place) -> Document {
     let at = date(place.number(0));
     doc! {
@@ -242,7 +242,7 @@ pub(super) fn key(stored: &RawDocument) -> &str {
     stored.get_str("_id").unwrap_or_default()
 }
 
-/// A member that is missing was written by another program.
+/// The fault of a document with a missing member, written by another program.
 pub(super) fn broken(what: &str, stored: &RawDocument) -> Fault {
     let key = key(stored);
     Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))

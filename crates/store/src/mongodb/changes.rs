@@ -16,7 +16,7 @@ use crate::store::ExportFilter;
 /// Entries of the log that are read at once; each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
-/// What an extraction is judged by.
+/// The members needed to judge an extraction.
 const EXTRACTIONS: [&str; 15] = [
     "app_id",
     "crawl_id",
@@ -35,7 +35,7 @@ const EXTRACTIONS: [&str; 15] = [
     "attempts",
 ];
 
-/// What changes of pages are judged by.
+/// The members needed to judge changes of pages.
 const LOOKS: [&str; 15] = [
     "app_id",
     "crawl_id",
@@ -233,8 +233,8 @@ impl Reader<'_> {
         Err(Fault::Unusable(too_late(&behind)))
     }
 
-    /// The keys that the filter lets through. A page's key names its application and its crawl, so
-    /// pages of others are not looked up.
+    /// The keys that the filter accepts. A page's key names its application and its crawl, so pages of others are not
+    /// looked up.
     fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
         let is_wanted = |id: &&str| {
             let mut parts = id.split('/');
@@ -253,7 +253,7 @@ impl Reader<'_> {
         let pages = u32::try_from(pages).unwrap_or_default();
         match (place, pages) {
             (Ok(_), pages) => Cursor::new(&self.store, entry.unsigned_abs(), pages),
-            // Another program has changed the entry: it is read again as a whole.
+            // Another program has changed the entry, so all of it is read again.
             (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
         }
     }

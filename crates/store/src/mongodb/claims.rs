@@ -11,7 +11,7 @@ use crate::claim::CrawlClaim;
 
 const CLAIMS: &str = "claims";
 
-/// Stores a claim, unless another one is in force, which is returned.
+/// Stores a claim. If another one is in force, returns that instead.
 pub(super) async fn claim(
     db: &Db,
     claim: &CrawlClaim,

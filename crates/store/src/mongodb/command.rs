@@ -20,8 +20,8 @@ const COMMAND_MAX: Duration = Duration::from_secs(15);
 /// How long the server waits for the majority before it answers that there is none (`wtimeout`).
 const MAJORITY_WITHIN_MS: i32 = 10_000;
 
-/// The size after which a message is full. A message may have 48 MB, so that one more statement of
-/// the greatest size still fits.
+/// The size at which a message is full. A message may have 48 MB, so one more statement of the greatest size still
+/// fits.
 const MESSAGE_BYTES: usize = 28 << 20;
 
 /// The most documents in one answer.
@@ -106,8 +106,8 @@ impl Db {
         Ok(updated)
     }
 
-    /// Inserts documents, in as few messages as possible. Those whose keys exist fail as duplicates; after a transient
-    /// error also such that this call has inserted.
+    /// Inserts documents, in as few messages as possible. Documents whose keys exist fail as duplicates; after a
+    /// transient error, this includes documents inserted by this call.
     pub(super) async fn insert(
         &self,
         collection: &str,
@@ -125,7 +125,7 @@ impl Db {
         Ok(inserted)
     }
 
-    /// Those of these keys that documents have.
+    /// Those of these keys that exist.
     pub(super) async fn existing(
         &self,
         collection: &str,
@@ -152,9 +152,8 @@ impl Db {
         with_timeout(find).await
     }
 
-    /// As [`Db::update`], for statements that create missing documents. If another client creates a
-    /// document at the same moment, the statement fails with a duplicate key and is sent again: it
-    /// finds the document then.
+    /// Like [`Db::update`], for statements that create missing documents. If another client creates a document at the
+    /// same moment, the statement fails with a duplicate key and is sent again: it finds the document then.
     pub(super) async fn upsert(
         &self,
         collection: &str,
@@ -249,8 +248,8 @@ pub(super) async fn with_timeout<R>(
     }
 }
 
-/// The write concern of every command that writes. A replica set may be told that a majority need not
-/// have a write in its journal (`writeConcernMajorityJournalDefault`): `j` asks for that all the same.
+/// The write concern of every command that writes. A replica set may be configured not to require a write in the
+/// journals of a majority (`writeConcernMajorityJournalDefault`); `j` requires it all the same.
 pub(super) fn majority() -> RawDocumentBuf {
     rawdoc! {"w": "majority", "j": true, "wtimeout": MAJORITY_WITHIN_MS}
 }

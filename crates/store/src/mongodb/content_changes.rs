@@ -1,9 +1,8 @@
 //! The collections `changes`, `versions` and `judged`.
 //!
 //! There are no transactions, so a judgement is written ahead: the one document of `judged` takes its position
-//! together with its versions and changes, and only then these are copied to their collections. Who reads the
-//! position copies once more what may not be there yet. A copy is idempotent, and one that comes late replaces
-//! nothing that is newer.
+//! together with its versions and changes, and only then these are copied to their collections. Whoever reads the
+//! position copies again what may still be missing. A copy is idempotent, and a late one never replaces newer data.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,9 +30,9 @@ const VERSIONS: &str = "versions";
 /// The key of the one document of `judged`.
 const LAST: &str = "last";
 
-/// The position, after everything that was judged up to it has been copied.
+/// The position, after copying everything that was judged up to it.
 pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
-    // Once they are copied, the versions and changes are not in it any more.
+    // Once they are copied, the versions and changes are no longer in it.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
         return Ok(JudgedTo::default());
     };
@@ -94,11 +93,11 @@ pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, F
     Ok(found.iter().map(read).collect())
 }
 
-/// Whether it came right after the one that is stored.
+/// Whether it directly follows the stored one.
 pub(super) async fn put(db: &Db, judgement: &Judgement) -> Result<bool, Fault> {
     let stored = document(judgement)?;
     let revision = clamped(judgement.to.revision);
-    // The same one of the same writer: a command may be sent twice.
+    // Also matches the same one of the same writer, because a command may be sent twice.
     let statement = rawdoc! {
         "q": {"_id": LAST, "$or": [
             {"revision": revision - 1},
@@ -218,7 +217,7 @@ pub(super) async fn read(
     found.iter().map(|stored| change(stored)).collect()
 }
 
-/// The last changes first; only those up to the last one below which none is missing.
+/// The latest changes first; only those up to the last one below which none is missing.
 pub(super) async fn list(
     db: &Db,
     filter: &ChangeListFilter,
@@ -295,7 +294,7 @@ pub(super) async fn new_documents(
             let mut which =
                 doc! {"app_id": app_id, "crawl_id": crawl_id, "at": since, "kind": "new"};
             which.insert("_id", doc! {"$lte": visible(db).await?});
-            // Of the pages only whether they are documents.
+            // Reads only whether the pages are documents.
             let documents = vec![
                 doc! {"$match": {"document": {"$type": "object"}}},
                 doc! {"$project": {"_id": 1}},

@@ -98,7 +98,7 @@ impl DatasetSource {
         )
     }
 
-    /// The members that the projection names: a document without one misses it.
+    /// The members that the projection names. A document without one lacks it.
     fn projected(&self) -> Vec<String> {
         let is_left_out = |value: &Bson| {
             matches!(

@@ -1,4 +1,4 @@
-//! Reads a whole collection in the order in which documents were created, while others write.
+//! Reads a whole collection in the order of creation, while others write.
 
 use std::collections::HashMap;
 
@@ -134,7 +134,7 @@ async fn add_parents(db: Option<&Db>, step: &mut [Value]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The key of the record for which the page of a row was fetched.
+/// The key of the record that a row's page was fetched for.
 fn parent_of(record: &Value) -> Option<String> {
     record["row"]["parent"].as_str().map(str::to_owned)
 }
@@ -163,7 +163,7 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
     query
 }
 
-/// A document in the form that is the same for every backend.
+/// A document in the form shared by all backends.
 pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
     let own = match kind {

@@ -48,7 +48,7 @@ const AUTHENTICATION_FAILED: i32 = 18;
 /// The code of errors that have none of their own.
 const UNKNOWN_ERROR: i32 = 8;
 
-/// Its name stands in each of its errors.
+/// Each of its errors contains its name.
 const STORAGE_ENGINE: &str = "WiredTiger";
 
 /// The most characters of a foreign text that an error message quotes.
@@ -84,13 +84,13 @@ impl Fault {
     }
 }
 
-/// Whether the server cannot do it for now. An error of its storage engine has no code of its own; it
-/// is never about the document that was to be written: a full disk, for one, refuses any.
+/// Whether the error is temporary. Errors of the storage engine have no code of their own. They never concern the
+/// document to be written: a full disk, for example, refuses any document.
 fn is_transient(code: i32, message: &str) -> bool {
     TRANSIENT_CODES.contains(&code) || code == UNKNOWN_ERROR && message.contains(STORAGE_ENGINE)
 }
 
-/// Whether the command may succeed if it is retried at once, with a new server selection.
+/// Whether the command may succeed if it is retried immediately, with a new server selection.
 pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     match error.kind.as_ref() {
         ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => true,
@@ -99,7 +99,7 @@ pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     }
 }
 
-/// Of a temporary file.
+/// A fault of a temporary file.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())
@@ -211,7 +211,7 @@ fn errors_by_server(message: &str) -> String {
     }
 }
 
-/// The text on one line, cut after [`QUOTED`] characters.
+/// The text on one line, truncated to [`QUOTED`] characters.
 fn quoted(text: &str) -> String {
     let mut line: String = text
         .chars()

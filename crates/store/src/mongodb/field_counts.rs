@@ -1,4 +1,4 @@
-//! Counts what a crawl has found.
+//! Counts the findings of a crawl.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         "outcome": {"$in": ["ok", "not_modified"]},
     }};
     let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
-    // Sitemaps are no pages that a mapping should match.
+    // Sitemaps are not pages that a mapping should match.
     let mappable = doc! {"$match": {"$or": [
         {"mapping": {"$type": "string"}},
         {"document.type": {"$ne": "sitemap"}},
@@ -87,14 +87,14 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     Ok(counts)
 }
 
-/// Of which field of which mapping a group is.
+/// The mapping and the field of a group.
 fn field_of(found: &Document) -> Option<(&str, String)> {
     let key = found.get_document("_id").ok()?;
     let (mapping, field) = (key.get_str("mapping").ok()?, key.get_str("field").ok()?);
     Some((mapping, field.to_owned()))
 }
 
-/// What pages of which mapping list.
+/// The mapping of a group, and the counts of its rows.
 fn rows_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     let key = RawDocumentBuf::try_from(found.get_document("_id").ok()?).ok()?;
     let mut key = value::object(&key);
@@ -102,7 +102,7 @@ fn rows_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     Some((key["mapping"].as_str()?.to_owned(), listed))
 }
 
-/// The fields that pages have brought, without those that are asked for again, each as `field`.
+/// The fields with values from pages, except those to be refreshed, each as `field`.
 fn resolved_fields() -> Vec<Document> {
     vec![
         doc! {"$project": {"missing": 1, "source": {"$objectToArray": "$sources"}}},

@@ -54,8 +54,8 @@ fn read(stored: &RawDocument) -> Result<HealthState, Fault> {
     })
 }
 
-/// Whether each has replaced the revision before it. Each is a command of its own, because the number of
-/// documents that were found is told for a command.
+/// Whether each replaced the previous revision. Each is a command of its own, because the number of matched documents
+/// is returned per command.
 pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {
@@ -72,7 +72,7 @@ pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fa
     Ok(replaced)
 }
 
-/// Finds the revision before, or the same one of the same writer: a command may be sent twice.
+/// Matches the previous revision, or the same one of the same writer, because a command may be sent twice.
 fn statement(state: &HealthState) -> RawDocumentBuf {
     let revision = clamped(state.revision);
     let stored = rawdoc! {

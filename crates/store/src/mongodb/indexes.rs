@@ -41,10 +41,10 @@ pub(super) const PAGES_BY_SITE: &str = "site_started_at";
 pub(super) const RECORDS_BY_STATE: &str = "dataset_resolved_at";
 pub(super) const CRAWLS_BY_START: &str = "started_at";
 
-/// Of a crawl's changes.
+/// The index of a crawl's changes.
 pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
 
-/// Collections whose old documents go with old pages, each with the member that holds the time.
+/// Collections whose old documents are dropped with old pages, each with the member that holds the time.
 pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
     ("changes", "at"),
     ("versions", "looked_at"),
@@ -62,7 +62,7 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let gone = doc! {"name": lists::GONE, "key": {lists::GONE: 1}, "sparse": true};
         let changed =
             doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
-        // All that is counted of a run, so that no change is fetched for it.
+        // Covers everything that is counted of a run, so that no change is fetched.
         let counted = doc! {"name": "app_id_crawl_id_at", "key": {"app_id": 1, "crawl_id": 1, "at": 1, "kind": 1, "_id": 1}};
         wanted.extend([
             ("records", resolved),

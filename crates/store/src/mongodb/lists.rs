@@ -17,18 +17,18 @@ use crate::list::{ListedPage, ListedRows, MarkedGone, PageOfList};
 use crate::page::page_id;
 use crate::store::Save;
 
-/// Rows that one step of [`mark_gone`] looks at.
+/// Rows that one step of [`mark_gone`] checks.
 const STEP: i64 = 500;
 
 /// Redirects in a row, between a page of a list and the one that leads there.
 const MOST_REDIRECTS: usize = 10;
 
-/// The index of `records` by the lists that hold them, and that of those that are gone.
+/// The index of `records` by the lists that hold them, and the one by the lists they are gone from.
 pub(super) const HELD: &str = "row.lists.url";
 pub(super) const GONE: &str = "row.gone.list";
 
-/// What pages say of their lists, as it is stored: with the first page of the list, which is that of the page that has
-/// led here, or the page itself.
+/// The pages' information about their lists, in stored form: with the first page of the list, which is that of the
+/// parent page, or the page itself.
 pub(super) async fn of_pages(db: &Db, saves: &[Save]) -> Result<Vec<Option<PageOfList>>, Fault> {
     let of_page = |save: &Save| {
         let list = save.page.list.clone()?;
@@ -71,7 +71,7 @@ pub(super) async fn of_pages(db: &Db, saves: &[Save]) -> Result<Vec<Option<PageO
     Ok(lists)
 }
 
-/// A page that has led to another one.
+/// A page that led to another one.
 struct ParentPage {
     outcome: String,
     parent: Option<String>,

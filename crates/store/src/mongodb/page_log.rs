@@ -16,14 +16,13 @@
 //! There are no locks or leases. After a crash between 1 and 3, the pages were not acknowledged and
 //! are saved again.
 //!
-//! The log can have a gap in one case: a primary loses its role and regains it between a client's
-//! look for the last entry and its insert. A reader that meets a gap inserts an empty entry there
-//! before it goes on ([`close_gap`]), so no page can appear there later.
+//! The log can have a gap in one case: a primary loses its role and regains it between a client's look for the last
+//! entry and its insert. A reader that meets a gap inserts an empty entry there before it continues ([`close_gap`]),
+//! so no page can appear there later.
 //!
-//! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log
-//! have entries. They have none where an administrator has deleted the log: then the first reader adds
-//! them ([`store_id`]). It also names the last entry that is too old for readers, see
-//! [`retention`](super::retention).
+//! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log have entries.
+//! They have none if an administrator deleted the log; then the first reader adds them ([`store_id`]). It also names
+//! the last entry that is too old for readers, see [`retention`](super::retention).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -135,15 +134,14 @@ pub(super) async fn cut(db: &Db) -> Result<i64, Fault> {
     Ok(number(&header, "cut"))
 }
 
-/// Makes readers that have not read this entry come too late from now on.
+/// From now on, readers that have not read this entry are too late.
 pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
     insert_header(db, rawdoc! {"older_pages": false}).await?;
     let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$max": {"cut": entry}}};
     db.update(LOG, &[noting]).await?.into_result()
 }
 
-/// The store's id, which its cursors contain. Afterwards, pages that are older than the log have
-/// entries too.
+/// The store's id, which its cursors contain. Afterwards, pages that are older than the log have entries, too.
 pub(super) async fn store_id(db: &Db) -> Result<String, Fault> {
     let first = match find_header(db).await? {
         Some(first) => first,

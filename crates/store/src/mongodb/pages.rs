@@ -32,7 +32,7 @@ pub(super) async fn save(
     saves: &[Save],
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
-    // Before their pages: where a page is stored, all of its rows are.
+    // Rows are stored before their pages, so a stored page has all of its rows.
     let mut lists = lists::of_pages(db, saves).await?;
     let mut with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
     for (page, list) in with_rows.iter_mut().zip(&lists) {
@@ -83,7 +83,7 @@ pub(super) async fn save(
         .filter_map(|save| Sample::of(&save.page))
         .collect();
     match samples::put(db, &samples).await {
-        // The pages themselves are none the worse.
+        // The pages themselves are not affected.
         Err(Fault::InvalidEntry(reason)) => {
             tracing::warn!(
                 event = "samples_not_kept",
@@ -304,7 +304,7 @@ struct StoredPage {
     links: Vec<String>,
     depth: Option<u16>,
     leads: Leads,
-    /// The first that it was fetched for.
+    /// The keys of the first records that it was fetched for.
     records: Vec<String>,
     /// One of them names its URL.
     is_own: bool,

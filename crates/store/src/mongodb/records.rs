@@ -37,7 +37,7 @@ pub(super) use taking_back::{TakeBackRequest, take_back};
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
 const MAX_ROUNDS: u32 = 50;
 
-/// A page whose values are to fill a record.
+/// A page whose values may fill a record.
 pub(super) struct FillRequest<'a> {
     pub(super) record: String,
     pub(super) values: PageValues<'a>,
@@ -45,11 +45,11 @@ pub(super) struct FillRequest<'a> {
     pub(super) entry: usize,
 }
 
-/// The record's state after an entry, or what has become of it; the reason if the entry cannot be
-/// stored.
+/// The record's state or changes after an entry, or the reason why the entry cannot be stored.
 type EntryResult<T = RecordState> = Result<T, String>;
 
-/// Marks requests whose page is another's own: of the records that a page was fetched for, one names its URL.
+/// Marks requests whose page belongs to another record: of the records that a page was fetched for, one names its
+/// URL.
 pub(super) async fn note_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
     let mut of_entry: HashMap<usize, usize> = HashMap::new();
     for request in requests.iter() {
@@ -204,8 +204,8 @@ async fn read_modify_write<T>(
     }
 }
 
-/// Writes the revised records. The results of those that were written or refused go into `settled`;
-/// the others are returned, to be done again.
+/// Writes the revised records. The results of written and refused ones go into `settled`; the others are returned, to
+/// be repeated.
 async fn write<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
@@ -224,8 +224,8 @@ async fn write<'a, T>(
         } else if all_written {
             settled.extend(record.results);
         } else {
-            // The answer does not tell which statements met a conflict. A record that was written
-            // does not change when it is revised again.
+            // The answer does not show which statements met a conflict. A record that was written does not change
+            // when it is revised again.
             again.push((record.key, record.entries));
         }
     }
@@ -269,7 +269,7 @@ pub(super) async fn read_all(
     Ok(read)
 }
 
-/// A stored record, with the members that only this backend has.
+/// A stored record, with members that only this backend has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RecordDocument {
     pub(super) record: StoredRecord,
@@ -277,12 +277,12 @@ pub(super) struct RecordDocument {
     pub(super) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// Where these crawls have read it first: `[{crawl, position}]`.
+    /// Where these crawls first read it: `[{crawl, position}]`.
     positions: Vec<Value>,
     /// Its source documents, one for each crawl that writes back:
     /// `[{crawl, collection, document, fields}]`.
     pub(super) sources: Vec<Value>,
-    /// The crawls that have to write the record back.
+    /// The crawls that must write the record back.
     pub(super) unwritten: Vec<Value>,
 }
 
@@ -374,7 +374,7 @@ impl RecordDocument {
         })
     }
 
-    /// The record is one of the crawl from now on.
+    /// Adds the record to the crawl.
     fn enter(&mut self, crawl: &CrawlId) {
         let entry = entry_of(crawl);
         if !self.crawls.contains(&entry) {
@@ -382,8 +382,8 @@ impl RecordDocument {
         }
     }
 
-    /// Where the crawl has read the record first, if it was at another position. A record that is new
-    /// to the crawl gets this one.
+    /// Where the crawl first read the record, if it was at another position. A record that is new to the crawl gets
+    /// this position.
     fn earlier_position(&mut self, crawl: &CrawlId, position: u64, is_new: bool) -> Option<u64> {
         let crawl = crawl.to_string();
         if is_new {
@@ -516,7 +516,7 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
         let time = is_time.then(|| member.as_str().and_then(parse_iso_time));
         match (name.as_str(), member, time.flatten()) {
             (_, _, Some(at_ms)) => dated.append(key(name), date(at_ms)),
-            // Of rows.
+            // Only rows have it.
             ("gone", Value::Object(_), None) => dated.append(key(name), dated_source(member)?),
             ("lists", Value::Array(lists), None) => {
                 let lists: Result<Vec<RawBson>, Fault> = lists.iter().map(dated_source).collect();

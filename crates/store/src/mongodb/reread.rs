@@ -21,9 +21,9 @@ use crate::sqlite::Trial;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
-/// Writes pages that are still of the fetch that was read. Then enters them into the log, so that readers of
-/// changes learn of their new fields, and fills their records. Until a page is in the log it is marked
-/// (`unlogged`: when it was read again), so that this, interrupted in between and repeated, does what is left.
+/// Writes pages that are still from the fetch that was read. Then enters them into the log, so that readers of
+/// changes see their new fields, and fills their records. Until a page is in the log it is marked (`unlogged`: when
+/// it was read again), so that a repetition after an interruption completes the work.
 pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],
@@ -83,7 +83,7 @@ pub(super) async fn put(
     Ok(answers)
 }
 
-/// Takes the rows of the pages that are still of the fetch that was read.
+/// Takes the rows of the pages that are still from the fetch that was read.
 async fn put_rows(
     db: &Db,
     rereads: &[Reread],
@@ -110,7 +110,7 @@ async fn put_rows(
     Ok(())
 }
 
-/// Enters marked pages into the log, and takes these marks off.
+/// Enters marked pages into the log, and removes their marks.
 async fn enter(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
     let ids = unlogged.iter().map(|(id, _)| (*id).to_owned());
     page_log::append(db, ids.collect()).await?;
@@ -128,7 +128,7 @@ fn refusal(reread: &Reread, reason: String) -> StoreError {
     }
 }
 
-/// The statements, and the entries that they are of; those that cannot be made are answered.
+/// The statements, and the indexes of their entries. Entries whose statements cannot be made are answered.
 fn statements(
     rereads: &[Reread],
     answers: &mut Answers,
@@ -164,8 +164,8 @@ async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<()
     Ok(())
 }
 
-/// What is new of a page, if it is still of the fetch that was read. Its links are those of the former mapping:
-/// for those of another one it is fetched whole the next time. Values from outside stand below `$literal`, where
+/// Updates a page, if it is still from the fetch that was read. Its links are those of the former mapping; to get
+/// those of another one, the page is fetched in full the next time. Values from outside stand below `$literal`, where
 /// the server does not evaluate them.
 fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     let fields = document(&reread.fields)?;
@@ -204,7 +204,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     })
 }
 
-/// The pages that are of the fetch that was read, by their keys, with their marks.
+/// The pages that are still from the fetch that was read, by their keys, with their marks.
 async fn still_there<'r>(
     db: &Db,
     rereads: &'r [Reread],

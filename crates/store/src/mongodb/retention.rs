@@ -1,8 +1,8 @@
 //! Drops old pages, old entries of the log and samples, a few at a time.
 //!
-//! First the header of the log says up to which entry ([`CUT`]) readers come too late; only then are
-//! these entries deleted, and after them the pages. A reader that looks at the header after it has read
-//! pages knows that none was missing. The newest entry always stays: the next one is numbered after it.
+//! First the header of the log records the entry ([`CUT`]) up to which readers are too late. Only then are these
+//! entries deleted, and after them the pages. A reader that checks the header after reading pages knows that none was
+//! missing. The newest entry always stays: the next one is numbered after it.
 
 use mongodb::Collection;
 use mongodb::bson::raw::CString;
@@ -17,7 +17,7 @@ use super::samples::{self, SAMPLES};
 use super::value::texts;
 use crate::retention::{Cutoff, Dropped};
 
-/// The most entries that one call looks at, or deletes.
+/// The most entries that one call checks or deletes.
 const ENTRIES: i64 = 2_000;
 
 /// The most pages that one call deletes.
@@ -40,7 +40,7 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
         for (collection, time) in indexes::GO_WITH_PAGES {
             dropped.has_more |= delete_older(db, collection, time, pages_ms).await? == PAGES;
         }
-        // They are few: no index is needed.
+        // There are few, so no index is needed.
         dropped.samples = delete_older(db, SAMPLES, "at", pages_ms).await?;
         dropped.has_more |= dropped.samples == PAGES;
     }
@@ -60,7 +60,7 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let before = page_log::cut(db).await?;
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
-        // An entry that closes a gap has no time, and goes with the next one.
+        // An entry that closes a gap has no time, and is dropped with the next one.
         let next = log
             .find(doc! {"_id": {"$gt": before}, "at": {"$exists": true}})
             .sort(doc! {"_id": 1});
@@ -114,7 +114,7 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     if ids.is_empty() {
         return Ok((0, false));
     }
-    // Once more with the time: one of them may have been saved again meanwhile.
+    // The time is checked again: one of them may have been saved again meanwhile.
     let some = rawdoc! {
         "_id": {"$in": texts(&ids)},
         "started_at": {"$lt": date(pages_ms)},
@@ -123,8 +123,8 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     Ok((deleted, ids.len() as u64 == PAGES))
 }
 
-/// Deletes some of the documents that are as old as pages that are dropped: changes, versions, bodies, samples. How
-/// many were found.
+/// Deletes some of the documents that are as old as pages that are dropped: changes, versions, bodies, samples.
+/// Returns how many were found.
 async fn delete_older(db: &Db, collection: &str, time: &str, before_ms: i64) -> Result<u64, Fault> {
     let old: Collection<RawDocumentBuf> = db.database.collection(collection);
     let is_old = doc! {time: {"$lt": date(before_ms)}};
@@ -145,7 +145,7 @@ async fn delete_older(db: &Db, collection: &str, time: &str, before_ms: i64) -> 
     if count == 0 {
         return Ok(0);
     }
-    // Once more with the time: a page may have been looked at again meanwhile.
+    // The time is checked again: a page may have been checked again meanwhile.
     let mut some = rawdoc! {"_id": {"$in": keys}};
     some.append(
         CString::try_from(time).expect("no NUL is in it"),

@@ -63,13 +63,13 @@ pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, F
     Ok(found.iter().map(|stored| read(stored)).collect())
 }
 
-/// The ids of some samples without which the others have no more bytes than these: the oldest, those of alerts
+/// The ids of some samples to drop so that the others fit into this many bytes: the oldest first, those of alerts
 /// last.
 pub(super) async fn superfluous(db: &Db, most: u64, at_once: u64) -> Result<Vec<String>, Fault> {
     let samples: Collection<Document> = db.database.collection(SAMPLES);
     let bytes_of = doc! {"$binarySize": {"$ifNull": ["$text", Bson::Null]}};
     let sum = doc! {"$group": {"_id": null, "bytes": {"$sum": bytes_of.clone()}}};
-    // Null, which is no alert, comes first.
+    // Null (no alert) comes first.
     let oldest = [
         doc! {"$sort": {"alert": 1, "at": 1}},
         doc! {"$limit": at_once as i64},

@@ -47,7 +47,7 @@ pub(super) async fn list(
     from: Option<Place>,
     wanted: usize,
 ) -> Result<Slice<SiteState>, Fault> {
-    // No site has no name.
+    // No site has an empty name.
     let after = from.as_ref().map_or("", |place| place.part(0));
     let listing = Listing {
         collection: "site_states",

@@ -1,11 +1,10 @@
-//! The documents that records were read from, and the records that are to be written back (see
-//! [`crate::source_document`]).
+//! The documents that records were read from, and the records to be written back (see [`crate::source_document`]).
 //!
 //! Both are members of the stored record, so that a value and its mark are one write:
 //!
 //! - `origins`: a list of `{crawl, collection, document, fields}`, one for each crawl that writes back;
-//! - `unwritten`: the crawls that have to write the record back. It is absent where it would be
-//!   empty, so that the sparse index on it contains unwritten records only.
+//! - `unwritten`: the crawls that must write the record back. It is absent if it would be empty, so the sparse index
+//!   on it contains only unwritten records.
 
 use std::collections::HashMap;
 
@@ -175,8 +174,8 @@ pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwrit
     let is_all = usize::try_from(updated.matched) == Ok(statements.len());
     updated.into_result()?;
     if !is_all {
-        // The answer does not tell which. What is noted must be written: until then, what it replaces counts as the
-        // user's. Where nothing had to be noted, another round does no harm.
+        // The answer does not show which. Noted values must be written: until then, the values they replace count as
+        // the user's. If nothing had to be noted, another round does no harm.
         let stored = read_of(db, &begun).await?;
         begun.retain(|record| {
             let noted = noted.get(&record.record);
@@ -192,7 +191,7 @@ async fn read_of(db: &Db, records: &[Unwritten]) -> Result<HashMap<String, Recor
     read_all(db, keys).await
 }
 
-/// What stands in the dataset once these values are written.
+/// The content of the dataset once these values are written.
 fn now_written(record: &Unwritten) -> Result<RawDocumentBuf, Fault> {
     let mut stored = StoredRecord::default();
     stored.note_written(&record.fields);

@@ -1,5 +1,5 @@
-//! Pages that turn out to be none: what they have brought is taken back from their records, and then they are
-//! replaced. Repeated after a crash in between, both are done once.
+//! Fetches that turned out not to be pages: takes back their values from records, then replaces them. If this is
+//! repeated after a crash in between, both are done once.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub(super) async fn take_back(
     pages::save(db, saves, rules).await
 }
 
-/// When the stored fetch began, if it is of the same delivery as this page.
+/// When the stored fetch began, if it is from the same delivery as this page.
 fn started_at(stored: &RawDocument, page: &Page) -> Option<String> {
     let is = |name: &str, number: i64| {
         let found = stored.get(name).ok().flatten();

@@ -16,15 +16,15 @@ pub struct MongoUri {
     database: String,
 }
 
-/// Which database on which servers, whoever asks and with whatever options.
+/// The servers and the database, without user and options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabasePlace {
     hosts: BTreeSet<String>,
     database: String,
 }
 
-/// Options that say only how to connect to the named servers, in lower case. Others name files, or
-/// further servers.
+/// Options that only affect how to connect to the named servers, in lower case. Others name files, or further
+/// servers.
 const CONNECTING_OPTIONS: [&str; 14] = [
     "authsource",
     "replicaset",
@@ -43,7 +43,7 @@ const CONNECTING_OPTIONS: [&str; 14] = [
 ];
 
 impl MongoUri {
-    /// Checks the text. The error repeats nothing of it, because it may contain a password.
+    /// Checks the text. The error does not repeat it, because it may contain a password.
     pub(crate) fn parse(text: &str) -> Result<MongoUri, String> {
         let parsed = ConnectionString::parse(text).map_err(|error| {
             let reason = error.kind.to_string();
@@ -81,7 +81,7 @@ impl MongoUri {
         })
     }
 
-    /// The name of an option that says more than how to connect to the named servers.
+    /// The name of an option that affects more than how to connect to the named servers.
     pub fn option_beyond_connecting(&self) -> Option<String> {
         let (_, options) = self.text.split_once('?')?;
         let names = options.split('&').filter(|option| !option.is_empty());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_the_form_and_no_secret() {
+    fn a_refusal_shows_the_form_and_no_secret() {
         for text in [
             "mongodb://",
             "mongodb://me:sec@ret@db/x",

@@ -1,9 +1,8 @@
 //! Converts JSON to BSON and back.
 //!
-//! Text always becomes a value, never an operator: where the server evaluates a statement's values,
-//! the caller puts them below `$literal`. BSON keys cannot contain NUL: it is escaped as `␀0`, and
-//! the sign `␀` itself as `␀␀`. Integers beyond the range of `i64` become decimals, because a double
-//! would lose digits of them.
+//! Text always becomes a value, never an operator: if the server evaluates a statement's values, the caller puts them
+//! below `$literal`. BSON keys cannot contain NUL: it is escaped as `␀0`, and the sign `␀` itself as `␀␀`. Integers
+//! beyond the range of `i64` become decimals, because a double would lose digits of them.
 
 use std::borrow::Cow;
 
@@ -142,8 +141,8 @@ fn bson_number(number: &Number) -> RawBson {
     }
 }
 
-/// A stored document as an object. Dates become text, bytes Base64, and
-/// types that webfill never writes text as well.
+/// A stored document as an object. Dates become text, bytes become Base64, and types that webfill never writes become
+/// text as well.
 pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
     let members = document.iter().filter_map(Result::ok);
     members
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_refused() {
+    fn values_nested_too_deep_are_refused() {
         let nest = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
         assert!(bson(&nest(MAX_DEPTH - 1)).is_ok());
         let refusal = bson(&nest(MAX_DEPTH)).unwrap_err();

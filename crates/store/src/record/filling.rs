@@ -1,4 +1,4 @@
-//! What fills a record: the values of a page, and what mappings say about records.
+//! What fills a record: the values of a page, and the rules of mappings.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -22,7 +22,7 @@ impl MappingOrder {
     }
 }
 
-/// What mappings say of records.
+/// The rules of mappings for records.
 pub trait MappingRules: Debug + Send + Sync {
     /// Which mapping's values win in a record.
     fn order(&self) -> MappingOrder;
@@ -30,13 +30,13 @@ pub trait MappingRules: Debug + Send + Sync {
     /// The mapping that reads the page of a URL.
     fn mapping_of(&self, url: &str) -> Option<&str>;
 
-    /// The fields by which a mapping recognises the record that its page is about; none if it names none.
+    /// The fields by which a mapping recognises the record that its page is about; empty if it names none.
     fn match_fields(&self, mapping: &str) -> &[String];
 
     /// The fields whose lists continue on further pages of the mapping.
     fn continued_fields(&self, mapping: &str) -> Vec<&str>;
 
-    /// Whether lists of some mapping say which of their rows are gone.
+    /// Whether lists of any mapping mark missing rows as gone.
     fn says_gone(&self) -> bool {
         false
     }
@@ -47,7 +47,7 @@ pub trait MappingRules: Debug + Send + Sync {
     }
 }
 
-/// Mappings of which nothing else is known.
+/// Mappings without further rules.
 impl MappingRules for MappingOrder {
     fn order(&self) -> MappingOrder {
         self.clone()
@@ -66,7 +66,7 @@ impl MappingRules for MappingOrder {
     }
 }
 
-/// By what pages fill records.
+/// The rules by which pages fill records.
 #[derive(Clone, Default)]
 pub(crate) struct FillRules {
     pub(crate) order: MappingOrder,
@@ -89,7 +89,7 @@ impl FillRules {
         }
     }
 
-    /// Where a page leads, as far as it matters for records.
+    /// The links of a page that matter for records.
     pub(crate) fn leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
         Leads {
             forks: self.forks(links),
@@ -120,7 +120,7 @@ impl FillRules {
         }
         for link in links {
             let is_further = link != url && mappings.mapping_of(link) == mapping;
-            // With one more than there may be the list is known to be incomplete.
+            // One more than the maximum shows that the list is incomplete.
             if is_further && further.len() <= MAX_PARTS && !further.contains(link) {
                 further.push(link.clone());
             }
@@ -147,18 +147,18 @@ impl FillRules {
     }
 }
 
-/// Where a page leads.
+/// The links of a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leads {
-    /// The mappings to several pages of which it leads.
+    /// Mappings with several pages that it leads to.
     pub(crate) forks: Vec<String>,
-    /// The pages of its own mapping, if it has lists that continue there.
+    /// The pages of its own mapping, if its lists continue there.
     pub(crate) further: Vec<String>,
     /// It lists rows, or leads to a page that does.
     pub(crate) lists_rows: bool,
 }
 
-/// Those of a page without links.
+/// The links of a page without links.
 #[cfg(test)]
 pub(crate) static NOWHERE: Leads = Leads {
     forks: Vec::new(),
@@ -166,17 +166,17 @@ pub(crate) static NOWHERE: Leads = Leads {
     lists_rows: false,
 };
 
-/// The values of a page, with what a record's source says of them.
+/// The values of a page, with the data for a record's sources.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) url: &'a str,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) started_at_ms: i64,
     pub(crate) ended_at_ms: i64,
-    /// How many links have led to it; `None` if that is not known.
+    /// How many links led to it; `None` if unknown.
     pub(crate) depth: Option<u16>,
     pub(crate) leads: &'a Leads,
-    /// It is a page of another record that it was fetched for.
+    /// The page belongs to another of the records that it was fetched for.
     pub(crate) is_of_other: bool,
     /// It was not fetched, but read again.
     pub(crate) is_reread: bool,

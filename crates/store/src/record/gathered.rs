@@ -1,14 +1,14 @@
 //! Lists that continue on further pages: a record gets the entries of all of them, or none.
 //!
-//! Each page of a list is a *part*. Two pages belong to one list if one leads to the other, or if the user has named
-//! both. A list is complete once every page of its mapping to which its parts lead is a part as well. Until then it is
-//! no value: the field stays missing, its parts are kept as candidates, and the record notes the pages that it waits
-//! for. If one of them cannot be read, the list has a hole to the end, and a list with a hole is none.
+//! Each page of a list is a *part*. Two pages belong to the same list if one leads to the other, or if the user has
+//! named both. A list is complete once every page of its mapping that its parts lead to is a part as well. Until then
+//! it is not a value: the field stays missing, its parts are kept as candidates, and the record notes the pages it
+//! waits for. If one of them cannot be read, the list keeps a hole, and a list with a hole is not a value.
 //!
-//! The entries are in the order of the pages, by their links from the first one on, in whatever order the pages come.
-//! An entry that an earlier page has as well counts once. A refresh keeps the former list until the new one is
-//! complete. Of two lists to which links lead, the one with more evidence counts; without a difference they are rivals,
-//! and the field stays missing.
+//! The entries are in the order of the pages, following their links from the first one, whatever the order of
+//! arrival. An entry that an earlier page also has counts once. A refresh keeps the former list until the new one is
+//! complete. Of two lists reached over links, the one with more evidence counts; without a difference they are
+//! rivals, and the field stays missing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,13 +22,13 @@ use crate::timestamp::iso_time;
 /// The member of a source that has the parts of its list, in the order of the pages.
 pub(super) const PARTS: &str = "parts";
 
-/// The member of a part that has the pages to which it leads, by which a part among candidates is known.
+/// The member of a part with the pages that it leads to. It identifies a part among candidates.
 const FURTHER: &str = "further";
 
 /// The most pages of one list. A longer one stays incomplete.
 pub(super) const MAX_PARTS: usize = 200;
 
-/// The entries that one page has brought.
+/// The entries from one page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Part {
     value: Vec<Value>,
@@ -41,7 +41,7 @@ struct Part {
     further: Vec<String>,
 }
 
-/// What is known of a field's list.
+/// The state of a field's list.
 #[derive(Debug, PartialEq)]
 enum Assembled {
     /// Its parts by their indexes, in order.
@@ -51,7 +51,7 @@ enum Assembled {
     Rivals,
 }
 
-/// Whether a candidate is a part of a list, and no value of its own.
+/// Whether a candidate is a part of a list rather than a value of its own.
 pub(super) fn is_part(candidate: &Value) -> bool {
     !candidate[FURTHER].is_null()
 }
@@ -100,7 +100,7 @@ impl StoredRecord {
         *self != before
     }
 
-    /// Decides what the parts of a list come to.
+    /// Decides the result of a list's parts.
     fn settle(
         &mut self,
         name: &str,
@@ -138,7 +138,7 @@ impl StoredRecord {
         }
     }
 
-    /// Whether a complete list that begins with this part counts more than the value that there is.
+    /// Whether a complete list that begins with this part takes precedence over the present value.
     fn may_replace(&self, name: &str, first: &Part, rules: &FillRules, is_refresh: bool) -> bool {
         let Some(source) = self.sources.get(name) else {
             return true;
@@ -160,7 +160,7 @@ impl StoredRecord {
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
             || self.missing.iter().any(|one| one == name)
         {
-            // Otherwise it is read by a page more, and the former one was no value.
+            // Otherwise the list has grown by a page, and the former one was not a value.
             self.remember(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
@@ -178,7 +178,7 @@ impl StoredRecord {
         self.missing.retain(|missing| missing != name);
     }
 
-    /// What was taken for the list is none.
+    /// Withdraws a list that turned out to be incomplete.
     fn withdraw_list(&mut self, name: &str, page: &PageValues<'_>) {
         let source = self.sources.shift_remove(name);
         let former = self.fields.insert(name.to_owned(), Value::Null);
@@ -206,7 +206,7 @@ impl StoredRecord {
         }
     }
 
-    /// Forgets the parts of a list of which pages are to be fetched anew.
+    /// Forgets the parts of a list whose pages are to be fetched again.
     pub(super) fn forget_parts(&mut self, name: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
             candidates.retain(|candidate| !is_part(candidate));
@@ -269,7 +269,7 @@ fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
     }
 }
 
-/// The parts of the list that a record has. A value from before its mapping said that it continues is one part.
+/// The parts of a record's list. A value from before its mapping declared a continuation is one part.
 fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
     match source[PARTS].take() {
         Value::Array(parts) => {
@@ -288,10 +288,10 @@ fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
     }
 }
 
-/// Adds a part, or puts it in the place of an earlier one of its page. Returns whether there was room, and none is later.
+/// Adds a part, or replaces an earlier one of its page. Returns false if there is no room or a later one.
 fn add(parts: &mut Vec<Part>, part: Part) -> bool {
     match parts.iter().position(|known| known.url == part.url) {
-        // All times are written alike, so that their texts are in order.
+        // All times have the same format, so their texts sort by time.
         Some(known) if parts[known].at > part.at => false,
         Some(known) => {
             parts[known] = part;
@@ -338,7 +338,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     }
 }
 
-/// Which parts belong together.
+/// Groups the parts that belong together.
 fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
     let indexes = indexes(parts);
     let mut list_of: Vec<usize> = (0..parts.len()).collect();
@@ -372,8 +372,8 @@ fn indexes(parts: &[Part]) -> HashMap<&str, usize> {
     urls.zip(0..).collect()
 }
 
-/// The parts of a list in the order of its pages: the user's first, then those to which no other one leads, and behind
-/// each page those to which it leads.
+/// The parts of a list in the order of its pages: the user's first, then those that no other one leads to, and after
+/// each page those that it leads to.
 fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     let indexes = indexes(parts);
     let led_to: HashSet<&str> = list
@@ -405,7 +405,7 @@ fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     order
 }
 
-/// The entries of parts; those that an earlier part has as well only once.
+/// The entries of parts, without those that an earlier part also has.
 fn entries(parts: &[Part], order: &[usize]) -> Vec<Value> {
     let mut earlier: HashSet<String> = HashSet::new();
     let mut list = Vec::new();

@@ -1,33 +1,32 @@
-//! Whose page it is: whether a page is about the record that it was fetched for.
+//! Identity: whether a page is about the record that it was fetched for.
 //!
-//! The user names the URLs of a record, so these are its own pages. A page that links have led to may be about
-//! anybody: a listing leads each record that names it to all members. What tells them apart is what the user knows
-//! of the record:
+//! The user names the URLs of a record, so these are its own pages. A page reached over links may be about anyone: a
+//! listing leads each record that names it to all members. The values known from the user decide:
 //!
-//! - a value that the page has as well, in whatever spelling, is *evidence* that the page is this record's;
-//! - another value says that it is another's, or that the user's value is stale. A number, a date or a telephone
-//!   number changes more easily than a name, and counts less.
+//! - a value that the page also has, in any spelling, is *evidence* that the page belongs to this record;
+//! - another value means that the page belongs to another record, or that the user's value is stale. A number, a date
+//!   or a telephone number changes more easily than a name, and counts less.
 //!
-//! A page that is another's fills nothing. Of two pages of one mapping that links have led to, and that disagree,
-//! the one with more evidence counts; without a difference nobody knows, and the field stays missing: a wrong value
-//! is worse than none. The record notes why, for the report of the crawl.
+//! A page that belongs to another record fills nothing. Of two disagreeing pages of one mapping reached over links,
+//! the one with more evidence counts. Without a difference the field stays missing, because a wrong value is worse
+//! than none. The record notes why, for the report of the crawl.
 
 use serde_json::{Map, Value, json};
 
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
-/// How much less than a name a value counts that changes easily, or that many records share.
+/// The weight of a value that changes easily or that many records share; it is less than that of a name.
 const WEAK: u32 = 1;
 const STRONG: u32 = 2;
 
-/// What the user says by naming the URL of a page.
+/// The weight of a URL named by the user.
 const OWN: u32 = 2;
 
-/// Evidence by which a record is surely recognised.
+/// The evidence that identifies a record for certain.
 const SURE: u32 = STRONG;
 
-/// A text of so many letters and digits is hardly another record's by chance.
+/// A text with this many letters and digits is unlikely to match another record by chance.
 const LONG: usize = 8;
 
 /// The most pages that a record notes.
@@ -36,17 +35,17 @@ const MAX_DOUBTS: usize = 16;
 /// The most pages whose links a record notes.
 const MAX_FORKS: usize = 16;
 
-/// The member of a source that says how much speaks for a page that links have led to.
+/// The member of a source with the evidence for a page reached over links.
 pub(super) const EVIDENCE: &str = "evidence";
 
-/// Why a page has not filled a record.
+/// Why a page did not fill a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// It contradicts what the user knows of the record.
+    /// It contradicts the user's values of the record.
     OtherValues,
     /// Another record names its URL.
     OtherRecord,
-    /// Other pages of its mapping say other things.
+    /// Other pages of its mapping have other values.
     Rivals,
     /// It is a page of a list, and has not been read.
     Gap,
@@ -63,7 +62,7 @@ impl Doubt {
     }
 }
 
-/// What speaks for and against a page.
+/// The evidence for and against a page.
 #[derive(Debug, Default)]
 struct Weights {
     agrees: u32,
@@ -71,7 +70,7 @@ struct Weights {
 }
 
 impl StoredRecord {
-    /// Whether links have led to the page. Of a record whose URLs are not kept this is not known.
+    /// Whether the page was reached over links. This is unknown for a record whose URLs are not kept.
     fn is_linked(&self, page: &PageValues<'_>) -> bool {
         page.depth != Some(0) && !self.urls.is_empty() && !self.names(page.url)
     }
@@ -81,8 +80,8 @@ impl StoredRecord {
         self.urls.iter().any(|own| own == url)
     }
 
-    /// How much speaks for a page that links have led to: `None` for the record's own pages. The error says why
-    /// the page is another's.
+    /// The evidence for a page reached over links; `None` for the record's own pages. The error is the reason why the
+    /// page belongs to another record.
     pub(super) fn evidence_of(
         &self,
         page: &PageValues<'_>,
@@ -111,8 +110,8 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the fields by which the page's mapping recognises a record are the record's. `None` if it names
-    /// none, or none that both have.
+    /// Whether the fields by which the page's mapping recognises a record match the record. `None` if it names none,
+    /// or none that both have.
     fn is_match(&self, page: &PageValues<'_>, rules: &FillRules) -> Option<bool> {
         let names = rules.mappings.as_ref()?.match_fields(page.mapping?);
         let mut both = names
@@ -124,7 +123,7 @@ impl StoredRecord {
         Some(both.all(|(known, value)| spelling::is_one(known, value)))
     }
 
-    /// The user's value of a field, unless another one is asked for.
+    /// The user's value of a field, unless another one is wanted.
     fn known(&self, name: &str) -> Option<&Value> {
         let is_users =
             !self.sources.contains_key(name) && !self.missing.iter().any(|one| one == name);
@@ -147,7 +146,7 @@ impl StoredRecord {
         weights
     }
 
-    /// Notes that a page leads to several pages of one mapping: each of these may be about somebody else. Returns
+    /// Notes that a page leads to several pages of one mapping: each of these may be about another record. Returns
     /// whether it is new.
     pub(crate) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
         let is_known =
@@ -169,7 +168,7 @@ impl StoredRecord {
         is_new
     }
 
-    /// Whether the record is complete by a page that others like it may contradict: they are to be fetched, too.
+    /// Whether the record was completed by a page that similar pages may contradict. Those are to be fetched, too.
     pub(crate) fn is_unsure(&self) -> bool {
         let forks = self.doubts.get("forks").and_then(Value::as_array);
         let forks = forks.map_or(&[][..], Vec::as_slice);
@@ -181,7 +180,7 @@ impl StoredRecord {
         !forks.is_empty() && self.sources.values().any(is_unsure)
     }
 
-    /// Notes why a page has not filled the record, or not this field. Returns whether it is new.
+    /// Notes why a page did not fill the record or this field. Returns whether this is new.
     pub(super) fn doubt(&mut self, page: &PageValues<'_>, doubt: Doubt) -> bool {
         let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
         let Value::Object(pages) = pages else {
@@ -199,7 +198,7 @@ impl StoredRecord {
         true
     }
 
-    /// Notes which pages the record waits for, because a list of this mapping continues there.
+    /// Notes the pages that the record waits for because a list of this mapping continues there.
     pub(super) fn note_gaps(&mut self, mapping: Option<&str>, awaited: &[String], at_ms: i64) {
         let gap = Doubt::Gap.as_str();
         let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
@@ -233,7 +232,7 @@ impl StoredRecord {
         is_other
     }
 
-    /// Drops what is noted of rivals, once no field is left to them.
+    /// Drops the notes on rivals once no field is in conflict.
     pub(super) fn settle_rivals(&mut self) {
         if let Some(Value::Object(pages)) = self.doubts.get_mut("pages")
             && self.missing.is_empty()
@@ -242,8 +241,8 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the value of a field and this page are rivals: both were found over links by one mapping, and nothing
-    /// speaks for the one more than for the other. `kept` is the source of the value, or of a candidate.
+    /// Whether the value of a field and this page are rivals: both were reached over links by one mapping, with equal
+    /// evidence. `kept` is the source of the value, or of a candidate.
     pub(super) fn are_rivals(kept: &Value, page: &PageValues<'_>, evidence: Option<u32>) -> bool {
         kept["url"] != page.url
             && kept["mapping"].as_str() == page.mapping
@@ -271,7 +270,7 @@ impl StoredRecord {
     }
 }
 
-/// Nothing speaks more for a page than that the user has named it.
+/// The strongest evidence for a page is that the user has named it.
 pub(super) fn worth(evidence: Option<u32>) -> u32 {
     evidence.unwrap_or(u32::MAX)
 }
@@ -281,7 +280,8 @@ pub(super) fn evidence_in(source: &Value) -> Option<u32> {
     source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
 }
 
-/// What a stored record tells of its doubts: by the URLs of pages, why they have not filled it. Nothing if there are none.
+/// Replaces a stored record's doubts by the reasons why pages did not fill it, by URL; removes them if there are
+/// none.
 pub(crate) fn tell_doubts(record: &mut Map<String, Value>) {
     let Some(doubts) = record.shift_remove("doubts") else {
         return;
@@ -291,7 +291,7 @@ pub(crate) fn tell_doubts(record: &mut Map<String, Value>) {
     }
 }
 
-/// The doubts of a record by why and mapping, for counting: a record counts once each.
+/// The doubts of a record by reason and mapping, for counting: each record counts once per pair.
 pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     let pages = doubts.get("pages").and_then(Value::as_object);
     let mut found: Vec<(String, String)> = pages
@@ -307,13 +307,13 @@ pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     found
 }
 
-/// What two values that are not one have in common.
+/// What two different values have in common.
 enum Shares {
     Words,
     Nothing,
 }
 
-/// One is the other with further words, such as a title or a second name.
+/// One is the other with additional words, such as a title or a second name.
 fn shares(one: &Value, other: &Value) -> Shares {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {

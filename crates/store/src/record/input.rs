@@ -1,16 +1,16 @@
-//! What the user's input says of a record.
+//! The user's input for a record.
 //!
-//! A value of the user is one that differs from what the input has said last, from what webfill has written to the
-//! dataset, and from what the record has; whether a page has brought it once is no matter. It wins until the user
-//! withdraws it, by leaving the field empty. A value that the input repeats says nothing new: what a refresh has
-//! found meanwhile stays.
+//! A value is the user's if it differs from the input's previous value, from the values that webfill has written to
+//! the dataset, and from the record's present value. It does not matter whether a page has had it. It wins until the
+//! user withdraws it by leaving the field empty. A repeated value of the input is not news: values that a refresh has
+//! found meanwhile stay.
 //!
-//! Whoever asks for a field again that has a value, by a refresh or by listing it, wants another one from pages;
-//! but not in place of a correction, which is a value of the user over one that a page had brought.
+//! A user who wants a field that has a value, by a refresh or by listing it, wants another value from pages; but not
+//! instead of a correction, which is a user's value that replaced one from a page.
 //!
-//! A write to the dataset that was begun and not confirmed may have been carried out or not. If the value before it
-//! stands there, nobody can say whether it was never replaced, or the user has typed it again: the store and the
-//! document are the same in both cases. Such a value counts as the user's. Only an explicit refresh asks for it again.
+//! A write to the dataset that was begun but not confirmed may or may not have happened. If the dataset has the value
+//! from before it, either it was never replaced, or the user typed it again; the store and the document are the same
+//! in both cases. Such a value counts as the user's. Only an explicit refresh replaces it.
 
 use serde_json::{Map, Value, json};
 use webfill_urls::page_hash;
@@ -19,26 +19,26 @@ use super::{INSTEAD_OF, Record, StoredRecord, has_value, spelling};
 use crate::source_document::{DatasetRecord, FilledField};
 use crate::timestamp::iso_time;
 
-/// Longer values of the input are known by their hash, in bytes of JSON.
+/// Longer values of the input, in bytes of JSON, are kept as a hash.
 const MAX_SAID_BYTES: usize = 512;
 
-/// The most values of a field that may stand in the dataset at a time.
+/// The most tracked values of a field that may be in the dataset.
 const MAX_WRITTEN: usize = 8;
 
-/// How a record comes into a crawl.
+/// How a record enters a crawl.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Entry {
-    /// The crawl has not had the record before.
+    /// The record is new to the crawl.
     pub(crate) enters: bool,
-    /// The crawl has read the record before, and perhaps at another place of its input: of two rows for one record,
-    /// the one without a value says nothing.
+    /// The crawl has read the record before, perhaps at another place of its input. Of two rows for one record, an
+    /// empty value in one of them means nothing.
     pub(crate) is_repeat: bool,
 }
 
 impl Entry {
-    /// `earlier` is the other place at which the crawl has read the record first.
+    /// `earlier` is another place where the crawl first read the record.
     pub(crate) fn of(input: &DatasetRecord, enters: bool, earlier: Option<u64>) -> Entry {
-        // A document that is written to is one, and so is a row in its place.
+        // A document to write to is the record's own, and so is a row at its first place.
         let is_it = input.source.is_some() || (input.position.is_some() && earlier.is_none());
         Entry {
             enters,
@@ -48,7 +48,7 @@ impl Entry {
 }
 
 impl StoredRecord {
-    /// Puts the user's input, and asks again for fields that are to be refreshed. Returns whether anything changed.
+    /// Puts the user's input, and marks the fields to be refreshed. Returns whether anything changed.
     pub(crate) fn put(&mut self, input: &DatasetRecord, entry: Entry, now_ms: i64) -> bool {
         let before = self.clone();
         let (record, refresh) = (&input.record, &input.refresh);
@@ -62,7 +62,7 @@ impl StoredRecord {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
-                // What an earlier crawl has begun to gather is too old to be completed.
+                // Lists that an earlier crawl has begun to gather are too old to be completed.
                 self.forget_parts(name);
             }
         }
@@ -83,7 +83,7 @@ impl StoredRecord {
         let mut given = self.given.take().unwrap_or_default();
         for (name, value) in &input.record.fields {
             let said = given.get(name);
-            // A collection that is only read does not have what webfill has written to another one.
+            // A collection that is only read does not have the values that webfill has written to another one.
             let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
             let standing = match is_target {
                 true => self.note_standing(name, value),
@@ -114,7 +114,7 @@ impl StoredRecord {
         self.given = Some(given);
     }
 
-    /// Takes a value of the input, if it is one of the user. Returns whether it corrects one of a page.
+    /// Takes a value of the input, if it is the user's. Returns whether it corrects one from a page.
     fn take_value(
         &mut self,
         name: &str,
@@ -125,7 +125,7 @@ impl StoredRecord {
     ) -> bool {
         let kept = self.fields.get(name);
         if kept.is_some_and(|kept| spelling::is_same(kept, value)) {
-            // A refresh has failed to find another one, and this input is content with it.
+            // A refresh has found no other value, and this input does not want one.
             if !self.sources.contains_key(name)
                 && !input.refresh.on_entry.iter().any(|one| one == name)
             {
@@ -148,7 +148,8 @@ impl StoredRecord {
         corrects
     }
 
-    /// The input has no value for a field. If it had one, which the record has as it was given, that is withdrawn.
+    /// The input has no value for a field. If it had one before, and the record still has it as given, it is
+    /// withdrawn.
     fn withdraw(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
         let is_users = was_said && !self.sources.contains_key(name);
         let kept = self.fields.get(name).cloned().unwrap_or_default();
@@ -160,8 +161,7 @@ impl StoredRecord {
         self.fields.insert(name.to_owned(), value.clone());
     }
 
-    /// Whether a page's value has replaced the one that the input gives; for records of which it is not known what
-    /// their input has said.
+    /// Whether a page's value has replaced the input's; for records whose earlier input is unknown.
     fn had(&self, name: &str, input: &Record) -> bool {
         let others = [&self.history, &self.candidates].into_iter();
         let others = others.filter_map(|values| values.get(name)?.as_array());
@@ -176,7 +176,7 @@ impl StoredRecord {
         said.is_some_and(is_correction) && !self.sources.contains_key(name)
     }
 
-    /// Which of these fields a page has filled at least so long ago.
+    /// Which of these fields a page filled at least this long ago.
     fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
         let Some(after_ms) = after_ms else {
             return Vec::new();
@@ -193,7 +193,7 @@ impl StoredRecord {
         names.iter().filter(is_old).cloned().collect()
     }
 
-    /// Asks again for those of these fields that have a value.
+    /// Marks those of these fields that have a value for refreshing.
     pub(super) fn ask_again(&mut self, names: &[String]) {
         for name in names {
             let is_filled = self.fields.get(name).is_some_and(has_value);
@@ -206,8 +206,8 @@ impl StoredRecord {
         }
     }
 
-    /// The dataset has this value. If it is the one that was to be written last, no earlier one stands there; any other
-    /// is the user's, and none of webfill stands there any more.
+    /// Notes that the dataset has this value. If it is the one to be written last, no earlier one is there. Any other
+    /// value is the user's, and then none of webfill's is there any more.
     fn note_standing(&mut self, name: &str, value: &Value) -> Standing {
         if !has_value(value) {
             return Standing::Unknown;
@@ -236,8 +236,8 @@ impl StoredRecord {
         written.any(|written| spelling::is_same(written, value))
     }
 
-    /// The values that may stand in the user's dataset, and that a page's value may replace there: those that
-    /// webfill has written, and what the user had when asking for another one.
+    /// The values that may be in the user's dataset and that a page's value may replace there: those written by
+    /// webfill, and those that the user had when asking for another one.
     pub(crate) fn replaceable(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
             // It is a row of a page.
@@ -245,7 +245,7 @@ impl StoredRecord {
         };
         let written = self.written.get(name).and_then(Value::as_array);
         if let Some(written) = written {
-            // What an unconfirmed write was to replace may be the user's by now.
+            // The value that an unconfirmed write was to replace may be the user's by now.
             return written.last().cloned().into_iter().collect();
         }
         let mut values = Vec::new();
@@ -260,7 +260,7 @@ impl StoredRecord {
         values
     }
 
-    /// Notes values that are about to be written to the dataset: from then on they may stand there.
+    /// Notes values that are about to be written to the dataset: from now on they may be there.
     pub(crate) fn note_writing(&mut self, fields: &[FilledField]) {
         for field in fields.iter().filter(|field| has_value(&field.value)) {
             let mut written = field.others.clone();
@@ -272,7 +272,7 @@ impl StoredRecord {
         }
     }
 
-    /// Notes values that are written: no other one of webfill stands there.
+    /// Notes written values: no other value of webfill is there any more.
     pub(crate) fn note_written(&mut self, fields: &[FilledField]) {
         for field in fields {
             match has_value(&field.value) {
@@ -285,20 +285,20 @@ impl StoredRecord {
     }
 }
 
-/// Whose a value is that stands in the dataset.
+/// The owner of a value in the dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It is webfill's, or not known.
+    /// It is webfill's, or unknown.
     Unknown,
-    /// It stands where webfill has written another one.
+    /// It is where webfill has written another one.
     Users,
-    /// It stands where webfill has perhaps written another one.
+    /// It is where webfill may have written another one.
     InDoubt,
 }
 
-/// Whose a value is that the input has.
+/// The owner of a value of the input.
 struct Said {
-    /// It stands over one that a page had brought.
+    /// It replaced one from a page.
     corrects: bool,
     is_users: bool,
 }

@@ -7,8 +7,8 @@ use crate::reread::FieldChange;
 use crate::timestamp::iso_time;
 
 impl StoredRecord {
-    /// As [`StoredRecord::fill`], from a page that was read again. Returns which values of fields are new
-    /// or other ones. A refresh that asks for a field again waits on: this is not the fetch that it wants.
+    /// Like [`StoredRecord::fill`], from a page that was read again. Returns which values are new or changed. A
+    /// pending refresh of a field stays pending, because this is not a new fetch.
     pub(crate) fn fill_again(
         &mut self,
         page: &PageValues<'_>,
@@ -50,8 +50,8 @@ impl StoredRecord {
         changes.collect()
     }
 
-    /// A value replaces the other ones of this page, be they the record's or candidates. Candidates of other
-    /// pages, which were not read, stay.
+    /// A value replaces the earlier ones of this page, both the record's and candidates. Candidates of other pages
+    /// stay, because those were not read.
     fn replace_own(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl StoredRecord {
     }
 }
 
-/// Whether a value's source is this fetch of the page, or an earlier one.
+/// Whether a value's source is this fetch of the page or an earlier one.
 fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
     let at = iso_time(page.started_at_ms);
     source["url"] == page.url && source["at"].as_str().is_some_and(|of| of <= at.as_str())

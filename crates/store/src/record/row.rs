@@ -1,15 +1,15 @@
 //! How a row of a page becomes a record, and what later fetches change in it.
 //!
-//! - A row is known by its key: it needs no other evidence, and pages about others do not concern it.
-//! - A value of the user stays; the page's becomes none of its candidates.
-//! - A later fetch replaces what a mapping of the same or of a lower priority has brought, wherever the row
-//!   stood then, because the rows of a listing move from page to page. What it replaces becomes history.
+//! - A row is identified by its key: it needs no other evidence, and pages about others do not affect it.
+//! - A value of the user stays; the page's value does not become a candidate.
+//! - A later fetch replaces values from a mapping of the same or a lower priority, wherever the row was then, because
+//!   the rows of a listing move from page to page. Replaced values become history.
 //! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
-//! - A row of lists that say which rows are gone knows which of them hold it. It is gone once each was read to its end
-//!   without it, and back when it is seen later; see [`crate::list`].
-//! - A row may lead to pages of its own, and want fields that these fill by the rules for all records.
-//! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again: then
-//!   what the former one has read there was wrong, and becomes history.
+//! - A row of lists that mark missing rows as gone records which of them hold it. It is gone once each was read to
+//!   its end without it, and back when it is seen later; see [`crate::list`].
+//! - A row may link to pages of its own, and want fields that these fill by the rules for all records.
+//! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again:
+//!   then the value of the former version was wrong, and becomes history.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::listing::{KeyedRow, RowPage};
 use crate::timestamp::iso_time;
 
-/// A row, and where it stood.
+/// A row, and where it was.
 pub(crate) struct RowValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) position: u64,
@@ -27,15 +27,15 @@ pub(crate) struct RowValues<'a> {
     pub(crate) mapping_version: Option<&'a str>,
     /// The key of the record that the page was fetched for.
     pub(crate) parent: Option<&'a str>,
-    /// The fields that the pages to which it leads are to fill, and their URLs.
+    /// The fields to be filled by the pages it links to, and their URLs.
     pub(crate) want: &'a [String],
     pub(crate) links: &'a [String],
-    /// The list that holds it, by the URL of its first page, if that says which rows are gone.
+    /// The list that holds it, by the URL of its first page, if that list marks missing rows as gone.
     pub(crate) list: Option<&'a str>,
     pub(crate) started_at_ms: i64,
 }
 
-/// What has become of a row that its list no longer holds.
+/// The result for a row that its list no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// Nothing: the list holds it, or it was seen elsewhere meanwhile.
@@ -46,12 +46,12 @@ pub(crate) enum Lost {
     Row,
 }
 
-/// The member of a record's doubts that says that its pages list rows.
+/// The member of a record's doubts that marks its pages as listing rows.
 const LISTS_ROWS: &str = "rows";
 
 impl StoredRecord {
-    /// Notes that the record's pages list rows: these are wanted, however complete the record itself is. Returns
-    /// whether it is new.
+    /// Notes that the record's pages list rows. These pages are wanted even if the record itself is complete. Returns
+    /// whether this is new.
     pub(super) fn note_rows(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let is_new = !self.has_rows()
             && (page.leads.lists_rows || self.urls.iter().any(|url| rules.is_of_rows(url)));
@@ -105,8 +105,8 @@ impl StoredRecord {
         changed
     }
 
-    /// The list that began to be read at this time was read to its end. If it held the row and does not any more, takes
-    /// note of that; the row is gone if no other list holds it.
+    /// The list, whose reading began at this time, was read to its end. If it held the row and no longer does, notes
+    /// that. The row is gone if no other list holds it.
     pub(crate) fn lose_row(&mut self, list: &str, began_ms: i64) -> Lost {
         let Some(row) = &mut self.row else {
             return Lost::Nothing;
@@ -115,7 +115,7 @@ impl StoredRecord {
         let mut holders = Holders::of(Some(row));
         let before = holders.lists.len();
         let is_last = before == 1;
-        // A rule that does not say which rows are gone may still see it.
+        // A rule that does not mark missing rows as gone may still see it.
         let seen_there = holders.lists.iter().map(|one| one.at.as_str()).max();
         let was_seen_elsewhere = row["at"].as_str() > seen_there;
         holders
@@ -137,19 +137,19 @@ impl StoredRecord {
         }
     }
 
-    /// Since when a row is gone, and from which list; `None` if it is not.
+    /// Since when the row is gone, and from which list; `None` if it is not.
     pub(crate) fn gone(&self) -> Option<Gone> {
         Holders::of(self.row.as_ref()).gone
     }
 
-    /// The time since which a list holds the row, and when it was seen there last.
+    /// Since when a list holds the row, and when it was last seen there.
     pub(crate) fn held_by(&self, list: &str) -> Option<Holder> {
         let holders = Holders::of(self.row.as_ref());
         holders.lists.into_iter().find(|one| one.url == list)
     }
 
-    /// The pages to which the row leads are the record's own, as those are that the user names. Those to which it led
-    /// before, and no longer leads, are not. Returns whether anything has changed.
+    /// The pages that the row links to are the record's own, like those named by the user. Pages that it no longer
+    /// links to are not. Returns whether anything has changed.
     fn take_links(&mut self, links: &[String], former: &[Value]) -> bool {
         let before = self.urls.len();
         self.urls
@@ -174,7 +174,7 @@ impl StoredRecord {
         is_new
     }
 
-    /// Takes back a value that the same fetch of the page has brought. Returns whether there was one.
+    /// Takes back a value from the same fetch of the page. Returns whether there was one.
     fn take_back_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
         if self.sources.get(name) != Some(source) {
             return false;
@@ -239,23 +239,23 @@ struct Holders {
 pub(crate) struct Holder {
     pub(crate) url: String,
     pub(crate) since: String,
-    /// When it was seen there last.
+    /// When it was last seen there.
     pub(crate) at: String,
 }
 
 /// Since when a row is gone, and from which list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gone {
-    /// When the reading began that has not found it.
+    /// When the reading that did not find it began.
     pub(crate) at: String,
     pub(crate) list: String,
 }
 
-/// The members of a row's place that say so.
+/// The members of a row's place with the lists that hold the row, and with the list and the time it is gone from.
 const LISTS: &str = "lists";
 const GONE: &str = "gone";
 
-/// Lists that are kept of one row. One that more lists hold is never gone, because not all of them are known.
+/// The most lists kept for one row. A row in more lists is never gone, because not all of them are known.
 const MOST_LISTS: usize = 1_000;
 
 impl Holders {
@@ -269,7 +269,7 @@ impl Holders {
         }
     }
 
-    /// The row was seen, in a list if that is known. Returns whether that is new.
+    /// Notes that the row was seen, in a list if known. Returns whether this is new.
     fn see(&mut self, list: Option<&str>, at: &str) -> bool {
         if let Some(gone) = &self.gone {
             let is_of_other = list.is_some_and(|list| list != gone.list);
@@ -335,7 +335,7 @@ impl<'a> RowValues<'a> {
         }
     }
 
-    /// Where the row was seen last.
+    /// Where the row was last seen.
     fn place(&self, at: &str) -> Value {
         let mut place = json!({
             "url": self.url,
@@ -352,7 +352,7 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// The member of a row's place that says where the row leads.
+/// The member of a row's place with the row's links.
 const LINKS: &str = "links";
 
 fn links_of(mut place: Value) -> Option<Vec<Value>> {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_row_is_what_it_says_with_null_for_what_it_lacks() {
+    fn a_new_row_has_its_values_and_null_for_missing_ones() {
         let record = known();
         assert_eq!(
             Value::Object(record.fields.clone()),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_fetch_replaces_what_the_mapping_said_wherever_the_row_stands_now() {
+    fn a_later_fetch_replaces_values_of_the_mapping_wherever_the_row_is_now() {
         let mut record = known();
         let later = fields(json!({"item": "a", "stars": 5, "note": "good"}));
         assert!(record.take_row(
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_does_not_find_on_the_same_fetch_is_taken_back() {
+    fn values_that_another_version_does_not_find_on_the_same_fetch_are_taken_back() {
         let read = |record: &mut StoredRecord, values: Value, version: &'static str, at_ms: i64| {
             let fields = fields(values);
             let row = RowValues {
@@ -469,13 +469,13 @@ mod tests {
             !read(&mut record, empty(), "2", AT_MS),
             "again it changes nothing"
         );
-        // Two rules of one page, of which only one knows the stars.
+        // Two rules of one page; only one of them reads the stars.
         let mut record = wrong.clone();
         read(&mut record, empty(), "2", AT_MS);
         read(&mut record, json!({"item": "a", "stars": 5}), "2", AT_MS);
         read(&mut record, empty(), "2", AT_MS);
         assert_eq!(record.fields["stars"], 5);
-        // A later fetch may lack what is still true.
+        // A later fetch may lack a value that is still true.
         let mut record = wrong;
         read(&mut record, empty(), "2", AT_MS + 1);
         assert_eq!(record.fields["stars"], 4);

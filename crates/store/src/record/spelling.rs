@@ -1,15 +1,15 @@
-//! Which values are one in two spellings.
+//! Whether two values are spellings of the same value.
 
 use serde_json::Value;
 use webfill_values::same_value;
 
 use super::has_value;
 
-/// Whether a value of the input is the one that is kept, perhaps as the text that a CSV file has in its place. The
-/// user decides how a value is spelt, so another spelling is another one.
+/// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides how a value is
+/// spelt, so another spelling is another value.
 pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
     match (kept, given) {
-        // The texts "null" and "[]" are texts, and no missing values.
+        // The texts "null" and "[]" are texts, not missing values.
         (Value::Null | Value::Array(_), Value::String(_)) if !has_value(kept) => false,
         (Value::String(_), _) => kept == given,
         (_, Value::String(text)) => {
@@ -19,7 +19,7 @@ pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
     }
 }
 
-/// Whether two values are one, perhaps in two spellings.
+/// Whether two values are the same, perhaps in different spellings.
 pub(crate) fn is_one(one: &Value, other: &Value) -> bool {
     one == other || same_value(one, other)
 }

@@ -1,4 +1,4 @@
-//! Values that a page has brought are taken back: it turns out to have been no page.
+//! Takes back values of a fetch that turned out not to be a page.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,9 @@ use super::identity::EVIDENCE;
 use super::{FillRules, MappingOrder, StoredRecord};
 
 impl StoredRecord {
-    /// Takes back what one fetch of a page has brought. A field gets the best value of other pages instead, or the one
-    /// that it had before, which a refresh has asked for again; without either it is missing. Returns whether
-    /// anything changed. Repeated, it changes nothing.
+    /// Takes back the values of one fetch of a page. A field gets the best value of other pages instead, or its
+    /// earlier value, which then is to be refreshed; without either it is missing. Returns whether anything changed.
+    /// Repeated, it changes nothing.
     pub(crate) fn take_back(
         &mut self,
         (url, started_at): (&str, &str),
@@ -77,7 +77,7 @@ impl StoredRecord {
         last
     }
 
-    /// The field has a value of its candidates or of its history.
+    /// Gives the field a value from its candidates or its history.
     fn have_again(&mut self, name: &str, other: Value) {
         if !other["url"].is_null() {
             let (url, mapping, at) = (&other["url"], &other["mapping"], &other["at"]);
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_brought_goes_and_what_others_brought_stays() {
+    fn values_of_the_page_go_and_values_of_others_stay() {
         let rules = FillRules::default();
         let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
         let taken = ("http://a.org/1", iso_time(AT_MS));
         let taken = (taken.0, taken.1.as_str());
-        // In whatever order they came, and whether or not another page knew better.
+        // In any order, and whether or not another page had a better value.
         for first_is_block in [true, false] {
             let mut record = record();
             let pages = [

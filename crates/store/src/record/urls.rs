@@ -2,12 +2,12 @@
 
 use super::StoredRecord;
 
-/// A record keeps no more of them, nor longer ones: they must not make it too large to store.
+/// The most URLs of a record, and the longest: they must not make it too large to store.
 const MAX_URLS: usize = 64;
 const MAX_URL_BYTES: usize = 4 << 10;
 
 impl StoredRecord {
-    /// Adds those that are new, in their order. Returns whether there were any.
+    /// Adds new ones, in order. Returns whether there were any.
     pub(super) fn add_urls(&mut self, urls: &[String]) -> bool {
         let before = self.urls.len();
         for url in urls {

@@ -72,7 +72,7 @@ const COLUMNS: &str =
 const STEP_ROWS: usize = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// Bodies that one step drops, because others wait for so long.
+/// The most bodies that one step drops, because others wait meanwhile.
 const DROPPED_AT_ONCE: usize = 200;
 
 /// The bodies of a store.
@@ -185,7 +185,7 @@ impl Bodies for Sqlite {
     }
 }
 
-/// Opens the file, and creates it if it is not there.
+/// Opens the file, and creates it if it is missing.
 pub(super) fn open(path: &Path) -> Result<Db, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let mut db = Db::connect(path, OpenMode::Create).map_err(refused)?;
@@ -255,8 +255,8 @@ fn upsert(conn: &Connection, body: &Body) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops the oldest bodies until the others fit, but not more than so many at once: those that are beyond a bound
-/// that was lowered go with the next calls.
+/// Drops the oldest bodies until the others fit, but at most `most` at once: after a limit was lowered, the next
+/// calls drop the rest.
 fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies, Fault> {
     let mut dropped = DroppedBodies::default();
     let mut total = conn.prepare_cached("SELECT size FROM total")?;

@@ -1,7 +1,7 @@
 //! Looking through the file ([`Browse`]), on a connection of its own that only reads.
 //!
-//! The indexes of [`INDEXES`] are no part of the tables' version: processes that do not know of them keep them up to
-//! date all the same, as SQLite does, and a file without them is read in the order of its rows.
+//! The indexes of [`INDEXES`] are not part of the tables' version: SQLite keeps them up to date even for processes
+//! that do not know them, and a file without them is read in the order of its rows.
 
 mod crawls;
 mod pages;
@@ -35,12 +35,12 @@ use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::uri::OpenMode;
 
-/// A slice ends after it has looked at this many rows, or for this long, or at this much text.
+/// A slice ends after checking this many rows, or after this time, or after this much text.
 const MOST_LOOKED_AT: u64 = 20_000;
 const LOOKED_FOR: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
 
-/// The connection to look through a file. It is opened when it is first needed.
+/// The connection for browsing a file, opened when it is first needed.
 pub(super) struct Browsing {
     path: PathBuf,
     thread: OnceCell<ConnectionThread>,
@@ -175,7 +175,7 @@ impl Browse for Sqlite {
     }
 }
 
-/// Makes a slice of the rows of a statement, which follow an index: `read` tells the place of a row, and the row if
+/// Makes a slice of the rows of a statement, which follow an index: `read` returns the place of a row, and the row if
 /// it is wanted.
 pub(super) fn slice<T>(
     mut rows: Rows<'_>,

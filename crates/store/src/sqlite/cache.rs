@@ -122,9 +122,9 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     }))
 }
 
-/// Stores robots.txt files, and deletes up to two old ones for each: so the table shrinks to
-/// entries of use, and no transaction takes long. The index is by expiry, so an entry is deleted
-/// [`ROBOTS_KEPT_MS`] after that; until then, reads skip it.
+/// Stores robots.txt files, and deletes up to two old ones for each: so the table shrinks to useful entries, and no
+/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after that; until then,
+/// reads skip it.
 pub(super) fn put_robots(
     conn: &Connection,
     entries: &[RobotsEntry],

@@ -25,13 +25,13 @@ SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, out
     worker, attrs, tries, headers, document, body, alternatives, rows, row_counts
 FROM pages";
 
-/// What an extraction is judged by.
+/// The columns needed to judge an extraction.
 const EXTRACTIONS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_version, template, records,
     fields, content_hash, started_at, attempts, alternatives, row_counts
 FROM pages";
 
-/// What changes of pages are judged by.
+/// The columns needed to judge changes of pages.
 const LOOKS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, outcome, status_code, mapping, mapping_version, fields,
     content_hash, started_at, epoch, task, attempts, look
@@ -44,8 +44,8 @@ WHERE position > ?1 AND position <= ?2
     AND (NOT ?6 OR look NOT NULL)
 ORDER BY position";
 
-/// The most positions that one step examines, also if the filter lets few pages through: during a
-/// long read, the write-ahead log cannot be reset.
+/// The most positions that one step examines, even if the filter accepts few pages: during a long read, the
+/// write-ahead log cannot be reset.
 const STEP_POSITIONS: i64 = 10_000;
 
 /// The store's id, which its cursors contain, the position up to which pages may be dropped, and the
@@ -85,7 +85,7 @@ pub(super) async fn read(
         let (filter, reached) = (filter.clone(), at(from));
         let step = move |conn: &Connection| {
             let step = read_step(conn, from, to, &filter)?;
-            // Looked up after the pages: behind this position all were there.
+            // Looked up after the pages: after this position, none was missing.
             let (_, cut, _) = extent(conn)?;
             match cut > cut_before.max(from) {
                 true => Err(Fault::Unusable(too_late(&reached))),

@@ -13,7 +13,7 @@ INSERT INTO claims (_id, owner, folder, holder, since, beat) VALUES (?1, ?2, ?3,
 ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder,
     holder = excluded.holder, since = excluded.since, beat = excluded.beat";
 
-/// Stores a claim, unless another one is in force, which is returned. To be run in a transaction.
+/// Stores a claim. If another one is in force, returns that instead. To be run in a transaction.
 pub(super) fn claim(
     conn: &Connection,
     claim: &CrawlClaim,

@@ -42,10 +42,10 @@ impl Db {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
         let mut conn = Connection::open_with_flags(path, flags)?;
-        // More than there are: each is prepared once.
+        // More than there are statements, so each is prepared once.
         conn.set_prepared_statement_cache_capacity(128);
-        // Otherwise a statement that is planned by the values bound to it (where an index is partial, or
-        // there is a LIMIT) is prepared again each time that one is bound.
+        // Otherwise a statement whose plan depends on its bound values (with a partial index or a LIMIT) is prepared
+        // again each time a value is bound.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
         wait_for_others(&mut conn, Arc::clone(&patience_ms))?;
@@ -68,8 +68,8 @@ impl Db {
                 "its file system has no shared memory for a write-ahead log: use a local disk",
             )));
         }
-        // Each commit is on the disk before its call is answered: the dispatcher's file, which then
-        // says that a task is done, is synced after the file with its page.
+        // Each commit is on disk before its call is answered. So the dispatcher's file, which then marks a task as
+        // done, is synced after the file with its page.
         self.conn.execute_batch(
             "PRAGMA synchronous = FULL;
              PRAGMA cache_size = -4096;
@@ -94,7 +94,7 @@ impl Db {
         self.transaction(write).map_err(|fault| self.error(fault))
     }
 
-    /// As [`Db::write`], with the bare fault.
+    /// Like [`Db::write`], with the bare fault.
     pub(super) fn transaction<R>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<R, Fault>,
@@ -115,8 +115,8 @@ impl Db {
         store_error(&self.store, fault)
     }
 
-    /// Copies a long log into the file and resets it. Most of the log is copied while the other
-    /// writers go on; only for the rest are they blocked.
+    /// Copies a long log into the file and resets it. Most of the log is copied while the other writers continue;
+    /// they are blocked only for the rest.
     fn keep_log_short(&mut self) -> rusqlite::Result<()> {
         let (_, log_pages) = self.checkpoint("NOOP")?;
         if log_pages < self.checkpoint_at_pages {

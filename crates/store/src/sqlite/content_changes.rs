@@ -74,7 +74,7 @@ pub(super) fn with_versions(conn: &Connection, ids: Vec<String>) -> Result<HashS
     Ok(found)
 }
 
-/// Whether it came right after the one that is stored, or is that one.
+/// Whether it directly follows the stored one, or is the same one.
 pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
     let to = &judgement.to;
     let stored = judged_to(conn)?.revision;
@@ -136,7 +136,7 @@ pub(super) fn read(
     Ok(changes)
 }
 
-/// The last changes first.
+/// The latest changes first.
 pub(super) fn list(
     conn: &Connection,
     filter: &ChangeListFilter,
@@ -202,7 +202,7 @@ pub(super) fn new_documents(
     Ok(count.unsigned_abs())
 }
 
-/// The condition, of what is asked only, so that there is an index for it.
+/// The condition, with only the requested parts, so that there is an index for it.
 fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
     let mut conditions = String::from("WHERE number > ?");
     let mut values = vec![Sql::Integer(clamped(after))];

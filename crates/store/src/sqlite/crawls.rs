@@ -59,7 +59,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Crawl, Fault> {
     })
 }
 
-/// The counts of a crawl's records; none for a crawl that is not stored.
+/// The counts of a crawl's records; zero for a crawl that is not stored.
 pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts, Fault> {
     let sql = "SELECT records_total, records_resolved FROM crawls WHERE _id = ?1";
     let counts = conn

@@ -161,7 +161,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
                 *bytes += blob.len();
                 Value::String(BASE64.encode(blob))
             }
-            // Most records are none.
+            // Most records are not rows.
             _ if name == "row" || name == "parent_fields" => continue,
             _ => Value::Null,
         };

@@ -28,7 +28,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// Of a temporary file.
+/// A fault of a temporary file.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())

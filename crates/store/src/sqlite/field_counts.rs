@@ -1,4 +1,4 @@
-//! Counts what a crawl has found.
+//! Counts the findings of a crawl.
 
 use rusqlite::{Connection, Row, params};
 
@@ -8,8 +8,8 @@ use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 use crate::row_counts::RowCounts;
 
-/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
-/// Sitemaps are no pages that a mapping should match.
+/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that. Sitemaps are not pages that
+/// a mapping should match.
 const PAGES: &str = "SELECT mapping, count(*) FROM pages
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified')
         AND (mapping NOT NULL OR document IS NULL OR document ->> 'type' <> 'sitemap')

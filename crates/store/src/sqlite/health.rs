@@ -36,7 +36,7 @@ pub(super) fn all(conn: &Connection) -> Result<Vec<HealthState>, Fault> {
     Ok(all)
 }
 
-/// Whether each has replaced the revision before it.
+/// Whether each replaced the previous revision.
 pub(super) fn put(conn: &Connection, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {

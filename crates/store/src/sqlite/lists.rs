@@ -1,7 +1,7 @@
 //! Lists that continue from page to page: their pages, and the rows that they hold.
 //!
-//! Which lists hold a row is kept with its record. The table `listed_rows` is an index of it, for lists that say which
-//! of their rows are gone, and is written together with the record.
+//! Which lists hold a row is kept with its record. The table `listed_rows` is an index of it, for lists that mark
+//! missing rows as gone. It is written together with the record.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -13,7 +13,7 @@ use crate::page::{Page, page_id};
 use crate::record::{Lost, StoredRecord};
 use crate::timestamp::{iso_time, parse_iso_time};
 
-/// Rows that one step of [`mark_gone`] looks at.
+/// Rows that one step of [`mark_gone`] checks.
 const STEP: u32 = 500;
 
 /// Redirects in a row, between a page of a list and the one that leads there.
@@ -22,8 +22,8 @@ const MOST_REDIRECTS: usize = 10;
 const COLUMNS: &str =
     "_id, url, parent, final_url, outcome, mapping, records, started_at, rows, list";
 
-/// What a page says of its list, as it is stored: with the first page of the list, which is that of the page that has led
-/// here, or this page itself.
+/// A page's information about its list, in stored form: with the first page of the list, which is that of the parent
+/// page, or this page itself.
 pub(super) fn of_page(conn: &Connection, page: &Page) -> Result<Option<PageOfList>, Fault> {
     let Some(list) = &page.list else {
         return Ok(None);
@@ -72,7 +72,7 @@ pub(super) fn note_rows_without_key(conn: &Connection, page: &Page) -> Result<()
     Ok(())
 }
 
-/// Keeps the index of a row that was just seen.
+/// Updates the index for a row that was just seen.
 pub(super) fn keep_holder(
     conn: &Connection,
     key: &str,

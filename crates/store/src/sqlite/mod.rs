@@ -87,7 +87,7 @@ pub(crate) struct Sqlite {
     bodies: BodiesFile,
     browsing: Browsing,
     rules: RwLock<Arc<FillRules>>,
-    /// The position up to which pages were looked at for old ones.
+    /// The position up to which pages were checked for old ones.
     retained_to: AtomicI64,
 }
 

@@ -71,7 +71,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
         ),
     };
     let mut values = PageValues::of(&save.page, &leads);
-    // A single record is asked by its own URLs.
+    // A single record is checked by its own URLs.
     values.is_of_other =
         save.records.len() > 1 && records::is_named(conn, &save.records, values.url)?;
     let mut saved = Saved::default();
@@ -93,7 +93,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     Ok(saved)
 }
 
-/// Stores a page in the place of what its delivery has stored, and takes back what that has brought.
+/// Stores a page in place of the one that its delivery stored, and takes back the values of that one.
 pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let page = &save.page;
     let sql = "SELECT started_at FROM pages

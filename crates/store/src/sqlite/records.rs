@@ -130,7 +130,7 @@ pub(super) fn take_row(
     Ok(stored.need())
 }
 
-/// Takes note that a list no longer holds a row.
+/// Notes that a list no longer holds a row.
 pub(super) fn lose_row(
     conn: &Connection,
     key: &str,
@@ -159,7 +159,7 @@ pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<
     Ok(false)
 }
 
-/// Takes back what one fetch of a page has brought: its URL, and when it started.
+/// Takes back the values of one fetch of a page, given by its URL and start.
 pub(super) fn take_back(
     conn: &Connection,
     key: &str,
@@ -181,7 +181,7 @@ pub(super) fn take_back(
     Ok(())
 }
 
-/// Fills a record from a page that was read again; which values are new or other ones.
+/// Fills a record from a page that was read again. Returns which values are new or changed.
 pub(super) fn fill_again(
     conn: &Connection,
     key: &str,
@@ -232,7 +232,7 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
     }))
 }
 
-/// A record as its row has it, which is not too large.
+/// A record in the form of its row, checked not to be too large.
 pub(super) struct Columns {
     fields: String,
     sources: String,
@@ -335,7 +335,7 @@ fn find_crawl(conn: &Connection, crawl: &str) -> Result<Option<i64>, Fault> {
     Ok(find.query_row([crawl], |row| row.get(0)).optional()?)
 }
 
-/// Whether a record is in a crawl, and where the crawl has read it first.
+/// Whether a record is in a crawl, and where the crawl first read it.
 fn membership(conn: &Connection, crawl: i64, key: &str) -> Result<Option<Option<u64>>, Fault> {
     let find = "SELECT position FROM crawl_records WHERE record = ?1 AND crawl = ?2";
     let position = |row: &Row<'_>| row.get::<_, Option<i64>>(0);

@@ -11,8 +11,8 @@ use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
 
-/// A page gets a new position, so that readers of changes learn of its new fields. Its links are those of
-/// the former mapping: for those of another one it is fetched whole the next time.
+/// A page gets a new position, so that readers of changes see its new fields. Its links are those of the former
+/// mapping; to get those of another one, the page is fetched in full the next time.
 const UPDATE: &str = "
 UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9, alternatives = ?10,
     rows = ?11, row_counts = ?12,
@@ -28,7 +28,7 @@ pub(super) fn describe(reread: &Reread) -> String {
     format!("page {}", reread.url)
 }
 
-/// Writes what was read, unless the page was fetched again meanwhile.
+/// Writes the result, unless the page was fetched again meanwhile.
 pub(super) fn write(
     conn: &Connection,
     reread: &Reread,
@@ -53,7 +53,7 @@ pub(super) fn write(
     Ok(answer)
 }
 
-/// What writing it would do, after all that the trial has done.
+/// What writing it would change, after all earlier changes of the trial.
 pub(super) fn foresee(
     conn: &Connection,
     reread: &Reread,
@@ -83,7 +83,7 @@ pub(super) fn foresee(
             filled.push((record, stored));
         }
     }
-    // A page for which one of its records has no room fills none.
+    // If one of its records has no room for the page, it fills none.
     for (record, stored) in filled {
         trial.keep(record, &stored)?;
     }

@@ -1,5 +1,5 @@
-//! Drops old pages and samples, a few at a time. A position is what a log's entry is in MongoDB, so no log is to be
-//! dropped beside them.
+//! Drops old pages and samples, a few at a time. A position corresponds to an entry of the log in MongoDB, so there
+//! is no separate log to drop.
 
 use rusqlite::{Connection, params};
 
@@ -8,10 +8,10 @@ use super::samples;
 use crate::retention::{Cutoff, Dropped};
 use crate::timestamp::iso_time;
 
-/// The most pages that one call looks at: for so long, other writers wait.
+/// The most pages that one call checks, because other writers wait meanwhile.
 const LOOKED_AT: i64 = 500;
 
-/// Drops some of what is too old or too much; returns after which position of the pages to go on, 0 at the end.
+/// Drops some of the entries beyond the limits. Returns the position of the pages to continue after; 0 at the end.
 pub(super) fn drop_old(
     conn: &Connection,
     cutoff: Cutoff,
@@ -27,8 +27,8 @@ pub(super) fn drop_old(
     Ok((dropped, after))
 }
 
-/// Drops those that are too old among the pages after a position; returns after which one to go on, 0 at the end.
-/// It comes by all pages: those that were read again stand behind others that were fetched later.
+/// Drops old pages after a position. Returns the position to continue after; 0 at the end. It visits all pages,
+/// because pages that were read again come after others that were fetched later.
 fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, i64), Fault> {
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
@@ -52,9 +52,9 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, 
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
 }
 
-/// Drops the pages from before a time that stand between two positions. The last of them is one.
+/// Drops the pages between two positions that are from before a time. The page at the last position is one of them.
 fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Result<usize, Fault> {
-    // Before they are deleted, readers that have not come so far are refused.
+    // Before they are deleted, readers that have not reached them are refused.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;
     let sql = "DELETE FROM pages WHERE position > ?1 AND position <= ?2 AND started_at < ?3";
@@ -63,7 +63,7 @@ fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Resul
         .execute(params![after, last, before])?)
 }
 
-/// Drops changes and versions that are as old as pages that are dropped; how many of the one or the other.
+/// Drops changes and versions as old as dropped pages. Returns how many of the one or the other.
 fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
     let sql = "DELETE FROM page_changes WHERE number IN
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";

@@ -8,10 +8,10 @@ use crate::listing::RowPage;
 use crate::record::{FillRules, RecordState, RowValues};
 use crate::store::RowLead;
 
-/// What has become of the rows of a page.
+/// The results of the rows of a page.
 #[derive(Default)]
 pub(super) struct Put {
-    /// Where those lead that miss a wanted field.
+    /// The links of rows that lack a wanted field.
     pub(super) leads: Vec<RowLead>,
     pub(super) without_key: u64,
 }

@@ -57,8 +57,8 @@ pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample
 /// Samples that one call drops by age, and by bytes.
 const DROPPED_AT_ONCE: usize = 500;
 
-/// Drops those that are too old, and of the others the oldest while there are too many bytes, those of alerts
-/// last. How many, and whether there may be more.
+/// Drops samples that are too old, then the oldest others until the rest fits, those of alerts last. Returns how
+/// many, and whether there may be more.
 pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
     let (mut dropped, mut has_more) = (0, false);
     if let Some(pages_ms) = cutoff.pages_ms {
@@ -79,7 +79,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool),
     Ok((dropped as u64, has_more))
 }
 
-/// The ids of samples without which the others have no more bytes than these.
+/// The ids of samples to drop so that the others fit into this many bytes.
 fn superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     let sum = "SELECT coalesce(sum(length(text)), 0) FROM samples";
     let mut bytes: i64 = conn.prepare_cached(sum)?.query_row((), |row| row.get(0))?;
@@ -88,7 +88,7 @@ fn superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     if bytes <= most {
         return Ok(ids);
     }
-    // NULL, which is no alert, comes first.
+    // NULL (no alert) comes first.
     let sql = "SELECT _id, length(text) FROM samples ORDER BY alert, at LIMIT ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([DROPPED_AT_ONCE as i64])?;

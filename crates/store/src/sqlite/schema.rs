@@ -70,7 +70,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     Ok(db)
 }
 
-/// Whose file it is, by its `application_id` and `user_version`.
+/// The owner of a file, by its `application_id` and `user_version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,

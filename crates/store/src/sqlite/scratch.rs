@@ -1,4 +1,4 @@
-//! Temporary databases, for what may be too much for memory. SQLite holds one in memory while it is small, and
+//! Temporary databases, for data that may be too large for memory. SQLite holds one in memory while it is small, and
 //! deletes its file when it is closed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(super) struct Scratch(Mutex<Connection>);
 impl Scratch {
     pub(super) fn new(schema: &str) -> Result<Scratch, StoreError> {
         let open = || -> rusqlite::Result<Connection> {
-            // Without a name it is a temporary one of this connection.
+            // Without a name, it is a temporary database of this connection.
             let db = Connection::open("")?;
             db.pragma_update(None, "journal_mode", "OFF")?;
             db.execute_batch(schema)?;

@@ -56,7 +56,7 @@ pub(super) fn list(
     from: Option<&Place>,
     wanted: usize,
 ) -> Result<Slice<SiteState>, Fault> {
-    // No site has no name.
+    // No site has an empty name.
     let after = from.map_or("", |place| place.part(0));
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id > ?1 ORDER BY _id"))?;
     slice(statement.query([after])?, wanted, |row| {

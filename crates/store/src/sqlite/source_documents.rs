@@ -1,5 +1,5 @@
-//! The table `origins`: the documents that records were read from, and the records that are to be
-//! written back (see [`crate::source_document`]).
+//! The table `origins`: the documents that records were read from, and the records to be written back (see
+//! [`crate::source_document`]).
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};

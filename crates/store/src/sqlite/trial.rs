@@ -1,5 +1,5 @@
-//! Records as a [trial](crate::Store::put_reread) would have left them by now, so that it knows what the next page
-//! of a record would do to it.
+//! Records as a [trial](crate::Store::put_reread) would have left them by now, so that it can tell what the next page
+//! would do to a record.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use crate::error::StoreError;
 use crate::record::StoredRecord;
 
-/// What one trial has done so far. It takes a temporary file, not memory, and is gone when it is dropped.
+/// The changes of one trial so far. It uses a temporary file, not memory, which is deleted on drop.
 #[derive(Debug)]
 pub struct Trial(Scratch);
 
@@ -18,7 +18,7 @@ impl Trial {
         Ok(Trial(Scratch::new(schema)?))
     }
 
-    /// None if the trial has left it as it is stored.
+    /// `None` if the trial has not changed the stored record.
     pub(crate) fn load(&self, key: &str) -> Result<Option<StoredRecord>, StoreError> {
         let sql = "SELECT record FROM records WHERE _id = ?1";
         let text = self.0.with(|db| {

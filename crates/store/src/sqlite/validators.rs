@@ -1,4 +1,4 @@
-//! Which pages can be asked for conditionally.
+//! Finds pages that can be requested conditionally.
 
 use rusqlite::Connection;
 

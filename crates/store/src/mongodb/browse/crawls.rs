@@ -1,4 +1,4 @@
-//! Crawls of the database, and what is stored of one.
+//! Crawls of the database, and the stored data of one.
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
@@ -41,7 +41,7 @@ pub(super) async fn list(
     if let Some(slice) = listing.slice(db, placed).await? {
         return Ok(slice);
     }
-    // The server sorts them all, and keeps as many as may be looked at while it does.
+    // The server sorts all of them, and keeps as many as may be checked.
     let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");
     let sorting = async {
         let most = MOST_LOOKED_AT as i64 + 1;
@@ -61,7 +61,7 @@ pub(super) async fn figures(
     for outcome in Outcome::ALL {
         let which = doc! {"app_id": app_id, "crawl_id": crawl_id, "outcome": outcome.as_str()};
         let counted = count(db, "pages", which, PAGES_BY_OUTCOME, count_to).await?;
-        // Without the index there is nothing to tell of any outcome.
+        // Without the index, no outcome can be counted.
         let Some(count) = counted else { break };
         if count.counted > 0 {
             outcomes.push((*outcome, count));

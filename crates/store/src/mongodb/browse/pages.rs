@@ -1,4 +1,4 @@
-//! Pages of the database, those that were fetched last first.
+//! Pages of the database, the latest fetched first.
 
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 
@@ -30,7 +30,7 @@ pub(super) async fn list(
     Ok(listed.await?.unwrap_or_else(Slice::end))
 }
 
-/// The index that leads to the pages that are wanted, and what of the filter it answers.
+/// The index to use for the filter, and the part of the filter that it covers.
 fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
     if let Some(site) = &filter.site {
         return Some((PAGES_BY_SITE, doc! {"site": site}));
@@ -38,7 +38,7 @@ fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
     let crawl = filter.crawl.as_ref()?;
     let outcomes = filter.wanted_outcomes().into_iter();
     let outcomes: Vec<&str> = outcomes.map(|outcome| outcome.as_str()).collect();
-    // The server merges the lists of the outcomes, each of which is in the order wanted.
+    // The server merges the lists of the outcomes, each in the wanted order.
     let mut which = doc! {
         "app_id": &crawl.app_id,
         "crawl_id": &crawl.crawl_id,

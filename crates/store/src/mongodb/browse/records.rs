@@ -162,7 +162,7 @@ fn crawls_of(stored: &RawDocument) -> Vec<CrawlId> {
         .collect()
 }
 
-/// A record with all that is known of it.
+/// A record with everything known about it.
 pub(super) async fn whole(db: &Db, key: &str) -> Result<Option<WholeRecord>, Fault> {
     let found = db.find_one("records", key).await?;
     Ok(found.map(|stored| WholeRecord {

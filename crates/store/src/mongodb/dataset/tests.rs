@@ -10,7 +10,7 @@ fn source() -> DatasetSource {
 }
 
 #[test]
-fn what_is_no_object_of_extended_json_is_refused_with_the_reason() {
+fn texts_that_are_no_object_of_extended_json_are_refused_with_the_reason() {
     for (text, reason) in [
         ("{name: 1}", "no JSON"),
         ("", "no JSON"),
@@ -37,7 +37,7 @@ fn a_projection_leaves_the_id_alone() {
 }
 
 #[test]
-fn what_a_projection_asks_for_is_known_by_name() {
+fn the_members_of_a_projection_are_known_by_name() {
     let names = |projection| source().with_projection(projection).unwrap().projected();
     let computed = r#"{"_id": 1, "urls": ["$a", "$b"], "name": "$person.name", "address.city": 1,
         "address.street": true}"#;

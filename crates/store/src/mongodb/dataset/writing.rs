@@ -75,17 +75,17 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// An expression for the field's new value: the found value if the field is missing, or has a value that may be
-/// replaced; else the present value, which is the user's. While another value is asked for, the found one is written
+/// replaced; else the present value, which is the user's. While another value is wanted, the found one is written
 /// only if the field is missing.
 fn new_value(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     let mut replaceable = RawArrayBuf::new();
-    // What is taken back is written over a value only.
+    // A value that is taken back is only written over a value.
     if !field.value.is_null() {
         replaceable.push(RawBson::Null);
         replaceable.push("");
         replaceable.push(RawArrayBuf::new());
-        // It is read as missing; numbers of the other types that are none are equal to it.
+        // It is read as missing; NaN of the other number types is equal to it.
         replaceable.push(f64::NAN);
     }
     for other in field.others.iter().filter(|_| !field.is_asked_again) {

@@ -1,4 +1,4 @@
-//! Records are filled from pages.
+//! Fills records from pages.
 
 use super::{
     EntryResult, FillRequest, RecordDocument, group_by_record, read_all, read_modify_write,
@@ -30,10 +30,10 @@ pub(in crate::mongodb) async fn fill<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// Requests, each with what has become of the values of its record.
+/// Requests, each with the changes to its record's values.
 type Changes<'w, 'p> = Vec<(&'w FillRequest<'p>, EntryResult<Vec<FieldChange>>)>;
 
-/// Fills records from pages that were read again; which values of fields are new or other ones.
+/// Fills records from pages that were read again. Returns which values are new or changed.
 pub(in crate::mongodb) async fn fill_again<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
@@ -54,7 +54,8 @@ pub(in crate::mongodb) async fn fill_again<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// What [`fill_again`] would do, after all that the trial has done. Records that are not stored are left out.
+/// What [`fill_again`] would change, after all earlier changes of the trial. Records that are not stored are left
+/// out.
 pub(in crate::mongodb) async fn foresee<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
@@ -84,7 +85,7 @@ pub(in crate::mongodb) async fn foresee<'w, 'p>(
 }
 
 impl RecordDocument {
-    /// As [`RecordDocument::fill`], from a page that was read again.
+    /// Like [`RecordDocument::fill`], from a page that was read again.
     fn fill_again(
         &mut self,
         page: &PageValues<'_>,

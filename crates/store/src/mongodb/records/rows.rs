@@ -12,18 +12,18 @@ use crate::record::{FillRules, RecordState, RowValues};
 use crate::store::RowLead;
 use crate::timestamp::iso_time;
 
-/// The most rows that are asked for and written at a time: a query for keys may have 16 MB, and a key 1,225 bytes.
+/// The most rows that are queried and written at a time: a query for keys may have 16 MB, and a key 1,225 bytes.
 const ROWS_AT_ONCE: usize = 5_000;
 
 /// A row, and the index of its page's entry.
 type Row = (usize, KeyedRow);
 
-/// What has become of the rows of pages, each with the index of its entry.
+/// The results of the rows of pages, each with the index of its entry.
 #[derive(Default)]
 pub(in crate::mongodb) struct PutRows {
     /// Why rows cannot be stored.
     pub(in crate::mongodb) refused: Vec<(usize, String)>,
-    /// Where rows lead whose records miss a wanted field.
+    /// The links of rows whose records lack a wanted field.
     pub(in crate::mongodb) leads: Vec<(usize, RowLead)>,
     /// Pages with rows that have no key.
     pub(in crate::mongodb) without_key: Vec<usize>,
@@ -88,8 +88,8 @@ async fn put_some(
     Ok(())
 }
 
-/// Creates the records that do not exist yet, without reading them, which is several times as fast. Takes those out of
-/// `pending` that are settled by that.
+/// Creates records that do not exist yet without reading them first, which is several times as fast. Removes the ones
+/// settled by that from `pending`.
 async fn insert_new(
     db: &Db,
     pending: &mut HashMap<&str, Vec<usize>>,
@@ -162,7 +162,7 @@ async fn keyed(
     Ok(rows)
 }
 
-/// Takes note that a list no longer holds these rows. Returns the keys of those that are gone by that.
+/// Notes that a list no longer holds these rows. Returns the keys of those that are gone as a result.
 pub(in crate::mongodb) async fn lose_rows(
     db: &Db,
     keys: &[String],
@@ -175,7 +175,7 @@ pub(in crate::mongodb) async fn lose_rows(
         let lose = |record: &mut RecordDocument| {
             record.record.lose_row(list, began_ms);
             let gone = record.record.gone();
-            // As well if a write was confirmed too late, and is revised again.
+            // Also if a write was confirmed too late and is revised again.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };
         let is_gone = kept.as_mut().is_some_and(lose);

@@ -1,20 +1,20 @@
-//! What pages have brought is taken back from records.
+//! Takes back values from pages.
 
 use super::{EntryResult, RecordDocument, group_by_record, read_modify_write};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::FillRules;
 
-/// A fetch of a page that has brought nothing, as it turns out.
+/// A fetch that turned out not to be a page.
 pub(in crate::mongodb) struct TakeBackRequest<'a> {
     pub(in crate::mongodb) record: String,
     pub(in crate::mongodb) url: &'a str,
-    /// As a record's source has it.
+    /// In the form used in a record's sources.
     pub(in crate::mongodb) started_at: String,
     pub(in crate::mongodb) at_ms: i64,
 }
 
-/// Takes back what fetches have brought. Records that are not stored are passed over.
+/// Takes back the values of fetches. Records that are not stored are skipped.
 pub(in crate::mongodb) async fn take_back(
     db: &Db,
     requests: &[TakeBackRequest<'_>],

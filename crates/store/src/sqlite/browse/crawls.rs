@@ -1,4 +1,4 @@
-//! Crawls of the file, and what is stored of one.
+//! Crawls of the file, and the stored data of one.
 
 use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
@@ -10,7 +10,7 @@ use crate::sqlite::crawls;
 use crate::sqlite::fault::Fault;
 use crate::timestamp::iso_time;
 
-/// Without its index, which is made before people look, all crawls are sorted.
+/// Without its index, which is created before browsing, all crawls are sorted.
 const NEWEST: &str = "WHERE (started_at, _id) < (?1, ?2) ORDER BY started_at DESC, _id DESC";
 
 const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM pages INDEXED BY pages_by_outcome

@@ -1,4 +1,4 @@
-//! Pages of the file, those that were stored last first.
+//! Pages of the file, the latest stored first.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -8,7 +8,7 @@ use crate::crawl::CrawlId;
 use crate::sqlite::crawls::time;
 use crate::sqlite::fault::Fault;
 
-/// What can be read of a row without its long columns.
+/// The columns of a row that are not long.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,
     outcome, status_code, mapping, content_type, bytes, started_at, elapsed_ms, attempts FROM pages";
 
@@ -49,7 +49,7 @@ pub(super) fn list(
     slice(select.query([before])?, wanted, |row| placed(row, filter))
 }
 
-/// Each outcome has a list in the order wanted: the slice is the first of all of them.
+/// Each outcome has a list in the wanted order; the slice has the first rows of all lists.
 fn of_crawl(
     conn: &Connection,
     crawl: &CrawlId,
@@ -58,7 +58,7 @@ fn of_crawl(
     wanted: usize,
 ) -> Result<Slice<PageRow>, Fault> {
     let (app_id, crawl_id) = (&crawl.app_id, &crawl.crawl_id);
-    // One more, to see whether the list goes on.
+    // One more, to find out whether the list continues.
     let most = wanted as i64 + 1;
     let mut positions = Vec::new();
     for outcome in filter.wanted_outcomes() {
@@ -96,7 +96,7 @@ fn rows_at(
     let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
     for position in positions {
         let mut rows = select.query([position])?;
-        // One that was saved anew meanwhile has another position.
+        // A page that was saved again meanwhile has another position.
         if let Some(row) = rows.next()? {
             slice.rows.extend(placed(row, filter)?.1);
         }

@@ -1,4 +1,4 @@
-//! Makes the indexes by which people look through a file.
+//! Creates the indexes for browsing a file.
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,10 +26,10 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
     ),
 ];
 
-/// From this many rows on, it is told that an index is being made: about five seconds.
+/// From this many rows on, the creation of an index is logged, because it takes about five seconds.
 const MANY_ROWS: i64 = 1_000_000;
 
-/// Makes those that are not there, each in a transaction of its own, so that who writes gets its turn in between.
+/// Creates missing indexes, each in a transaction of its own, so that writers get their turns in between.
 pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
     let path = path.to_owned();
     let store = store_name(&path);
@@ -78,7 +78,7 @@ fn make(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The position of the last row: about how many there are.
+/// The position of the last row, which is about the number of rows.
 fn last_row(conn: &Connection, table: &str) -> Result<i64, Fault> {
     let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
     Ok(conn.query_row(&sql, (), |row| row.get(0))?)

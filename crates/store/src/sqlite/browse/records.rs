@@ -129,7 +129,7 @@ fn crawls_of(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
     Ok(crawls.collect::<Result<_, _>>()?)
 }
 
-/// A record with all that is known of it.
+/// A record with everything known about it.
 pub(super) fn whole(conn: &Connection, key: &str) -> Result<Option<WholeRecord>, Fault> {
     let mut select = conn.prepare_cached(&format!("{RECORD_COLUMNS} WHERE _id = ?1"))?;
     let mut rows = select.query([key])?;

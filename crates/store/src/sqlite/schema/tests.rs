@@ -11,7 +11,7 @@ struct Format {
     version: i32,
     application_id: i32,
     open: fn(&Path) -> Result<Db, StoreError>,
-    /// How its frozen tables are called.
+    /// The name of its frozen tables.
     name: &'static str,
     raised_in: &'static str,
 }
@@ -35,7 +35,7 @@ const FORMATS: [Format; 2] = [
     },
 ];
 
-/// The text of all tables, and then of what belongs to them, as SQLite keeps it.
+/// The SQL of all tables, and then of their indexes and triggers, as SQLite keeps it.
 fn schema_text(db: &Connection) -> String {
     let query =
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type != 'table', type, name";
@@ -75,7 +75,7 @@ fn the_tables_belong_to_their_format() {
     }
 }
 
-/// Those of the present format, and of the one before once there is one.
+/// Checks the present format, and the previous one once there is one.
 #[test]
 fn files_with_the_frozen_tables_are_opened() {
     for format in &FORMATS {
