@@ -1,7 +1,6 @@
-//! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application,
-//! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states
-//! of all, `why` one URL, `watch_...` the watches ([`WatchAction`]). The
-//! names of the first four are Scrapy Cluster's.
+//! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application, `status`,
+//! `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of all, `why` one
+//! URL, `watch_...` the watches ([`WatchAction`]). The names of the first four come from Scrapy Cluster.
 
 use webfill_wire::{CrawlKey, Lane, Outcome};
 
@@ -14,7 +13,7 @@ pub use self::parsing::{action_names, parse_action};
 mod keys;
 mod parsing;
 
-/// An action that was found to be in order.
+/// A valid action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Shows the counters of an application, or of one of its crawls.
@@ -23,9 +22,9 @@ pub enum Action {
     Stop(Subject),
     Pause(Subject),
     Resume(Subject),
-    /// Queues tasks of a crawl again that have ended.
+    /// Queues ended tasks of a crawl again.
     Retry(RetryAction),
-    /// Drops finished crawls, with all that is known of their URLs.
+    /// Drops finished crawls, with everything known about their URLs.
     Prune(PruneAction),
     /// Shows supervisors, crawls and counters of the fleet.
     Status {
@@ -43,16 +42,16 @@ pub enum Action {
     Site(SiteAction),
     /// Lists the states of sites.
     Sites(SitesQuestion),
-    /// Tells where a URL is in the crawls that know it, and why.
+    /// Shows where a URL is in the crawls that know it, and why.
     Why(WhyQuestion),
     Watch(WatchAction),
 }
 
-/// The application or crawl that an action concerns, and what is repeated in its answer.
+/// The application or crawl that an action concerns, and the members repeated in its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
     pub app_id: String,
-    /// Only `info` may leave it out, and then concerns all crawls of the application.
+    /// Only `info` may leave it out; it then concerns all crawls of the application.
     pub crawl_id: Option<String>,
     pub uuid: Option<String>,
     /// Repeated in an answer about a whole application; a crawl has a spider of its own.
@@ -63,7 +62,7 @@ pub struct Subject {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfoQuestion {
     pub subject: Subject,
-    /// Of an application, only crawls behind this one: the `next` of the answer before.
+    /// For an application, only crawls after this one: the `next` of the previous answer.
     pub after: Option<String>,
 }
 
@@ -71,7 +70,7 @@ pub struct InfoQuestion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryAction {
     pub subject: Subject,
-    /// Those that ended in one of these; not empty.
+    /// The outcomes of the tasks to queue; not empty.
     pub outcomes: Vec<Outcome>,
     /// Only those with one of these HTTP statuses.
     pub status_codes: Option<Vec<u16>>,
@@ -79,11 +78,11 @@ pub struct RetryAction {
     pub site: Option<String>,
 }
 
-/// Which crawls of an application are to be dropped: one, or all that have rested for long.
+/// Which crawls of an application are to be dropped: one, or all without recent activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneAction {
     pub subject: Subject,
-    /// Only those in which nothing has happened for so many seconds.
+    /// Only those without activity for this many seconds.
     pub older_than_s: u64,
 }
 
@@ -96,15 +95,15 @@ pub struct SiteAction {
     pub uuid: Option<String>,
     /// Milliseconds between two requests.
     pub delay_ms: Option<Option<u32>>,
-    /// No request before, in milliseconds since the epoch.
+    /// No request before this time, in milliseconds since the epoch.
     pub block_until_ms: Option<Option<i64>>,
     /// At most this many further pages, over all crawls.
     pub limit: Option<Option<u64>>,
-    /// The lane of its pages in crawls of the lane `http`; `Some(None)`: it follows the page, as without a rule.
+    /// The lane of its pages in crawls of the lane `http`; `Some(None)`: as each page needs it, as without a rule.
     pub lane: Option<Option<Lane>>,
-    /// Removes all rules, and what was learned about the site.
+    /// Removes all rules, and everything learned about the site.
     pub forget: bool,
-    /// Ends the site's rest now.
+    /// Ends the site's backoff now.
     pub wake: bool,
 }
 
@@ -112,9 +111,9 @@ pub struct SiteAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitesQuestion {
     pub uuid: Option<String>,
-    /// Only those that backoff, or were given up.
+    /// Only sites that are backing off or unreachable.
     pub backing_off: bool,
-    /// The `next` of the answer before.
+    /// The `next` of the previous answer.
     pub after: u64,
 }
 
@@ -128,7 +127,7 @@ pub struct WhyQuestion {
     pub app_id: Option<String>,
     /// Only crawls of this id.
     pub crawl_id: Option<String>,
-    /// The `next` of the answer before; `None`: from the crawl that was opened last.
+    /// The `next` of the previous answer; `None` starts at the crawl that was opened last.
     pub after: Option<CrawlKey>,
 }
 

@@ -1,8 +1,8 @@
-//! Crawl requests that are fed together, grouped by their crawls: the settings of a crawl are
-//! changed once for a batch, its URLs are queued in one go.
+//! Crawl requests that are fed together, grouped by their crawls: a batch changes the settings of a crawl once, and
+//! queues its URLs in one go.
 //!
-//! A list is parsed request by request, so that memory holds its text and the batch so far, and
-//! never all requests as JSON values: a list may have [`MAX_REQUESTS`] of them.
+//! A list is parsed request by request, so memory holds its text and the batch so far, but never all requests as JSON
+//! values: a list may have [`MAX_REQUESTS`] of them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,16 +17,16 @@ use crate::json;
 use crate::refusal::Refusal;
 use crate::spec_changes::SpecChanges;
 
-/// A list of more requests is refused.
+/// Longer lists are refused.
 pub const MAX_REQUESTS: usize = 100_000;
 
-/// A list whose patterns take more than this is refused. They are kept until the list is taken in.
+/// Lists whose patterns take more memory than this are refused. The patterns are kept until the list is accepted.
 const MOST_COMPILED_BYTES: usize = 32 << 20;
 
 const TOO_MANY_PATTERNS: &str =
     "its patterns take more than 32 MiB when they are compiled: send it in parts";
 
-/// What a request takes in a batch beside its text, and a crawl, about.
+/// The approximate memory of a request in a batch besides its text, and of a crawl.
 const BYTES_OF_A_REQUEST: usize = 128;
 const BYTES_OF_A_CRAWL: usize = 1_024;
 
@@ -37,11 +37,11 @@ pub struct Batch {
     /// The index of a crawl in `crawls`, by application and crawl id.
     places: HashMap<(String, String), usize>,
     requests: usize,
-    /// The attributes of the last request, to be shared with the next.
+    /// The attributes of the last request, to share with the next.
     last_attrs: Option<Arc<str>>,
-    /// The client sent a list, and not a single request or lines.
+    /// The client sent a list, not a single request or lines.
     is_list: bool,
-    /// How much memory the patterns of its requests take, beyond those in use before.
+    /// The memory of its requests' patterns, beyond those already in use.
     compiled_bytes: usize,
 }
 
@@ -76,7 +76,7 @@ impl Batch {
         self.requests == 0
     }
 
-    /// How much memory it takes beside the text of its requests, about.
+    /// Its approximate memory besides the text of its requests.
     pub fn bytes(&self) -> usize {
         self.requests * BYTES_OF_A_REQUEST
             + self.crawls.len() * BYTES_OF_A_CRAWL
@@ -101,7 +101,7 @@ impl Batch {
             place,
         };
         self.requests += 1;
-        // Most requests belong to the same crawl as the one before: no ids are copied for them.
+        // Most requests belong to the same crawl as the previous one, so no ids are copied for them.
         if let Some(last) = self.crawls.last_mut()
             && last.app_id == request.app_id
             && last.crawl_id == request.crawl_id
@@ -164,7 +164,7 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
     }
 }
 
-/// A list under way.
+/// A list being parsed.
 struct List {
     parser: RequestParser,
     batch: Batch,

@@ -2,9 +2,8 @@
 //! optionally, settings of that crawl. The keys have the names of Scrapy Cluster.
 //!
 //! The table [`KEYS`] is the only list of keys: requests are checked by it, and the JSON Schema in
-//! `docs/reference/crawl-request.schema.json` is compared with it ([`crate::schema()`]). What a table cannot
-//! say is checked by [`RequestParser`]: the URL, the domains, the patterns, and whether `expires`
-//! is in the future.
+//! `docs/reference/crawl-request.schema.json` is compared with it ([`crate::schema()`]). [`RequestParser`] checks
+//! what a table cannot express: the URL, the domains, the patterns, and whether `expires` is in the future.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::scope::{self, PatternSet, ScopeError};
 use crate::spec_changes::SpecChanges;
 use crate::spider::Spider;
 
-/// The refusal of a JSON value that is no object.
+/// The refusal of a JSON value that is not an object.
 pub(crate) const NOT_AN_OBJECT: &str = "expected a crawl request, which is an object";
 
 /// The priority of a request that names none.
@@ -153,7 +152,7 @@ pub fn request_keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
-/// A crawl request that was found to be in order.
+/// A valid crawl request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrawlRequest {
     pub app_id: String,
@@ -163,7 +162,7 @@ pub struct CrawlRequest {
     pub priority: u8,
     /// The object `attrs` of this request, as JSON text.
     pub attrs: Option<String>,
-    /// What it says about its crawl, `attrs` included.
+    /// Its settings for the crawl, including `attrs`.
     pub changes: SpecChanges,
 }
 
@@ -182,9 +181,9 @@ struct Typed {
 /// before are not checked again: compiling a pattern costs more than all other checks together.
 #[derive(Debug)]
 pub struct RequestParser {
-    /// The time by which `expires` is judged, in milliseconds since the epoch.
+    /// The time to compare `expires` with, in milliseconds since the epoch.
     now_ms: i64,
-    /// The last lists that were found to be in order.
+    /// The last valid lists.
     allowed_domains: Vec<String>,
     allow_regex: KnownPatterns,
     deny_regex: KnownPatterns,
@@ -209,7 +208,7 @@ impl RequestParser {
         }
     }
 
-    /// How much memory the patterns of the requests so far take, if none of them has ended.
+    /// The memory of all patterns of the requests so far, if all are still in use.
     pub fn compiled_bytes(&self) -> usize {
         self.compiled_bytes
     }
@@ -257,7 +256,7 @@ impl RequestParser {
                 && *patterns != known.texts
             {
                 let compiled = scope::check_patterns(name, patterns).map_err(path_and_fault)?;
-                // One that somebody else holds counts there.
+                // A list also held elsewhere is counted there.
                 if Arc::strong_count(&compiled) == 1 {
                     self.compiled_bytes += compiled.bytes();
                 }
@@ -288,8 +287,8 @@ fn path_and_fault(error: ScopeError) -> (String, String) {
     (error.path(), error.fault())
 }
 
-/// Whether a member says nothing: null for a key that may be left out, and 0 for `expires`, which are
-/// the defaults of Scrapy Cluster's schema and in what its clients send.
+/// Whether a member has no meaning: null for an optional key, and 0 for `expires`. These are the defaults of Scrapy
+/// Cluster's schema, and its clients send them.
 fn is_left_out(name: &str, value: &Value) -> bool {
     match KEYS.iter().find(|key| key.name == name) {
         Some(key) if key.required => false,

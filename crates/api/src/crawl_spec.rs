@@ -7,8 +7,8 @@ use webfill_wire::{Feature, Follow, Lane};
 
 /// The settings of one crawl: application, scope, limits.
 ///
-/// The application id and the crawl id name it. Everything else may be changed later, and then
-/// holds for URLs that are judged, and pages that are fetched, from that moment on.
+/// The application id and the crawl id name it. Everything else may be changed later, and then applies to URLs judged
+/// and pages fetched from that moment on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrawlSpec {
     pub app_id: String,
@@ -16,8 +16,8 @@ pub struct CrawlSpec {
     /// Links are followed down to this depth; seeds are at 0.
     #[serde(default)]
     pub max_depth: u16,
-    /// The priority of a seed that has none of its own: 1 to 100, the highest first. A link has 10
-    /// less than its page, and at least 1.
+    /// The priority of a seed without one of its own: 1 to 100, the highest first. A link has 10 less than its page,
+    /// and at least 1.
     #[serde(default = "default_priority")]
     pub priority: u8,
     #[serde(default = "default_follow")]
@@ -47,36 +47,35 @@ pub struct CrawlSpec {
     /// How many URLs of one site may become tasks.
     #[serde(default)]
     pub domain_max_pages: Option<u64>,
-    /// How many pages the whole crawl may fetch. Then no further task is handed out; the queue
-    /// stays for a resumed crawl with a higher limit.
+    /// How many pages the whole crawl may fetch. After that, no further task is leased; the queue stays for a resumed
+    /// crawl with a higher limit.
     #[serde(default)]
     pub max_pages: Option<u64>,
     /// A URL whose last outcome is at least this old, in milliseconds, is fetched again when it is
     /// found again.
     #[serde(default)]
     pub refresh_after_ms: Option<u64>,
-    /// The run of a watch that the crawl is in, by its beginning in milliseconds since the epoch. What
-    /// was fetched before is fetched again when it is found again, once, and the counters are those of
-    /// this run.
+    /// The current run of a watch, by its beginning in milliseconds since the epoch. Pages fetched before it are
+    /// fetched again, once, when they are found again, and the counters are those of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_began_ms: Option<i64>,
-    /// How long the run may take, in milliseconds; `None`: as long as it wants.
+    /// How long the run may take, in milliseconds; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_window_ms: Option<i64>,
     /// The time from one run to the next by the schedule, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_period_ms: Option<i64>,
-    /// How long the run waits for what fails, in milliseconds: retries come within it.
+    /// How long the run waits for failing sites and pages, in milliseconds; retries come within this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_patience_ms: Option<u64>,
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
-    /// Fed by an application, which may add requests at any time: the crawl is finished whenever
-    /// nothing is queued or leased. Otherwise `webfill crawl` feeds it and tells the end of its seeds.
+    /// Fed by an application, which may add requests at any time: the crawl is finished whenever nothing is queued or
+    /// leased. Otherwise `webfill crawl` feeds it and reports the end of its seeds.
     #[serde(default)]
     pub on_demand: bool,
-    /// Tasks that failed for a reason that may pass are retried, by the dispatcher's retry table.
+    /// Tasks with temporary failures are retried, by the dispatcher's retry table.
     #[serde(default)]
     pub retry: bool,
     /// The text of pages is stored, too.
@@ -144,7 +143,7 @@ impl CrawlSpec {
         }
     }
 
-    /// What the crawl asks of its workers beyond the settings that all versions of messages have.
+    /// The features that the crawl needs from its workers, beyond the settings in all versions of messages.
     pub fn features(&self) -> Vec<Feature> {
         let all = [
             (Feature::Changes, self.changes),
@@ -162,8 +161,8 @@ impl CrawlSpec {
         self.priority.clamp(1, 100).saturating_sub(lost).max(1)
     }
 
-    /// What of the scope differs from that of an earlier spec: the flag of `webfill crawl`, its former
-    /// value and the new one. Links that were judged by the earlier scope are not judged again.
+    /// The differences in scope from an earlier spec: the flag of `webfill crawl`, its former value and the new one.
+    /// Links judged by the earlier scope are not judged again.
     pub fn scope_differences(&self, earlier: &CrawlSpec) -> Vec<(&'static str, String, String)> {
         let list = |values: &[String]| values.join(" ");
         let number =
@@ -192,7 +191,7 @@ impl CrawlSpec {
     }
 }
 
-/// So that specs without a feature are stored as they were before there were features.
+/// So that specs without a feature are stored in the form from before features existed.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_scope_is_named_by_its_flag() {
+    fn differences_in_scope_are_named_by_their_flags() {
         let earlier = CrawlSpec::new("app", "c1");
         let mut spec = earlier.clone();
         spec.max_pages = Some(7);

@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations in the notation of people.
 
 /// `90s`, `15m`, `2h`, `1d`, or seconds alone, in milliseconds. The error is one clause.
 pub fn duration_ms(text: &str) -> Result<i64, String> {

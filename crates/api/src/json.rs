@@ -31,8 +31,8 @@ pub(crate) fn utf8(text: &[u8]) -> Result<&str, Refusal> {
     })
 }
 
-/// serde_json names line and column; in a text of one line, "line 1" would be taken for a line of
-/// the file that the text comes from.
+/// serde_json names line and column; in a text of one line, "line 1" would be mistaken for a line of the file that
+/// the text comes from.
 pub(crate) fn invalid_json(text: &str, error: &serde_json::Error) -> Refusal {
     let mut message = format!("invalid JSON: {error}");
     if !text.trim_end().contains('\n') {

@@ -1,4 +1,4 @@
-//! The public language of webfill: what applications ask of a dispatcher, in JSON.
+//! The public language of webfill: the requests of applications to a dispatcher, in JSON.
 //!
 //! | what is sent | what it is | read by |
 //! |---|---|---|
@@ -15,25 +15,24 @@
 //! | `{"action": "watch_add", "watch": {...}}`, and others | the watches of a fleet | [`WatchAction`] |
 //! | `{"name", "schedule", "seeds", ...}` | a watch: a crawl that is run again and again | [`Watch`] |
 //!
-//! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by
-//! reason in `skipped`. Whatever is refused is answered `{"error": {"path", "message"}}`: a
-//! [`Refusal`], the JSON path of the fault and one clause about it. A refused message changes
-//! nothing.
+//! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by reason in
+//! `skipped`. A refusal is answered `{"error": {"path", "message"}}`: a [`Refusal`], the JSON path of the fault and
+//! one clause about it. A refused message changes nothing.
 //!
 //! Units: times are seconds since the epoch, delays are seconds, both may have fractions;
 //! priorities are whole numbers from 1 to 100, the highest first; a depth is a number of links from
 //! a request's URL, which is at depth 0.
 //!
-//! There is one parser, so that a request has the same keys, the same limits and the same refusals
-//! by every way: the dispatcher's control socket, HTTP, `webfill feed`, and the crawl requests in a
-//! seeds file of `webfill crawl --seeds`. What a request says about its crawl becomes
-//! [`SpecChanges`], which the dispatcher applies to the [`CrawlSpec`] that it keeps for the crawl.
+//! There is one parser, so a request has the same keys, limits and refusals on every path: the dispatcher's control
+//! socket, HTTP, `webfill feed`, and the crawl requests in a seeds file of `webfill crawl --seeds`. What a request
+//! says about its crawl becomes [`SpecChanges`], which the dispatcher applies to the [`CrawlSpec`] that it keeps for
+//! the crawl.
 //!
 //! For people the language is described in `docs/how-to/demand.md`, key by key in `docs/how-to/scrapy-cluster.md`
 //! and in the JSON Schema [`SCHEMA`]. The names are those of Scrapy Cluster 1.0 and do not change.
 //!
-//! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps nothing but the compiled
-//! patterns that somebody holds.
+//! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps only the compiled patterns in
+//! use.
 
 mod action;
 mod batch;

@@ -8,7 +8,7 @@ use crate::crawl_request::RequestParser;
 use crate::json;
 use crate::refusal::Refusal;
 
-/// A message that was found to be in order.
+/// A valid message.
 #[derive(Debug)]
 pub enum Question {
     /// One crawl request, or a list of them.
@@ -16,8 +16,8 @@ pub enum Question {
     Act(Action),
 }
 
-/// Parses a message: a list of crawl requests, one crawl request, or an action. `now_ms` is the
-/// time, in milliseconds since the epoch, by which `expires` is judged.
+/// Parses a message: a list of crawl requests, one crawl request, or an action. `now_ms` is the time to compare
+/// `expires` with, in milliseconds since the epoch.
 pub fn parse_question(text: &[u8], now_ms: i64) -> Result<Question, Refusal> {
     match is_list(text) {
         true => batch::parse_list(text, now_ms).map(Question::Feed),
@@ -30,8 +30,8 @@ pub fn is_list(text: &[u8]) -> bool {
     text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 
-/// The same for a message that is no list and was parsed as JSON before. An object with the key
-/// `action` is an action; anything else is judged as a crawl request.
+/// The same for a message that is not a list and is already parsed as JSON. An object with the key `action` is an
+/// action; anything else is judged as a crawl request.
 pub fn parse_object(message: Value, now_ms: i64) -> Result<Question, Refusal> {
     if message.get("action").is_some() {
         return parse_action(message).map(Question::Act);

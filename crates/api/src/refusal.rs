@@ -1,4 +1,4 @@
-//! Why a message was refused, and how a client is told.
+//! Why a message was refused, and the answer to the client.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub struct Refusal {
     pub path: String,
     /// What is wrong there: one clause, in lower case, without a full stop.
     pub message: String,
-    /// Nothing is wrong with the message itself: it may be sent again as it is, later.
+    /// Nothing is wrong with the message itself: it may be sent again unchanged later.
     pub retry: bool,
 }
 
@@ -22,7 +22,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal of what may be accepted later.
+    /// The refusal of a message that may be accepted later.
     pub fn for_now(path: &str, message: impl ToString) -> Refusal {
         Refusal {
             retry: true,

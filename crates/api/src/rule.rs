@@ -9,10 +9,10 @@ use webfill_wire::Outcome;
 
 use crate::refusal::Refusal;
 
-/// The latest time that a message may name, in seconds since the epoch: the end of the year 9999.
+/// The latest time allowed in a message, in seconds since the epoch: the end of the year 9999.
 pub(crate) const LAST_SECOND: f64 = 253_402_300_799.0;
 
-/// An unknown key is answered with a known one that is at most this many edits away.
+/// For an unknown key, the refusal suggests a known one at most this many edits away.
 const NEAR: usize = 2;
 
 /// A key of a message.
@@ -65,7 +65,7 @@ pub(crate) enum Rule {
     Flag,
 }
 
-/// The HTTP statuses that servers send, beyond the standard's too.
+/// The HTTP statuses that servers send, including nonstandard ones.
 const STATUSES: RangeInclusive<u64> = 100..=999;
 
 /// How much of an unknown key a refusal repeats, in characters.

@@ -1,9 +1,9 @@
 //! When the runs of a watch are due: `once`, `every 6h`, or five cron fields in a time zone.
 //!
-//! Where clocks are changed, the hour field decides. If it begins with `*`, the schedule has a rhythm
-//! and keeps to it as vixie cron does: a time that clocks skip is not made up for, and one that they
-//! show twice is due twice. Otherwise the hours are fixed: a time that does not exist is due once, right
-//! after the gap, and one that exists twice is due the first time only.
+//! When clocks change, the hour field decides. If it begins with `*`, the schedule has a rhythm and keeps to it, like
+//! vixie cron: a time that clocks skip is not made up for, and one that they show twice is due twice. Otherwise the
+//! hours are fixed: a time that does not exist is due once, right after the gap, and one that exists twice is due the
+//! first time only.
 
 mod field;
 
@@ -20,10 +20,10 @@ const DAYS_AHEAD: i32 = 9 * 366;
 const SHORTEST_MS: i64 = 1_000;
 const LONGEST_MS: i64 = 366 * 86_400_000;
 
-/// Clocks are changed by less than this. (A day that a zone skips as a whole is a gap like any other.)
+/// Clock changes are smaller than this. (A whole day skipped by a zone is a gap like any other.)
 const LARGEST_CHANGE_H: i64 = 4;
 
-/// Due times that nobody ran are counted up to this.
+/// Missed due times are counted up to this.
 const MOST_COUNTED: usize = 200;
 
 /// A run that starts within this time is on time.
@@ -40,15 +40,15 @@ pub struct LastRun {
 /// When something is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
-    /// One time, at once.
+    /// Once, immediately.
     Once,
-    /// So many milliseconds after its last start.
+    /// This many milliseconds after its last start.
     Every(i64),
     /// At times of days.
     Cron(Box<Cron>),
 }
 
-/// Five fields, and the time zone whose clocks they are about.
+/// Five fields, and the time zone they refer to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cron {
     minutes: Field,
@@ -91,8 +91,8 @@ impl Schedule {
         }
     }
 
-    /// When the next run is due, after the last one, or after `since_ms` if there was none. It may have
-    /// passed already: then it was missed. All times are milliseconds since the epoch. `None`: never.
+    /// When the next run is due, after the last one, or after `since_ms` if there was none. If it has already passed,
+    /// it was missed. All times are milliseconds since the epoch. `None`: never.
     pub fn next_due_ms(&self, last: Option<&LastRun>, since_ms: i64) -> Option<i64> {
         match (self, last) {
             (Schedule::Once, Some(_)) => None,
@@ -105,7 +105,7 @@ impl Schedule {
         }
     }
 
-    /// The time between the next two times that are due, in milliseconds. `None`: there are no two.
+    /// The time between the next two due times, in milliseconds; `None` if there are not two.
     pub fn period_ms(&self, now_ms: i64) -> Option<i64> {
         match self {
             Schedule::Once => None,
@@ -144,8 +144,8 @@ impl Schedule {
 }
 
 impl LastRun {
-    /// What `every` counts from: a run that was missed and made up for begins the periods anew; the
-    /// moments by which a run is late otherwise do not add up.
+    /// The time that `every` counts from. A missed run that is made up for restarts the periods; other delays of runs
+    /// do not add up.
     fn anchor_ms(&self) -> i64 {
         match self.started_ms - self.due_ms {
             0..ON_TIME_MS => self.due_ms,
@@ -160,7 +160,7 @@ impl LastRun {
 }
 
 impl Cron {
-    /// Whether a day of month exists in one of the months; without, the search would be in vain.
+    /// Whether a day of month exists in any of the months; otherwise the search would never end.
     fn has_a_day(&self) -> bool {
         let days_of = |month| match month {
             2 => 29,
@@ -190,8 +190,8 @@ impl Cron {
         None
     }
 
-    /// The first due time after `after` that belongs to a day of the calendar. Whatever clocks show before
-    /// `earliest` is over by then.
+    /// The first due time after `after` that belongs to a day of the calendar. All times that clocks show before
+    /// `earliest` have passed by then.
     fn first_on(&self, date: Date, (after, earliest): (Timestamp, DateTime)) -> Option<Timestamp> {
         if !self.is_on(date) {
             return None;
@@ -218,7 +218,7 @@ impl Cron {
         first
     }
 
-    /// If both the day of the month and that of the week are restricted, one of them is enough.
+    /// If both the day of the month and the day of the week are restricted, either is enough.
     fn is_on(&self, date: Date) -> bool {
         let by_day = self.days.has(date.day() as u32);
         let by_weekday = self
@@ -231,7 +231,7 @@ impl Cron {
         is_day && self.months.has(date.month() as u32)
     }
 
-    /// When something is due that is due as clocks show this: see the module's head.
+    /// The instants when something is due at this clock time; see the module.
     fn instants_of(&self, shown: DateTime) -> [Option<Timestamp>; 2] {
         let has_rhythm = self.hours.is_star;
         match self.zone.to_ambiguous_timestamp(shown).offset() {

@@ -1,4 +1,4 @@
-//! The JSON Schema of a crawl request, made from the table of keys by which requests are checked.
+//! The JSON Schema of a crawl request, made from the table of keys that requests are checked with.
 
 use serde_json::{Map, Value, json};
 

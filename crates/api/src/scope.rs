@@ -1,5 +1,5 @@
-//! The scope that an application asks for: domains, patterns, extensions. Here they are checked and
-//! compiled; the dispatcher judges URLs by them (`dispatcher/src/scope.rs`).
+//! The scope of an application: domains, patterns, extensions. This module checks and compiles them; the dispatcher
+//! judges URLs by them (`dispatcher/src/scope.rs`).
 //!
 //! An entry that cannot be used is a [`ScopeError`], which names the list and the index.
 
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 pub use self::patterns::PatternSet;
 
-/// Path extensions that are not fetched unless a crawl names its own list: files without text that a
-/// mapping could read.
+/// Path extensions that are not fetched unless a crawl has its own list: files without text that a mapping could
+/// read.
 pub const DENIED_EXTENSIONS: &[&str] = &[
     // images
     "jpg", "jpeg", "png", "gif", "webp", "avif", "bmp", "ico", "svg", "tif", "tiff", "heic", "psd",
@@ -29,7 +29,7 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
     "sh", "wasm", "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
 ];
 
-/// Those of them that documents have, which a crawl with documents fetches.
+/// The extensions of documents, which a crawl with documents fetches.
 const DOCUMENT_EXTENSIONS: [&str; 9] = [
     "pdf", "docx", "docm", "xlsx", "xlsm", "xls", "odt", "ods", "rtf",
 ];
@@ -129,8 +129,8 @@ pub fn canonical_extension(extension: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// A domain as it occurs in canonical URLs: lower case, punycode, no dot at either end. `None` if
-/// the text is no domain, for example because it is a URL.
+/// A domain as it occurs in canonical URLs: lower case, punycode, no dot at either end. `None` if the text is not a
+/// domain, for example because it is a URL.
 pub fn canonical_domain(domain: &str) -> Option<String> {
     let domain = domain.trim().trim_start_matches('.');
     if domain.is_empty() || domain.contains(['/', '?', '#', '@', ':', '*']) {
@@ -140,7 +140,7 @@ pub fn canonical_domain(domain: &str) -> Option<String> {
     url.host_str().map(str::to_owned)
 }
 
-/// The first 100 characters of a text, with escapes for what is not printable.
+/// The first 100 characters of a text, with unprintable ones escaped.
 pub fn printable_beginning(text: &str) -> String {
     let beginning: String = text.chars().take(100).collect();
     beginning.escape_debug().to_string()

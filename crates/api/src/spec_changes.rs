@@ -1,6 +1,6 @@
-//! What crawl requests say about their crawl: the keys of a request that are settings of the whole
-//! crawl. The dispatcher applies them to the [`CrawlSpec`] of the crawl, so a later request updates
-//! what an earlier one has set, and leaves alone what it does not name.
+//! The settings of a crawl within crawl requests: the keys of a request that concern the whole crawl. The dispatcher
+//! applies them to the [`CrawlSpec`] of the crawl, so a later request updates the settings of an earlier one, and
+//! keeps those it does not name.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::crawl_spec::CrawlSpec;
 use crate::scope::PatternSet;
 use crate::spider::Spider;
 
-/// What requests say about their crawl. `None`: the key was left out, so the setting stays.
+/// The settings of a crawl within requests. `None`: the key was left out, so the setting stays.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct SpecChanges {
     spiderid: Option<Spider>,
@@ -29,12 +29,12 @@ pub struct SpecChanges {
     sitemaps: Option<bool>,
     changes: Option<bool>,
     keep_bodies: Option<bool>,
-    /// The patterns, compiled when they were checked: who opens the crawl finds them in use.
+    /// The patterns, compiled when they were checked, so that they are in use when the crawl opens.
     #[serde(skip)]
     pub(crate) compiled: CompiledPatterns,
 }
 
-/// Keeps lists of patterns compiled. It follows from their texts, so it differs from no other.
+/// Keeps lists of patterns compiled. It follows from their texts, so any two compare as equal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CompiledPatterns {
     pub(crate) allow: Option<Arc<PatternSet>>,
@@ -48,7 +48,7 @@ impl PartialEq for CompiledPatterns {
 }
 
 impl SpecChanges {
-    /// Takes over what a later request of the same crawl says.
+    /// Takes over the settings of a later request of the same crawl.
     pub(crate) fn then(&mut self, later: SpecChanges) {
         fn over<T>(mine: &mut Option<T>, later: Option<T>) {
             if later.is_some() {

@@ -28,7 +28,7 @@ fn request(change: Value) -> Value {
 }
 
 #[test]
-fn what_is_no_message_is_refused_with_a_reason() {
+fn texts_that_are_no_message_are_refused_with_a_reason() {
     for text in [
         "", "{", "[", "[1]", "\u{0}", "7", "null", "[[]]", "[{},", "\"url\"",
     ] {
@@ -40,7 +40,7 @@ fn what_is_no_message_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_refusal_names_the_place_of_what_is_wrong() {
+fn a_refusal_names_the_place_of_the_fault() {
     for (change, path) in [
         (json!({"depth": 1}), "$.depth"),
         (json!({"my key": 1}), r#"$["my key"]"#),
@@ -135,7 +135,7 @@ fn requests_are_gathered_by_crawl_and_the_later_word_holds() {
 }
 
 #[test]
-fn what_a_request_leaves_out_stays_as_it_is() {
+fn settings_that_a_request_leaves_out_stay() {
     let mut spec = CrawlSpec::on_demand("app", "c1");
     let all = json!({
         "maxdepth": 3, "allowed_domains": ["a.org"], "allow_regex": ["a"], "deny_regex": ["b"],
@@ -372,7 +372,7 @@ fn the_published_schema_is_the_table_by_which_requests_are_judged() {
     );
 }
 
-/// By the schema alone: what it says is just inside and just outside of its limits.
+/// By the schema alone: values just inside and just outside its limits.
 #[test]
 fn the_limits_of_the_schema_are_the_limits_that_hold() {
     let published: Value = serde_json::from_str(SCHEMA).unwrap();
@@ -383,7 +383,7 @@ fn the_limits_of_the_schema_are_the_limits_that_hold() {
             let asked = request(json!({key: value}));
             let refused = parse_question(asked.to_string().as_bytes(), NOW_MS).err();
             let refused = refused.map(|refusal| refusal.message);
-            // What is no URL, domain or pattern, or has passed, is refused for that.
+            // Invalid URLs, domains and patterns, and past times, are refused for that reason.
             let by_limit = refused
                 .as_deref()
                 .is_some_and(|why| why.starts_with("expected"));

@@ -1,8 +1,8 @@
-//! A watch: a crawl that is run again and again, as one JSON object. The same object is read by
-//! `webfill watch run FILE` on one machine and by the dispatcher of a fleet.
+//! A watch: a crawl that runs repeatedly, as one JSON object. The same object is read by `webfill watch run FILE` on
+//! one machine and by the dispatcher of a fleet.
 //!
-//! The members of `crawl` are the flags of `webfill crawl`, with `_` for `-`. Some of them belong to
-//! the machine ([`CrawlFlag::of_machine`]), and a fleet has its own settings for those.
+//! The members of `crawl` are the flags of `webfill crawl`, with `_` for `-`. Some of them belong to the machine
+//! ([`CrawlFlag::of_machine`]); a fleet has its own settings for those.
 
 mod action;
 mod keys;
@@ -27,16 +27,16 @@ use crate::schedule::{Schedule, time_zone};
 use crate::schema::{add_members, object_schema};
 use crate::scope::{ScopeError, check_domains, check_patterns};
 
-/// The application of a watch that names none.
+/// The application of a watch without one of its own.
 const DEFAULT_APP: &str = "watches";
 
-/// After so many runs without what a watch usually finds, it is silent, unless it says otherwise.
+/// After this many runs without its usual findings a watch is silent, unless it sets another number.
 const SILENT_AFTER: u64 = 3;
 
 /// The published schema of a watch. A test compares it with [`watch_schema`].
 pub const WATCH_SCHEMA: &str = include_str!("../../../docs/reference/watch.schema.json");
 
-/// A watch that was found to be in order.
+/// A valid watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
     pub name: String,
@@ -53,11 +53,11 @@ pub struct Watch {
     pub window_ms: Option<i64>,
     /// How many pages a run may fetch.
     pub max_pages: Option<u64>,
-    /// Who is told of it.
+    /// The recipients of its notifications.
     pub notify: Vec<Notify>,
-    /// It is silent when so many runs in a row have found nothing.
+    /// It is silent after this many runs in a row without findings.
     pub silent_after: u64,
-    /// As it was given.
+    /// The watch as given.
     pub json: Value,
 }
 
@@ -81,7 +81,7 @@ pub struct CrawlFlag {
 }
 
 impl CrawlFlag {
-    /// Whether it says how this machine crawls, rather than what is crawled.
+    /// Whether it concerns how this machine crawls, not what is crawled.
     pub fn of_machine(&self) -> bool {
         MACHINE_FLAGS.contains(&self.key.as_str())
     }
@@ -94,7 +94,7 @@ impl CrawlFlag {
             other => format!("{flag}={other}"),
         };
         match &self.value {
-            // Its default is no constant.
+            // Its default is not a constant.
             value @ Value::Bool(_) if self.key == "conditional" => vec![with(value)],
             Value::Bool(false) => Vec::new(),
             Value::Bool(true) => vec![flag],
@@ -179,7 +179,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether a fleet can run it: its machines have settings of their own.
+    /// Checks that a fleet can run it, because a fleet's machines have settings of their own.
     pub fn check_for_fleet(&self, path: &str) -> Result<(), Refusal> {
         if let Some(flag) = self.flags.iter().find(|flag| flag.of_machine()) {
             let why = "this is a setting of the fleet's machines, not of a watch: leave it out";
@@ -188,7 +188,7 @@ impl Watch {
         Ok(())
     }
 
-    /// As it may be shown: without passwords, and without what else may be a secret.
+    /// The watch for display, without passwords and other possible secrets.
     pub fn shown(&self) -> Value {
         let mut shown = self.json.clone();
         if let Some(records) = &self.records {
@@ -245,7 +245,7 @@ impl Watch {
 }
 
 impl Watch {
-    /// A watch looks for changes unless it says that it does not.
+    /// A watch detects changes unless it turns that off.
     pub fn looks_for_changes(&self) -> bool {
         self.flag("changes") != Some(&Value::Bool(false))
     }
@@ -264,7 +264,7 @@ impl WatchRecords {
     }
 }
 
-/// An address as it may be shown: its password is nobody's business.
+/// An address for display, without its password.
 fn without_password(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once("://") else {
         return "***".into();

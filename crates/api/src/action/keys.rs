@@ -1,4 +1,4 @@
-//! The keys that each action has, with what they mean.
+//! The keys of each action, with their meanings.
 
 use crate::rule::{Key, LAST_SECOND, Rule};
 use crate::spider::Spider;
@@ -82,7 +82,7 @@ pub(super) const RETRY_KEYS: &[Key] = &[
     },
 ];
 
-/// Of `status` and `reload`.
+/// The keys of `status` and `reload`.
 pub(super) const FLEET_KEYS: &[Key] = &[ACTION, UUID];
 
 pub(super) const DRAIN_KEYS: &[Key] = &[
@@ -190,7 +190,7 @@ pub(super) const WHY_KEYS: &[Key] = &[
         meaning: "Only crawls of this application.",
     },
     CRAWL_ID,
-    // A text, because all values of a query are.
+    // A text, because all values of a query are texts.
     Key {
         name: "after",
         required: false,

@@ -1,4 +1,4 @@
-//! From the JSON of a request to an [`Action`] that was found to be in order.
+//! Parses the JSON of a request into a valid [`Action`].
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -145,7 +145,7 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
         delay_ms: millis("delay").map(|delay| delay.map(|ms| ms.ceil() as u32)),
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
-        // `auto` is the name of no lane.
+        // `auto` is not the name of a lane.
         lane: text(request, "lane").map(|lane| lane.parse().ok()),
         forget: request.get("forget") == Some(&Value::Bool(true)),
         wake: request.get("wake") == Some(&Value::Bool(true)),

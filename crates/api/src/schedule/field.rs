@@ -1,11 +1,11 @@
 //! One field of a cron schedule: `*`, numbers, names, ranges, steps, and lists of these.
 
-/// What a field is about, and what it may hold.
+/// The kind of a field, and its allowed values.
 pub(super) struct Kind {
     name: &'static str,
     least: u32,
     most: u32,
-    /// From `least` on.
+    /// Names of the values from `least` on.
     names: &'static [&'static str],
 }
 
@@ -78,8 +78,8 @@ impl Field {
 }
 
 impl Kind {
-    /// The values of a part of a list: `*`, `5`, `MON`, `1-5`, each with `/2` or without. As in
-    /// vixie cron, `5/2` goes on to the end.
+    /// The values of a part of a list: `*`, `5`, `MON`, `1-5`, each with `/2` or without. As in vixie cron, `5/2`
+    /// continues to the end.
     fn values_of(&self, part: &str) -> Result<u64, String> {
         let (range, step) = match part.split_once('/') {
             None => (part, 1),
@@ -146,7 +146,7 @@ impl Kind {
     }
 }
 
-/// Digits only, of which there are few.
+/// Only a few digits.
 fn number(text: &str) -> Option<u32> {
     let is_number = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -107,7 +107,7 @@ fn a_time_that_exists_twice_is_due_once_at_fixed_hours() {
 }
 
 #[test]
-fn a_rhythm_goes_on_through_both_changes() {
+fn a_rhythm_continues_through_both_changes() {
     let count = |from: &str, to: &str| between("*/15 * * * *", "Europe/Berlin", from, to).len();
     assert_eq!(count("2026-03-29T00:00", "2026-03-30T00:00"), 23 * 4);
     assert_eq!(count("2026-10-25T00:00", "2026-10-26T00:00"), 25 * 4);
@@ -164,7 +164,7 @@ fn days_are_those_of_the_calendar() {
 }
 
 #[test]
-fn what_is_no_schedule_is_refused_with_what_is_allowed() {
+fn invalid_schedules_are_refused_with_the_allowed_forms() {
     for (text, why) in [
         ("", "expected `once`, `every 6h`"),
         ("0 2 * *", "five fields"),
@@ -241,7 +241,7 @@ fn once_is_due_at_once_and_never_again() {
 }
 
 #[test]
-fn due_times_are_missed_once_and_skipped_while_a_run_goes_on() {
+fn due_times_are_missed_once_and_skipped_during_a_run() {
     let nightly = cron("0 2 * * *", "UTC");
     let last = run(2, 2, 3);
     assert_eq!(nightly.next_due_ms(Some(&last), 0), Some(26 * HOUR_MS));
@@ -260,7 +260,7 @@ fn due_times_are_missed_once_and_skipped_while_a_run_goes_on() {
     assert_eq!(often.due_between(0, i64::MAX / 2), MOST_COUNTED as u64);
 }
 
-/// A daemon that looks at the clock each minute, as an independent judge.
+/// A daemon that checks the clock each minute, as an independent reference.
 fn walk(schedule: &Schedule, zone: &str, from_ms: i64, minutes: i64) -> Vec<i64> {
     let Schedule::Cron(cron) = schedule else {
         panic!("it has fields")
@@ -302,7 +302,7 @@ fn walk(schedule: &Schedule, zone: &str, from_ms: i64, minutes: i64) -> Vec<i64>
 }
 
 #[test]
-fn schedules_are_due_when_a_daemon_that_looks_each_minute_says_so() {
+fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
     const DAYS: i64 = 3;
     let mut dice = fastrand::Rng::with_seed(20_261_123);
     let changes = [
@@ -351,7 +351,7 @@ fn schedules_are_due_when_a_daemon_that_looks_each_minute_says_so() {
 
 #[test]
 fn the_zones_that_are_compiled_in_are_there_without_a_system() {
-    // What a machine without tzdata falls back to.
+    // The fallback of a machine without tzdata.
     let compiled_in = jiff::tz::TimeZoneDatabase::bundled();
     assert!(compiled_in.get("Europe/Berlin").is_ok());
 }

@@ -1,5 +1,5 @@
-//! Lists of patterns, each compiled into one automaton. That may take milliseconds and megabytes, so lists
-//! that are equal share one as long as somebody holds it: the requests of many crawls, the crawls themselves.
+//! Lists of patterns, each compiled into one automaton. That may take milliseconds and megabytes, so equal lists
+//! share one automaton while it is in use, by requests of many crawls or by the crawls themselves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -15,7 +15,7 @@ use super::ScopeError;
 #[derive(Debug)]
 pub struct PatternSet {
     automaton: meta::Regex,
-    /// The size limit that it has kept.
+    /// The size limit that it was compiled within.
     limit: usize,
 }
 
@@ -25,13 +25,13 @@ impl PatternSet {
         self.automaton.is_match(text)
     }
 
-    /// How much memory it takes, without what is kept for searches.
+    /// Its memory, without the caches for searches.
     pub fn bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
 }
 
-/// The lists that somebody holds.
+/// The lists in use.
 #[derive(Default)]
 struct InUse {
     sets: HashMap<Vec<String>, Weak<PatternSet>>,

@@ -8,7 +8,7 @@ use crate::action::UUID;
 use crate::refusal::Refusal;
 use crate::rule::{Key, Rule, check};
 
-/// What is to be done with a watch.
+/// An action on watches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchAction {
     pub order: WatchOrder,
@@ -17,10 +17,10 @@ pub struct WatchAction {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchOrder {
-    /// Adds a watch, or changes the one of this name.
+    /// Adds a watch, or changes the one with its name.
     Add(Box<Watch>),
     List,
-    /// Shows the watch of this name, and so many of its last runs.
+    /// Shows the watch with this name, and this many of its last runs.
     Show(String, u64),
     /// Runs it now.
     Run(String),
@@ -46,7 +46,7 @@ impl WatchOrder {
     }
 }
 
-/// How many runs are shown unless more are asked for, and at most.
+/// How many runs are shown by default, and at most.
 const RUNS_SHOWN: u64 = 10;
 const MOST_RUNS_SHOWN: u64 = 1_000;
 
@@ -88,7 +88,7 @@ const ADD_KEYS: &[Key] = &[
     },
 ];
 
-/// Parses an action on watches; `None` if it is none of these.
+/// Parses an action on watches; `None` if it is another action.
 pub(crate) fn parse_watch_action(
     action: &str,
     members: &Map<String, Value>,

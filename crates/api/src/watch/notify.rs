@@ -1,4 +1,4 @@
-//! Who is told what of a watch: the items of `notify`.
+//! The recipients of a watch's notifications, and what they receive: the items of `notify`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub(super) const ABOUT: &[&str] = &["changes", "health", "silence", "runs"];
 /// The words of `when`.
 pub(super) const WHEN: &[&str] = &["digest", "at_once"];
 
-/// One who is told.
+/// A recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notify {
     pub target: NotificationTarget,
@@ -31,7 +31,7 @@ pub struct Notify {
 pub enum NotificationTarget {
     Webhook {
         url: String,
-        /// The file of the key that signs.
+        /// The file of the signing key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret_file: Option<String>,
     },
@@ -46,7 +46,7 @@ pub enum NotificationTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationTime {
-    /// One at the end of a run, with all that it has brought.
+    /// One at the end of a run, with all of its findings.
     Digest,
     AtOnce,
 }
@@ -60,7 +60,7 @@ impl NotificationTime {
     }
 }
 
-/// What is told.
+/// The subject of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -68,16 +68,16 @@ pub enum About {
     Changes,
     /// Alerts of extractions.
     Health,
-    /// It finds nothing any more, or does not run.
+    /// It no longer finds anything, or does not run.
     Silence,
     /// Each run that has ended.
     Runs,
-    /// Notices that could not be delivered: told to all.
+    /// Undelivered notifications: reported to all.
     Delivery,
 }
 
 impl NotificationTarget {
-    /// For people and logs: without what may be secret, as the path of many webhooks is.
+    /// For people and logs, without possible secrets, such as the paths of many webhooks.
     pub fn shown(&self) -> String {
         match self {
             NotificationTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
@@ -91,7 +91,7 @@ impl NotificationTarget {
     }
 }
 
-/// An address of a webhook as it may be shown: its path and query may be a secret.
+/// The address of a webhook for display; its path and query may be a secret.
 pub(super) fn shown_url(url: &str) -> String {
     match webfill_urls::Url::parse(url) {
         Ok(url) => {
@@ -204,7 +204,7 @@ fn check_webhook(text: &str) -> Result<(), &'static str> {
     }
 }
 
-/// One plain address: what would end a line, or name a second address, is none.
+/// Whether a text is one plain address: it must not end a line or name a second address.
 fn is_address(text: &str) -> bool {
     let Some((user, domain)) = text.rsplit_once('@') else {
         return false;

@@ -1,4 +1,4 @@
-//! A run of a watch, as it is recorded for good: when it was due, how it went, what it found.
+//! The permanent record of a watch's run: when it was due, how it went, what it found.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,10 +15,10 @@ pub struct WatchRun {
     /// `None` while it is under way.
     pub ended_ms: Option<i64>,
     pub how: Option<RunEnd>,
-    /// Why it has failed.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Earlier due times for which there was no run, because nobody looked.
+    /// Earlier due times without a run, because no process was waiting.
     #[serde(default)]
     pub missed: u64,
     /// Due times that passed while it was under way.
@@ -33,15 +33,15 @@ pub struct WatchRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
-    /// All was looked at.
+    /// Everything was checked.
     Finished,
-    /// It has fetched as many pages as its budget allows.
+    /// It fetched as many pages as its budget allows.
     Budget,
     /// Its window is over.
     Window,
-    /// All that was left was backing off for longer than `patience`.
+    /// All remaining sites were backing off for longer than `patience`.
     Backoffs,
-    /// The machine did not reach the web for as long.
+    /// The machine could not reach the web for as long.
     CutOff,
     /// By a signal.
     Interrupted,
@@ -90,7 +90,7 @@ impl WatchRun {
         })
     }
 
-    /// As people and programs are told; times are seconds since the epoch.
+    /// The run for people and programs; times are seconds since the epoch.
     pub fn told(&self) -> Value {
         let seconds = |ms: i64| ms as f64 / 1_000.0;
         json!({

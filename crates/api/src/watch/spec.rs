@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::Watch;
 use crate::crawl_spec::CrawlSpec;
 
-/// As that of a run on one machine.
+/// The same as for a run on one machine.
 const PATIENCE_MS: u64 = 600_000;
 
-/// As the default of `webfill crawl --depth`.
+/// The same as the default of `webfill crawl --depth`.
 const DEPTH: u16 = 1;
 
 impl Watch {
-    /// The settings of the crawl in the run that began at this time, in milliseconds since the epoch.
-    /// They are those that `webfill crawl` has with the same flags.
+    /// The settings of the crawl in the run that began at this time, in milliseconds since the epoch. They equal
+    /// those of `webfill crawl` with the same flags.
     pub fn spec(&self, began_ms: i64) -> CrawlSpec {
         let number = |key| self.flag(key).and_then(Value::as_u64);
         let defaults = CrawlSpec::new(&self.app, &self.name);
@@ -47,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// A run ends when all that is left of it backs off for longer. What fails is tried again within it.
+    /// A run ends when all remaining sites back off for longer. Failures are retried within this time.
     pub fn patience_ms(&self) -> u64 {
         let text = self.flag("patience").and_then(Value::as_str);
         let millis = text.and_then(|text| crate::duration_ms(text).ok());

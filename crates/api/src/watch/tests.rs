@@ -13,7 +13,7 @@ fn refusal(change: Value) -> Refusal {
 }
 
 #[test]
-fn a_refusal_names_the_path_and_what_is_allowed() {
+fn a_refusal_names_the_path_and_the_allowed_values() {
     for (change, path, why) in [
         (
             json!({"shedule": "x"}),
