@@ -1,6 +1,6 @@
-//! Records which of a sender's numbered messages have arrived, so that lost ones are noticed. A broken
-//! connection may lose messages without an error on either side; the highest number below which
-//! nothing is missing then stays behind the sender's count.
+//! Records which of a sender's numbered messages have arrived, so that lost ones are noticed. A broken connection may
+//! lose messages without an error on either side; then the highest number without a gap below it stays behind the
+//! sender's count.
 
 use std::collections::BTreeSet;
 

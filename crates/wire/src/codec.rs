@@ -3,10 +3,10 @@
 //! log; it is never misread. `crates/wire/tests/frozen_bytes.rs` fails if the bytes change while the version
 //! stays.
 //!
-//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so that the machines of a
-//! fleet can be changed one after another. The shape of a message is therefore never changed: a newer
-//! version has further variants at the ends of the enums, which are not sent to who speaks an older one.
-//! How two builds agree on a version: [`crate::greeting`].
+//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so the machines of a fleet can be
+//! upgraded one after another. The shape of a message therefore never changes: a newer version has further variants
+//! at the ends of the enums, and these are not sent to peers with an older version. [`crate::greeting`] describes how
+//! two builds agree on a version.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 /// The newest version of messages that this build speaks. Once it is released, raise it with every new message.
 pub const WIRE_VERSION: u8 = 1;
 
-/// The oldest version that this build speaks: that of the release before.
+/// The oldest version that this build speaks: that of the previous release.
 pub const OLDEST_VERSION: u8 = 1;
 
 /// The first byte of the frames that are the same in all versions.
@@ -34,7 +34,7 @@ pub enum CodecError {
     Malformed { reason: String },
 }
 
-/// Where webfill is to be upgraded if a frame of this version cannot be read.
+/// The end to upgrade if a frame of this version cannot be read.
 fn older_end(found: u8) -> &'static str {
     match found > WIRE_VERSION {
         true => "here, it is the older one",
@@ -47,18 +47,18 @@ pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     encode_in(WIRE_VERSION, message)
 }
 
-/// Encodes a message in a version. The caller sees to it that the version has this message.
+/// Encodes a message in a version. The caller must ensure that the version has this message.
 pub fn encode_in<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![version])
         .expect("messages hold only types that postcard can encode")
 }
 
-/// Decodes a message. Bytes left over behind it are an error.
+/// Decodes a message. Bytes left over after it are an error.
 pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
     decode_versioned(frame).map(|(_, message)| message)
 }
 
-/// Decodes a message, and tells its version.
+/// Decodes a message, and returns its version.
 pub fn decode_versioned<M: DeserializeOwned>(frame: &[u8]) -> Result<(u8, M), CodecError> {
     let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
     if !(OLDEST_VERSION..=WIRE_VERSION).contains(&version) {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_be_upgraded_is_told() {
+    fn an_error_names_the_end_to_upgrade() {
         let told = |found| CodecError::Version { found }.to_string();
         let older = told(OLDEST_VERSION - 1);
         assert!(older.ends_with("upgrade webfill at the sender, it is the older one"));

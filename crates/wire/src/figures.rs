@@ -1,8 +1,8 @@
-//! What a worker has counted, for its supervisor to serve. A worker is always of its supervisor's own
-//! build, because it is started from the same executable; so these frames are not messages of the wire's
-//! versions, may change with each build, and are told apart from messages by their first byte.
+//! A worker's counts, which its supervisor serves as metrics. A worker is always of its supervisor's own build,
+//! because it is started from the same executable; so these frames are not messages of the wire's versions, may
+//! change with each build, and are distinguished from messages by their first byte.
 //!
-//! A worker tells all that it has counted since its start, each time: a frame that is lost does no harm.
+//! Each frame has all counts since the worker's start, so a lost frame does no harm.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,32 +12,30 @@ use serde::{Deserialize, Serialize};
 use crate::codec::{self, CodecError};
 use crate::vocabulary::Outcome;
 
-/// The first byte of these frames, which is no version of messages that any build speaks.
+/// The first byte of these frames, which no build uses as a version of messages.
 const FIGURES: u8 = u8::MAX;
 
-/// The upper bounds of a histogram's buckets, in seconds: from a write to a store to the rest of a slow
-/// site.
+/// The upper bounds of a histogram's buckets, in seconds: from a write to a store to the backoff of a slow site.
 pub const BOUNDS: [f64; 15] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 
-/// At most this many mappings are counted apart; pages of all further ones are counted as those of
-/// [`OTHER_MAPPINGS`].
+/// At most this many mappings are counted separately; pages of all others count for [`OTHER_MAPPINGS`].
 pub const MOST_MAPPINGS: usize = 50;
 
 /// See [`MOST_MAPPINGS`].
 pub const OTHER_MAPPINGS: &str = "other";
 
-/// How many of something took how long.
+/// A histogram of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Histogram {
-    /// By bucket; the last is for all that took longer than the last bound.
+    /// By bucket; the last one is for durations above the last bound.
     counts: [u64; BOUNDS.len() + 1],
     sum_us: u64,
 }
 
 impl Histogram {
-    /// Counts one more.
+    /// Counts one duration.
     pub fn observe(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         let bucket = BOUNDS.partition_point(|bound| *bound < seconds);
@@ -46,7 +44,7 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(us);
     }
 
-    /// Adds those of another histogram.
+    /// Adds another histogram.
     pub fn add(&mut self, other: &Histogram) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);
@@ -54,7 +52,7 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
     }
 
-    /// How many took no longer than each bound.
+    /// How many durations are within each bound.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0_u64, |sum, count| {
             *sum = sum.saturating_add(*count);
@@ -63,32 +61,32 @@ impl Histogram {
         BOUNDS.into_iter().zip(so_far)
     }
 
-    /// How many there are.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         let counts = self.counts.iter();
         counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// How long all of them took together.
+    /// The sum of all durations.
     pub fn sum_seconds(&self) -> f64 {
         self.sum_us as f64 / 1e6
     }
 }
 
-/// The values that a mapping looks for on its pages.
+/// The fields of a mapping's pages, filled and empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FieldTotals {
     pub filled: u64,
     pub empty: u64,
 }
 
-/// What became of the rows that a mapping has found.
+/// The results of the rows that a mapping has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowTotals {
     pub stored: u64,
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages with rows that were left out at a bound.
+    /// Pages with rows that were left out because of a limit.
     pub cut_pages: u64,
 }
 
@@ -101,10 +99,10 @@ impl RowTotals {
     }
 }
 
-/// What a worker has counted since its start.
+/// A worker's counts since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkerTotals {
-    /// Pages that were stored, by outcome; those of tasks that are tried again, too.
+    /// Stored pages by outcome, including those of tasks that are retried.
     pub pages: BTreeMap<Outcome, u64>,
     /// Answers to requests for pages, by the first digit of their status.
     pub answers: BTreeMap<u8, u64>,
@@ -120,9 +118,9 @@ pub struct WorkerTotals {
     pub save: Histogram,
     /// By mapping.
     pub fields: BTreeMap<String, FieldTotals>,
-    /// By mapping, of those whose pages list rows. Each of them is in `fields`, too.
+    /// By mapping, for mappings whose pages list rows. Each of them is in `fields`, too.
     pub rows: BTreeMap<String, RowTotals>,
-    /// Pages that were read, and that no mapping is for; without sitemaps.
+    /// Pages that were read but have no mapping, not counting sitemaps.
     pub unmatched: u64,
 }
 
@@ -133,7 +131,7 @@ pub struct WorkerFigures {
     /// How often the worker's process was started.
     pub incarnation: u32,
     pub totals: WorkerTotals,
-    /// The store takes no writes now.
+    /// The store is unreachable now.
     pub is_store_away: bool,
 }
 

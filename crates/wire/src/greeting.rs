@@ -1,8 +1,8 @@
-//! How two builds agree on a version of messages. These frames are the same in all versions, so that
-//! any two builds can read them: their first byte is 0, and what follows never changes.
+//! How two builds agree on a version of messages. These frames are the same in all versions, so that any two builds
+//! can read them: their first byte is 0, and the rest never changes its form.
 //!
-//! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest
-//! version that both speak, which is the session's version; or with a [`Refusal`], if there is none.
+//! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest version that
+//! both speak, which becomes the session's version; or with a [`Refusal`] if there is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,21 +27,21 @@ pub struct Greeting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub session: u64,
-    /// What the dispatcher speaks.
+    /// The versions that the dispatcher speaks.
     pub versions: Versions,
 }
 
-/// What arrives on the tasks socket from a supervisor.
+/// A frame of a supervisor on the tasks socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromSupervisor {
-    /// A message, and the version in which it is to be answered.
+    /// A message, and the version for its answer.
     Message(u8, SupervisorToDispatcher),
-    /// A hello of a supervisor with which no version is shared.
+    /// The hello of a supervisor that shares no version.
     Foreign(Greeting),
 }
 
 impl Versions {
-    /// Those of this build.
+    /// The versions of this build.
     pub const OURS: Versions = Versions {
         oldest: OLDEST_VERSION,
         newest: WIRE_VERSION,

@@ -1,10 +1,10 @@
 //! CURVE keys: how processes on a network authenticate each other.
 //!
-//! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it
-//! admits, each with a name and a [`Role`], and perhaps bounded [`Rights`]. Supervisors and clients have the
-//! dispatcher's public key, or two of them while it is replaced ([`TrustedKeys`]), so that they cannot be
-//! tricked into talking to an impostor. Keys are written in Z85: 40 printable
-//! characters for 32 bytes. Secret keys never appear in logs or error messages.
+//! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it admits, each
+//! with a name, a [`Role`], and optionally limited [`Rights`]. Supervisors and clients have the dispatcher's public
+//! key, or two of them while it is being replaced ([`TrustedKeys`]), so they cannot be tricked into talking to an
+//! impostor. Keys are written in Z85: 40 printable characters for 32 bytes. Secret keys never appear in logs or error
+//! messages.
 
 mod allow_list;
 mod key_file;
@@ -42,13 +42,13 @@ pub struct KeyPair {
     pub secret: SecretKey,
 }
 
-/// The keys of a dispatcher: its own, and those that it admits.
+/// The keys of a dispatcher: its own and the admitted ones.
 #[derive(Debug, Clone)]
 pub struct ServerKeys {
     pub own: KeyPair,
     pub allowed: AllowList,
-    /// The public keys that are its own soon, or were before. For a week after one has come, callers with
-    /// another key than its own are taken for some that do not have the new one yet, and not for strangers.
+    /// The files of its next and former public keys. For a week after one of them appears, callers that expect
+    /// another key than its own are assumed to lack the new one, and are not treated as strangers.
     pub of_rotation: RotationFiles,
 }
 
@@ -62,7 +62,7 @@ pub struct ClientKeys {
 /// What a peer may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Takes tasks and tells their outcomes.
+    /// Takes tasks and reports their outcomes.
     Supervisor,
     /// Submits crawls and requests information about them.
     Client,

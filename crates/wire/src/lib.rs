@@ -4,16 +4,16 @@
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
 //! - [`greeting`]: how two builds agree on that version.
-//! - [`figures`]: what workers have counted, for Prometheus.
-//! - [`arrivals`]: notifications lost messages by their numbers.
+//! - [`figures`]: the counts of workers, for Prometheus.
+//! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
-//! - [`report`]: what supervisors tell of themselves.
+//! - [`report`]: the reports of supervisors about themselves.
 //! - [`socket`]: the only module that uses ZeroMQ.
-//! - [`repeats`]: that a page only repeats others of its site.
-//! - [`likeness`]: that a page resembles a block.
-//! - [`scripts`]: what workers find out about pages that scripts make.
-//! - [`links`]: what the links of an outcome are, and how many fit into a message.
-//! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
+//! - [`repeats`]: pages that only repeat others of their site.
+//! - [`likeness`]: pages that resemble a block.
+//! - [`scripts`]: the findings of workers about pages filled by scripts.
+//! - [`links`]: the kinds of an outcome's links, and how many fit into a message.
+//! - [`keys`]: the CURVE keys of processes, and the list of admitted ones.
 
 pub mod arrivals;
 pub mod codec;

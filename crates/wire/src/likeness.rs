@@ -1,13 +1,13 @@
-//! That a page resembles a block, and is taken for a page all the same.
+//! The mark of a page that resembles a block but is accepted as a page.
 //!
-//! It travels as the evidence of an outcome `ok`, as [`repeats`](crate::repeats) does.
+//! It is sent as the evidence of an outcome `ok`, like [`repeats`](crate::repeats).
 
 use crate::unmatched::without_mark;
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "resembles\t";
 
-/// The evidence of a page that resembles a block. `answer`: a hash of what such pages are compared by.
+/// The evidence of a page that resembles a block. `answer`: the hash by which such pages are compared.
 pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) -> Evidence {
     Evidence {
         url: url.to_owned(),
@@ -17,7 +17,7 @@ pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) ->
     }
 }
 
-/// The answer that a page resembles a block by.
+/// The hash of the answer, if the page resembles a block.
 pub fn likeness_of(done: &TaskDone) -> Option<u64> {
     let evidence = done
         .evidence

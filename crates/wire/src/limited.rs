@@ -1,7 +1,7 @@
-//! That a site has refused a page because of the number or the time of the requests, whatever the page is.
+//! The mark of a page that its site refused because of the number or rate of requests, not because of the page.
 //!
 //! A worker that has read this in the headers of a failure sends it as its evidence; an `http_error` has none
-//! otherwise. 429 and 503 say so by themselves.
+//! otherwise. 429 and 503 need no mark.
 
 use crate::{Outcome, TaskDone};
 

@@ -1,24 +1,23 @@
-//! How a URL that a page has led to is to be judged. Most are links; in crawls with sitemaps
-//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two kinds more. The links of a page's rows name the
-//! records that they are for ([`mark_of_row`]).
+//! How to judge a URL found on a page. Most are links; in crawls with sitemaps
+//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two more kinds. The links of a page's rows name their
+//! records ([`mark_of_row`]).
 //!
-//! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind stands before the URL,
-//! with a space between: what a page itself calls a link, resolved, has no space, so no page can pass a
-//! link for one of another kind.
+//! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind comes before the URL, separated
+//! by a space. A resolved link from a page has no space, so no page can forge a link of another kind.
 
 use crate::TaskDone;
 
 /// Bytes of links in one message; a socket takes several times as much.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// How long the links of outcomes are together.
+/// The total length of the links of outcomes.
 pub fn bytes_of(done: &[TaskDone]) -> usize {
     let links = done.iter().flat_map(|done| &done.links);
     links.map(String::len).sum()
 }
 
-/// Outcomes in the same order, in parts of which none is too long for a message. A single outcome is not
-/// divided: workers bound its links.
+/// Outcomes in the same order, in parts short enough for a message. A single outcome is not divided: workers bound
+/// its links.
 pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     let mut parts: Vec<Vec<TaskDone>> = Vec::new();
     let mut room = 0;
@@ -45,8 +44,7 @@ pub enum LinkKind {
     Link,
     /// A page that a sitemap lists: at the depth of the sitemap, and with none of its records.
     Listed,
-    /// A sitemap: as `Listed`, and the crawl's patterns and extensions, which are those of pages, do not
-    /// hold.
+    /// A sitemap: like `Listed`, but the crawl's patterns and extensions, which are for pages, do not apply.
     Sitemap,
 }
 
@@ -54,17 +52,17 @@ const LISTED: &str = "listed ";
 const SITEMAP: &str = "sitemap ";
 const ROW: &str = "row ";
 
-/// In the place of the key of a row's record: the link is for no record.
+/// In place of a record's key: the link belongs to no record.
 pub const NO_RECORD: &str = "";
 
-/// The text for [`TaskDone::links`](crate::TaskDone::links) of a link that a row of a page leads to: it is for the
-/// row's record, of which `record` is the key, and not for those of the page.
+/// The text for [`TaskDone::links`](crate::TaskDone::links) of a link from a row: it belongs to the row's record,
+/// with the key `record`, not to the page's records.
 pub fn mark_of_row(record: &str, url: &str) -> String {
     let escaped = record.replace('%', "%25").replace(' ', "%20");
     format!("{ROW}{escaped} {url}")
 }
 
-/// The key of the record and the URL that the text of a row's link says; `None` for other texts.
+/// The record's key and the URL in the text of a row's link; `None` for other texts.
 pub fn of_row(text: &str) -> Option<(String, &str)> {
     let (escaped, url) = text.strip_prefix(ROW)?.split_once(' ')?;
     Some((escaped.replace("%20", " ").replace("%25", "%"), url))
@@ -80,7 +78,7 @@ impl LinkKind {
         }
     }
 
-    /// The kind and the URL that a text says.
+    /// The kind and the URL in a text.
     pub fn of(text: &str) -> (LinkKind, &str) {
         if let Some(url) = text.strip_prefix(LISTED) {
             return (LinkKind::Listed, url);

@@ -1,8 +1,8 @@
 //! The messages between processes, named by their direction.
 //!
-//! They hold ids and URLs, never pages or records. What many tasks share (a crawl's settings, the
-//! mappings) is sent once to each peer. Once it is released, the shape of a message never changes, because the
-//! next release must read it; a new message requires a new [`WIRE_VERSION`](crate::codec::WIRE_VERSION).
+//! They hold ids and URLs, never pages or records. Data shared by many tasks (a crawl's settings, the mappings) is
+//! sent once to each peer. Once it is released, the shape of a message never changes, because the next release must
+//! read it; a new message requires a new [`WIRE_VERSION`](crate::codec::WIRE_VERSION).
 //! `crates/wire/tests/frozen_bytes.rs` checks both.
 
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct CrawlSettings {
     pub follow: Follow,
     /// The lane that its pages need.
     pub lane: Lane,
-    /// Wanted in the user agent: see `PolitenessConfig::user_agent_of` in the worker.
+    /// The text for the user agent: see `PolitenessConfig::user_agent_of` in the worker.
     pub useragent: Option<String>,
     /// The application's own JSON object, copied to every page.
     pub attrs: Option<String>,
@@ -34,23 +34,23 @@ pub struct CrawlSettings {
     pub headers: bool,
     /// Store the text of each page with it.
     pub body: bool,
-    /// What else it asks of its workers.
+    /// Further features it needs from its workers.
     pub features: Vec<Feature>,
 }
 
 impl CrawlSettings {
-    /// Whether the crawl asks this of its workers.
+    /// Whether the crawl needs this feature from its workers.
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
 }
 
-/// What a crawl may ask of its workers.
+/// A feature that a crawl may need from its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Feature {
-    /// The content of pages is kept, so that a look at one can be compared with those before.
+    /// The content of pages is kept, for comparison with earlier versions.
     Changes,
-    /// Pages that are stored are asked for on the condition that they have changed (RFC 9110, section 13).
+    /// Stored pages are requested conditionally (RFC 9110, section 13).
     Conditional,
     /// The sitemaps and feeds of seeds' sites are read for links.
     Sitemaps,
@@ -68,14 +68,14 @@ pub struct MappingSource {
     pub text: String,
 }
 
-/// Identifies one hand-out of a task. Of two deliveries of a task the greater is the later one, whatever
-/// the clocks of the machines say.
+/// Identifies one delivery of a task. Of two deliveries of a task, the greater is the later one, regardless of the
+/// machines' clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The *epoch* in which it was made: a number that each start of a dispatcher gets, greater than those
-    /// of all starts before. It tells deliveries apart that two copies of one frontier have made.
+    /// The *epoch* in which it was made: a number that each start of a dispatcher gets, greater than those of all
+    /// starts before. It distinguishes the deliveries of two copies of one frontier.
     pub epoch: u64,
-    /// How many times the task has been handed out, this time included: 1 for the first.
+    /// How many times the task has been delivered, including this time: 1 for the first.
     pub number: u32,
 }
 
@@ -97,8 +97,7 @@ pub struct Task {
     pub depth: u16,
     /// The fetch must not start before this many milliseconds from now have passed.
     pub wait_ms: u32,
-    /// How long ago the site's last request ended, if another than the receiver may have made
-    /// it: the delay counts from there.
+    /// How long ago the site's last request ended, if another worker may have made it. The delay counts from there.
     pub last_request_ago_ms: Option<u32>,
     /// The page that the link was found on.
     pub parent: Option<String>,
@@ -113,24 +112,24 @@ pub struct Task {
     pub delay_ms: Option<u32>,
     /// Earlier attempts that failed in a way worth retrying, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The task is given up: it ends with this outcome, and nothing is requested.
+    /// The site is unreachable: the task ends with this outcome, and nothing is requested.
     pub unreachable: Option<Outcome>,
     pub address_bounds: AddressBounds,
 }
 
 /// Whether a task's requests count against the bounds of an address (`politeness.address_delay`,
-/// `politeness.address_in_flight`), which the dispatcher keeps for all workers together. If they do, and
-/// the name of the task's host leads to another address than the one named here, the worker gives the
-/// task back unstarted, with that address.
+/// `politeness.address_in_flight`), which the dispatcher keeps for all workers together. If they do, and the host's
+/// name resolves to another address than the one given here, the worker gives the task back unstarted, with that
+/// address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AddressBounds {
     /// They do not.
     #[default]
     None,
-    /// They do where the address is public. The address that the task was counted for; `None`: the
-    /// dispatcher knows none yet.
+    /// They do if the address is public. Has the address that the task was counted for; `None` if the dispatcher
+    /// knows none yet.
     OfPublic(Option<IpAddr>),
-    /// They do wherever the host is.
+    /// They do for every address.
     OfAny(Option<IpAddr>),
 }
 
@@ -152,8 +151,8 @@ pub struct RecallScope {
     pub site: Option<String>,
     /// Only tasks with a lower priority than this.
     pub below: Option<u8>,
-    /// Also reset the site's back-off and `Retry-After`. The time of its last request is kept, so its
-    /// delay still holds.
+    /// Also reset the site's backoff and `Retry-After`. The time of its last request is kept, so its delay still
+    /// holds.
     pub forget: bool,
 }
 
@@ -178,7 +177,7 @@ pub struct TaskDone {
     pub body_bytes: u64,
     /// The number of field values stored with the page.
     pub fields: u32,
-    /// How many rows the page lists, and of how many the values are stored.
+    /// How many rows the page lists, and how many of them are stored.
     pub rows: u32,
     pub rows_stored: u32,
     /// Discovered links, canonical or not; the intake decides about them. In crawls with sitemaps, each
@@ -189,14 +188,13 @@ pub struct TaskDone {
     /// Records that are complete after this page.
     pub resolved: Vec<String>,
     pub clock: SiteClock,
-    /// What the worker saw, if the attempt failed in a way that may be the site's. An answer that is `blocked`
-    /// without any is only suspected, and the task is to be tried again. With the outcome `ok`: what the
-    /// worker has noticed about the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats),
-    /// [`unmatched`](crate::unmatched)).
+    /// The evidence, if the site may be the cause of a failed attempt. A `blocked` answer without evidence is only
+    /// suspected, and the task is to be retried. With the outcome `ok`: what the worker noticed about the page
+    /// ([`scripts`](crate::scripts), [`repeats`](crate::repeats), [`unmatched`](crate::unmatched)).
     pub evidence: Option<Evidence>,
 }
 
-/// What shows that a site is in trouble, or has refused the crawler: kept with the site, for people.
+/// The evidence that a site is failing or has refused the crawler, kept with the site for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The URL that was requested: a page, or the site's robots.txt.
@@ -205,7 +203,7 @@ pub struct Evidence {
     pub status_code: Option<u16>,
     /// What was seen: the error, or the name of the sign by which a block was recognised.
     pub sign: String,
-    /// It may be the machine that asked: it has no route there, or its name servers do not answer.
+    /// The requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
     pub no_route: bool,
 }
 
@@ -226,7 +224,7 @@ pub struct TaskReturned {
     pub cause: ReturnCause,
     /// The site's clock, if requests for this task may have been sent.
     pub clock: Option<SiteClock>,
-    /// The address that the task is to be counted for; see [`AddressBounds`].
+    /// The address that the task must be counted for; see [`AddressBounds`].
     pub address: Option<IpAddr>,
 }
 
@@ -238,9 +236,9 @@ pub enum ReturnCause {
     Unstarted,
     /// Its worker died; the request may have been made.
     WorkerDied,
-    /// Its worker died while it extracted this page.
+    /// Its worker died while extracting this page.
     KilledWorker,
-    /// Its request was broken off, because the worker process was suspended meanwhile.
+    /// Its request was aborted, because the worker process was suspended meanwhile.
     CutShort,
 }
 
@@ -271,8 +269,7 @@ pub struct Hello {
     /// The longest time that one of its requests may take.
     pub longest_request_ms: u64,
     pub credit: Credit,
-    /// Leases still held, or ended without a word from the dispatcher that it knows: tasks with
-    /// their deliveries.
+    /// Leases still held, or ended without an acknowledgement from the dispatcher: tasks with their deliveries.
     pub held: Vec<(u64, Delivery)>,
 }
 
@@ -305,12 +302,12 @@ pub enum SupervisorToDispatcher {
         session: u64,
         outcomes_sent: u64,
     },
-    /// It lacks this set of mappings, which the dispatcher has named.
+    /// It needs this set of mappings, which the dispatcher has named.
     AskMappings {
         session: u64,
         mappings: MappingsVersion,
     },
-    /// How it is doing.
+    /// A report on its state.
     Report(SupervisorReport),
 }
 
@@ -325,11 +322,11 @@ pub enum DispatcherToSupervisor {
         /// How long the supervisor may start fetches after it sent a message that the dispatcher has
         /// received.
         lease_ms: u64,
-        /// The mappings in force. A supervisor that lacks them asks for them, and its workers get no
-        /// further tasks before it has them.
+        /// The mappings in force. A supervisor without them requests them, and its workers get no further tasks until
+        /// it has them.
         mappings: MappingsVersion,
     },
-    /// Another supervisor of this name may still be alive: ask again later.
+    /// Another supervisor with this name may still be alive: try again later.
     NameTaken { session: u64 },
     /// Tasks to work on. Numbered within the session from 1, so that lost messages are noticed.
     Tasks {
@@ -374,7 +371,7 @@ pub enum DispatcherToSupervisor {
         version: MappingsVersion,
         sources: Vec<MappingSource>,
     },
-    /// What is known of the scripts of a site's pages. Sent before tasks of the site, unless nothing is known.
+    /// The findings about the scripts of a site's pages. Sent before tasks of the site, unless there are none.
     /// Numbered like tasks.
     SiteScripts {
         session: u64,
@@ -392,8 +389,8 @@ pub struct SupervisorOutcomes {
     pub number: u64,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Recalls that are carried out: no task in their scopes starts any more. Queued tasks are given
-    /// back in this message or earlier ones; tasks that were about to start may follow.
+    /// Completed recalls: no more tasks in their scopes start. Queued tasks are given back in this message or earlier
+    /// ones; tasks that were about to start may follow.
     pub recalled: Vec<u64>,
 }
 
@@ -420,7 +417,7 @@ pub enum SupervisorToWorker {
     },
     /// Give back the unstarted tasks, finish the others, and exit.
     Drain,
-    /// What is known of the scripts of a site's pages. Sent before tasks of the site.
+    /// The findings about the scripts of a site's pages. Sent before tasks of the site.
     SiteScripts(SiteScripts),
 }
 
@@ -433,9 +430,9 @@ pub struct WorkerToSupervisor {
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Recalls that are carried out, as in [`SupervisorOutcomes`].
+    /// Completed recalls, as in [`SupervisorOutcomes`].
     pub recalled: Vec<u64>,
-    /// Tasks, with their deliveries, whose look-up of a name takes long.
+    /// Tasks, with their deliveries, that wait for a slow name lookup.
     pub waiting: Vec<(u64, Delivery)>,
     /// Set once, when the worker is ready for tasks.
     pub ready: bool,

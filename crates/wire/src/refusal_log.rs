@@ -10,10 +10,10 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// The most refusals that are logged in one period.
 const MAX_LOGGED: usize = 200;
 
-/// Which refusals were logged lately.
+/// The refusals that were logged recently.
 #[derive(Debug)]
 pub struct RefusalLog {
-    /// When each of the last period was logged.
+    /// When each refusal of the last period was logged.
     logged: HashMap<String, Instant>,
     suppressed: u64,
     /// Since when suppressed ones are counted.
@@ -31,8 +31,8 @@ impl Default for RefusalLog {
 }
 
 impl RefusalLog {
-    /// Records a refusal. Returns whether it must be logged now, because it was not within the last
-    /// minute. `what` names the peer and the reason.
+    /// Records a refusal. Returns whether it must be logged now, because it was not logged within the last minute.
+    /// `what` names the peer and the reason.
     pub fn record_if_new(&mut self, what: &str) -> bool {
         self.record_at(what, Instant::now())
     }
@@ -43,7 +43,7 @@ impl RefusalLog {
                 tracing::warn!(
                     event = "refusals_not_told",
                     count = self.suppressed,
-                    "refusals were too many or repeated, and are not told one by one"
+                    "refusals were too many or repeated and are not logged one by one"
                 );
             }
             (self.suppressed, self.since) = (0, now);

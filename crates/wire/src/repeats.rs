@@ -1,8 +1,8 @@
-//! That a page only repeats others of its site, as a worker has noticed.
+//! The mark of a page that only repeats others of its site, as noticed by a worker.
 //!
-//! It travels as the evidence of an outcome `ok`, which has none else but a
-//! [`ScriptsReport`](crate::ScriptsReport) or a mark that [no mapping](crate::unmatched) is for the page, with a mark of its own in [`Evidence::sign`]. Who knows nothing of it takes
-//! no notification.
+//! It is sent as the evidence of an outcome `ok`, with a mark of its own in [`Evidence::sign`]. The only other
+//! evidence of such an outcome is a [`ScriptsReport`](crate::ScriptsReport) or the mark that the page has [no
+//! mapping](crate::unmatched). Receivers that do not know the mark ignore it.
 
 use crate::{Evidence, Outcome, TaskDone};
 

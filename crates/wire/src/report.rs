@@ -1,9 +1,9 @@
-//! What supervisors tell of themselves.
+//! The reports of supervisors about themselves.
 
 use serde::{Deserialize, Serialize};
 
-/// What a supervisor tells of itself every few seconds, for people who ask how the fleet is doing. Nothing is
-/// decided by it, so one that is lost does no harm.
+/// A supervisor's report about itself, sent every few seconds, for people who check the state of the fleet. No
+/// decision depends on it, so a lost one does no harm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorReport {
     pub session: u64,
@@ -11,7 +11,7 @@ pub struct SupervisorReport {
     pub webfill: String,
     /// Its worker processes that take tasks.
     pub workers_ready: u16,
-    /// How often a worker process of it has died since it was started.
+    /// How many of its worker processes have died since it was started.
     pub worker_deaths: u32,
     /// Resident memory of its own process.
     pub memory_bytes: u64,
@@ -23,8 +23,8 @@ pub struct SupervisorReport {
     pub cores: u16,
     /// Leases that it holds.
     pub held: u32,
-    /// Those of them that wait here for their worker.
+    /// The held leases that wait here for their worker.
     pub waiting: u32,
-    /// Why it begins nothing, in words.
+    /// Why it starts no tasks, in words.
     pub holds: Option<String>,
 }

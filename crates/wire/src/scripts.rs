@@ -1,8 +1,8 @@
-//! What a worker has found out about the scripts of a kind of pages: whether its pages say in a browser what they do
-//! not say without.
+//! A worker's findings about the scripts of a kind of pages: whether its pages have content in a browser that they
+//! lack without one.
 //!
-//! It travels as the evidence of an outcome `ok`, which has none else: in [`Evidence::sign`], as words with tabs
-//! between them. Who knows nothing of it takes no notification.
+//! They are sent as the evidence of an outcome `ok`, which has no other: in [`Evidence::sign`], as words separated by
+//! tabs. Receivers that do not know them ignore them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,30 +13,30 @@ const MARK: &str = "scripts";
 const SHELL: &str = "shell";
 const PAGE: &str = "page";
 
-/// A kind of pages of one site, and what is known of it.
+/// A kind of pages of one site, and the finding about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptsReport {
     pub finding: Finding,
-    /// They are empty shells; if not, it is only their mapping that reads nothing.
+    /// Whether they are empty shells; if not, only their mapping reads nothing.
     pub is_shell: bool,
-    /// The mapping of the pages; empty: none matches them.
+    /// The mapping of the pages; empty if none matches them.
     pub mapping: String,
-    /// Of which layout they are as the server sends them: a sketch, or the root of a shell.
+    /// Their layout as the server sends them: a sketch, or the root of a shell.
     pub layout: String,
     /// What was seen, for people.
     pub seen: String,
 }
 
-/// What is known of the scripts of a site's pages, and what was set for it: for the worker that gets its tasks.
+/// The findings about the scripts of a site's pages, and the site's rule, for the worker that gets its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteScripts {
     pub site: String,
-    /// The lane of its pages in crawls of the lane `http`; `None`: it follows the page.
+    /// The lane of its pages in crawls of the lane `http`; `None`: as each page needs it.
     pub lane: Option<Lane>,
     pub kinds: Vec<KnownKind>,
 }
 
-/// A kind of pages of which some were rendered.
+/// A kind of pages with some rendered ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKind {
     pub mapping: String,
@@ -46,21 +46,21 @@ pub struct KnownKind {
     pub tries: u32,
 }
 
-/// What is known of a kind of pages.
+/// The finding about a kind of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Finding {
-    /// The page says nothing without its scripts, and the worker that has fetched it has no browser.
+    /// The page shows nothing without its scripts, and the worker that fetched it has no browser.
     Wanted,
     /// Their scripts fill them.
     Filled,
-    /// Nor do they say anything in a browser.
+    /// They show nothing in a browser either.
     Empty,
     /// One more of them was rendered in vain, and more are to be tried.
     Tried,
 }
 
 impl Finding {
-    /// The layout of pages that are always to be rendered, because a mapping or a setting wants that.
+    /// The layout for pages that are always rendered, because of a mapping or a setting.
     pub const SET: &str = "set";
 
     const ALL: [Finding; 4] = [
@@ -106,7 +106,7 @@ impl ScriptsReport {
         }
     }
 
-    /// What an outcome brings of it.
+    /// The report in an outcome, if it has one.
     pub fn of(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;

@@ -5,11 +5,10 @@
 //! queue in its [`Outbox`]. An eventfd in the same poll wakes it up for sends, because `ZMQ_FD` is
 //! edge-triggered and loses wake-ups.
 //!
-//! Back-pressure is not left to the sockets: the messages carry credit-based flow control, which
-//! bounds the frames that are queued for a peer. Published messages are an exception. libzmq keeps
-//! [`PUBLISHED_AHEAD`] of them for each subscriber (its high-water mark); a slower subscriber loses
-//! messages. Clients are the other one ([`SocketSpec::for_clients`]): they have no credit, and the caller
-//! counts what is queued for each ([`Held`]).
+//! Backpressure is not left to the sockets: the messages carry credit-based flow control, which bounds the frames
+//! queued for a peer. Published messages are an exception. libzmq keeps [`PUBLISHED_AHEAD`] of them for each
+//! subscriber (its high-water mark); a slower subscriber loses messages. Clients are the other exception
+//! ([`SocketSpec::for_clients`]): they have no credit, and the caller counts the frames queued for each ([`Held`]).
 //!
 //! A socket that other machines can reach must have a [`Guard`] with CURVE keys. A serving socket
 //! admits the keys of an allow-list that have one role. Without a guard such a socket is not opened.
@@ -65,7 +64,7 @@ pub enum Pattern {
 pub enum Subscription<'a> {
     /// At least one subscriber wants topics that begin with this.
     Wanted(&'a [u8]),
-    /// No subscriber wants them any more.
+    /// No subscriber wants them any longer.
     Unwanted(&'a [u8]),
     /// All subscribers were disconnected; those that are still admitted come back.
     AllGone,
@@ -95,8 +94,8 @@ pub enum Place {
 pub enum Guard {
     /// Not at all; for Unix sockets and loopback only.
     None,
-    /// Admits the keys of the allow-list that have the role. A publishing socket does not admit keys that
-    /// are bound to applications: subscriptions are prefixes, so that one to `a` would bring all of `ab`.
+    /// Admits the keys of the allow-list that have the role. A publishing socket does not admit keys that are bound
+    /// to applications: subscriptions are prefixes, so one to `a` would include all of `ab`.
     Serve(ServerKeys, Role),
     /// Connects only to the owner of one key, and authenticates with its own.
     Call(ClientKeys),
@@ -109,10 +108,10 @@ pub struct SocketSpec {
     pub pattern: Pattern,
     pub place: Place,
     pub guard: Guard,
-    /// Of a subscribing socket: it receives messages whose topic begins with one of these.
+    /// For a subscribing socket: it receives messages whose topic begins with one of these.
     pub topics: Vec<String>,
-    /// Of a router: its peers may be anybody's programs, which send and read as they like. What libzmq keeps
-    /// for each is bounded, and one that does not read holds up nobody else.
+    /// For a router: its peers may be any programs, which send and read as they like. libzmq's queue for each is
+    /// bounded, and a peer that does not read does not delay others.
     pub is_for_clients: bool,
 }
 
@@ -167,7 +166,7 @@ impl SocketSpec {
     }
 }
 
-/// Kept with a frame that is to leave, and dropped when libzmq has taken the frame, or nobody will ever read it.
+/// Kept with an outgoing frame, and dropped when libzmq has taken the frame or nobody will ever read it.
 pub trait Held: Send {
     /// The frame's receiver is gone.
     fn receiver_is_gone(&self);
@@ -175,8 +174,8 @@ pub trait Held: Send {
 
 /// Takes the frames that arrive, on the thread that owns the sockets: it must not block.
 pub trait Arrivals: Send + 'static {
-    /// What of a frame of the peer of a router socket is taken. What is not is dropped before it is copied, so that
-    /// reading a flood costs less than sending it: libzmq queues what nobody reads, without a bound.
+    /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied, so that
+    /// reading a flood costs less than sending it, because libzmq queues unread frames without a bound.
     fn hears(
         &mut self,
         _socket: SocketName,
@@ -190,15 +189,15 @@ pub trait Arrivals: Send + 'static {
     fn arrive(&mut self, arrived: Arrived);
 }
 
-/// What of a frame is taken.
+/// How much of a frame is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     Whole,
-    /// That it has come, without its content.
+    /// Only its arrival, without its content.
     Arrival,
     Nothing,
-    /// Nothing any more. On a socket with keys the connection is closed, and its peer is refused for a while; without
-    /// keys, peers are processes of this machine, and what they send is dropped.
+    /// Nothing. On a socket with keys the connection is closed, and its peer is refused for a while. Without keys,
+    /// peers are processes of this machine, and their frames are dropped.
     Flood,
 }
 
@@ -224,7 +223,7 @@ pub struct Arrived {
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
-    /// The frame is left out ([`Heard::Arrival`]).
+    /// The frame's content is left out ([`Heard::Arrival`]).
     pub is_left_out: bool,
 }
 
@@ -243,7 +242,7 @@ pub enum SocketError {
     Thread(#[from] std::io::Error),
 }
 
-/// How many frames have come in and gone out by a socket.
+/// How many frames a socket has received and sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     pub received: u64,
@@ -272,7 +271,7 @@ impl Outbox {
         self.send_to_holding(socket, peer, frame, None);
     }
 
-    /// The same with something that is kept with it.
+    /// The same, with something kept with the frame.
     pub fn send_to_holding(
         &self,
         socket: SocketName,
@@ -285,8 +284,8 @@ impl Outbox {
         self.commands.push(Command::Send(socket, frame));
     }
 
-    /// Sends a frame at once or drops it. For messages that are soon out of date, such as heartbeats to
-    /// a peer that may be unreachable for hours.
+    /// Sends a frame immediately or drops it. For messages that are soon outdated, such as heartbeats to a peer that
+    /// may be unreachable for hours.
     pub fn send_now(&self, socket: SocketName, frame: Vec<u8>) {
         self.commands.push(Command::SendNow(socket, frame));
     }
@@ -309,17 +308,18 @@ impl Outbox {
         })
     }
 
-    /// Why a server has not let a connecting socket of this process in, if one has not. It may have since.
+    /// Why a server did not admit a connecting socket of this process, if this happened. It may have admitted it
+    /// since.
     pub fn not_let_in(&self) -> Option<&'static str> {
         self.commands.not_let_in()
     }
 
-    /// How the list of keys has changed since the last call, once for each change that is in force.
+    /// The changes of the list of keys since the last call, each once it is in force.
     pub fn take_list_changes(&self) -> Vec<ListChange> {
         self.commands.take_list_changes()
     }
 
-    /// The frames so far, of each socket that there is or was.
+    /// The frames so far, for each present or former socket.
     pub fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
         self.commands.traffic()
     }
@@ -346,7 +346,7 @@ impl Sockets {
         Sockets::start_choosing(specs, Every(on_arrival))
     }
 
-    /// The same with a choice of the peers that are heard.
+    /// The same, with a choice of the frames that are taken.
     pub fn start_choosing(
         specs: Vec<SocketSpec>,
         arrivals: impl Arrivals,

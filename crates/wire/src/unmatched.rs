@@ -1,13 +1,13 @@
-//! That no mapping is for a page, as its worker has seen.
+//! The mark of a page without a mapping, as noticed by its worker.
 //!
-//! It travels as the evidence of an outcome `ok`: alone, or as a mark behind what else the worker has noticed about
-//! the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Who knows nothing of it takes no notification.
+//! It is sent as the evidence of an outcome `ok`: alone, or as a mark after the worker's other findings about the
+//! page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Receivers that do not know the mark ignore it.
 
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "\tunmatched";
 
-/// What a worker has noticed about a page, and that no mapping is for it.
+/// Adds the mark to a worker's other findings about a page.
 pub fn with_unmatched(noticed: Option<Evidence>) -> Evidence {
     let mut noticed = noticed.unwrap_or(Evidence {
         url: String::new(),
@@ -19,13 +19,13 @@ pub fn with_unmatched(noticed: Option<Evidence>) -> Evidence {
     noticed
 }
 
-/// Whether the page of an outcome was read, and no mapping is for it.
+/// Whether the page of an outcome was read but has no mapping.
 pub fn is_unmatched(done: &TaskDone) -> bool {
     let evidence = done.evidence.as_ref();
     done.outcome == Outcome::Ok && evidence.is_some_and(|found| found.sign.ends_with(MARK))
 }
 
-/// What else was noticed.
+/// The findings without the mark.
 pub(crate) fn without_mark(sign: &str) -> &str {
     sign.strip_suffix(MARK).unwrap_or(sign)
 }

@@ -68,7 +68,7 @@ named! {
         HttpError = "http_error",
         /// robots.txt forbids the URL; it was not fetched.
         Disallowed = "disallowed",
-        /// robots.txt could not be had (5xx or no answer), which forbids everything for now.
+        /// robots.txt was unavailable (5xx or no answer), which forbids everything for now.
         RobotsUnreachable = "robots_unreachable",
         /// The host name does not resolve.
         DnsError = "dns_error",
@@ -78,7 +78,7 @@ named! {
         TlsError = "tls_error",
         /// Connect, head, body or the whole request took too long.
         Timeout = "timeout",
-        /// The head or the decoded body is over its cap.
+        /// The head or the decoded body is over its limit.
         TooLarge = "too_large",
         /// Neither HTML, XHTML, XML, JSON nor text.
         UnsupportedType = "unsupported_type",
@@ -98,13 +98,13 @@ named! {
 }
 
 named! {
-    /// Why a site backs off: none of its tasks is handed out for a time.
+    /// Why a site backs off: none of its tasks is leased for a time.
     BackoffReason {
-        /// robots.txt could not be had.
+        /// robots.txt was unavailable.
         Robots = "robots",
         /// Connections fail, or requests get no answer.
         Unreachable = "unreachable",
-        /// Its certificate is not valid for it, or it speaks no TLS.
+        /// Its certificate is not valid for it, or it does not speak TLS.
         Tls = "tls",
         /// Its name does not resolve.
         Dns = "dns",

@@ -1,10 +1,10 @@
-//! The allow-list of public keys: a text file with one `ROLE NAME KEY` per line, and behind the key of a
-//! client perhaps its [`Rights`].
+//! The allow-list of public keys: a text file with one `ROLE NAME KEY` per line, optionally followed by a client's
+//! [`Rights`].
 //!
-//! The file may be changed at any time. Its metadata is checked before each batch of messages (one
-//! `stat` call), so that a removed key is refused from its next message on. If the changed file has a
-//! fault, the previous list stays in force and the fault is reported once. An empty file counts as a
-//! fault, because a file that is being rewritten in place is empty for a moment.
+//! The file may be changed at any time. Its metadata is checked before each batch of messages (one `stat` call), so
+//! that a removed key is refused from its next message on. If the changed file has a fault, the previous list stays
+//! in force and the fault is reported once. An empty file counts as faulty, because a file being rewritten in place
+//! is empty for a moment.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use super::{ListChange, PublicKey, Rights, Role, is_name};
 /// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
 
-/// A key that is admitted.
+/// An admitted key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub role: Role,
@@ -54,7 +54,8 @@ pub struct AllowList {
     path: PathBuf,
     stamp: Option<Stamp>,
     entries: HashMap<PublicKey, Arc<Entry>>,
-    /// The same by the text of the key, as libzmq attaches it to each message: a flood is judged without decoding.
+    /// The same by the text of the key, which libzmq attaches to each message, so that floods are judged without
+    /// decoding.
     by_text: HashMap<String, Arc<Entry>>,
 }
 
@@ -101,7 +102,7 @@ impl AllowList {
         self.by_text.get(key)
     }
 
-    /// Puts these in force, and returns those before.
+    /// Puts these entries in force, and returns the previous ones.
     fn put(&mut self, entries: HashMap<PublicKey, Arc<Entry>>) -> HashMap<PublicKey, Arc<Entry>> {
         let texts = entries.iter();
         self.by_text = texts
@@ -110,8 +111,8 @@ impl AllowList {
         std::mem::replace(&mut self.entries, entries)
     }
 
-    /// Reads the file again if it has changed, and returns what is new then. After an error the previous
-    /// list stays in force, and the error is not returned again until the file changes once more.
+    /// Reads the file again if it has changed, and returns the changes. After an error the previous list stays in
+    /// force, and the error is not returned again until the file changes once more.
     pub fn refresh(&mut self) -> Result<Option<ListChange>, AllowListError> {
         let now = stamp(&self.path);
         if now == self.stamp {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_list_says_what_is_new() {
+    fn a_changed_list_returns_its_changes() {
         let path = std::env::temp_dir().join(format!("wf-changed-{}", std::process::id()));
         let line = |name: &str, byte, rights: &str| format!("client {name} {} {rights}", key(byte));
         std::fs::write(

@@ -1,4 +1,4 @@
-//! Reads files of keys. What has been put in the place of one, a pipe or a large file, holds nobody up.
+//! Reads key files. A pipe or a large file in place of one does not block the reader.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// A key and its mark have less than a hundred bytes; there may be blanks around them.
 const MOST_BYTES: u64 = 4 << 10;
 
-/// The text of a file that holds a key. An error if it is no plain file, or too large for a key.
+/// The text of a file that holds a key. An error if it is not a plain file, or too large for a key.
 pub fn read_key_file(path: &Path) -> io::Result<String> {
     // Without it, opening a pipe would wait for its writer.
     let file = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! What a list of keys says otherwise than the one before it.
+//! The differences between a list of keys and the previous one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl ListChange {
         change
     }
 
-    /// The file has changed, but not who is let in.
+    /// Whether the file has changed but not its entries.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

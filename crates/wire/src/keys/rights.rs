@@ -1,5 +1,5 @@
-//! Rights of a client's key or token: how a list bounds what its owner may do. A list names them behind
-//! the key, as `apps=a,b` and `read-only`; without them the owner may do whatever a client may.
+//! Rights of a client's key or token, which limit its owner. A list gives them after the key, as `apps=a,b` and
+//! `read-only`; without them the owner has all rights of a client.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 /// What the owner of a client's key or token may do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
-    /// The only applications that it may ask about, feed and change; `None`: all.
+    /// The only applications that it may query, feed and change; `None`: all.
     apps: Option<Arc<BTreeSet<String>>>,
-    /// It may ask, and change nothing.
+    /// It may query, but change nothing.
     read_only: bool,
 }
 
@@ -18,7 +18,7 @@ const APPS: &str = "apps=";
 const READ_ONLY: &str = "read-only";
 
 impl Rights {
-    /// Whatever a client may.
+    /// All rights of a client.
     pub const ALL: Rights = Rights {
         apps: None,
         read_only: false,
@@ -62,12 +62,12 @@ impl Rights {
         self.read_only
     }
 
-    /// Whether they end at the border of an application: what concerns all of them is not its owner's.
+    /// Whether they are limited to applications. If so, the owner has no access to what concerns all applications.
     pub fn is_bound(&self) -> bool {
         self.apps.is_some()
     }
 
-    /// The applications at whose borders they end; `None`: they end at none.
+    /// The applications that they are limited to; `None`: no limit.
     pub fn apps(&self) -> Option<Vec<String>> {
         let apps = self.apps.as_ref();
         apps.map(|apps| apps.iter().cloned().collect())

@@ -1,11 +1,11 @@
-//! The files that are in a dispatcher's folder of keys while its key is replaced.
+//! The extra files in a dispatcher's key folder while its key is being replaced.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// So long after one of the files has come, callers with another key are taken for some that do not have the
-/// new one yet. Whoever forgets to remove the file does not let strangers try for ever.
+/// How long after one of the files appears callers with another key are assumed to lack the new one. The limit
+/// matters if the file is never removed: strangers must not get to try forever.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// See the module.
@@ -17,7 +17,7 @@ impl RotationFiles {
         RotationFiles(files)
     }
 
-    /// Those that are there.
+    /// The files that exist.
     pub fn present(&self) -> impl Iterator<Item = &Path> {
         self.0
             .iter()
@@ -25,20 +25,20 @@ impl RotationFiles {
             .filter(|file| file.exists())
     }
 
-    /// Whether one of them came less than a week ago.
+    /// Whether one of them appeared less than a week ago.
     pub(crate) fn is_recent(&self, now: SystemTime) -> bool {
         let came = self.0.iter().filter_map(|file| came_at(file));
         came.max()
             .is_some_and(|came| match now.duration_since(came) {
                 Ok(age) => age < LASTS,
-                // It has come by a clock that was ahead.
+                // It was created when the clock was ahead.
                 Err(_) => true,
             })
     }
 }
 
-/// The change of the file's metadata: the former key keeps the time at which it was written, when it gets its
-/// other name.
+/// The time of the last change of the file's metadata, because the former key keeps its time of writing when it is
+/// renamed.
 fn came_at(file: &Path) -> Option<SystemTime> {
     let seconds = std::fs::metadata(file).ok()?.ctime();
     Some(UNIX_EPOCH + Duration::from_secs(seconds.max(0) as u64))

@@ -1,10 +1,9 @@
-//! The dispatcher's public keys that a supervisor or client trusts: one, and while that is being replaced,
-//! two. A CURVE server has one key at a time, so a key is replaced on the clients' side: they hold the
-//! present and the next key, and whenever the owner of the one does not let them in, they try the other.
+//! The dispatcher's public keys that a supervisor or client trusts: one, or two while it is being replaced. A CURVE
+//! server has one key at a time, so the clients handle the replacement: they hold the present and the next key, and
+//! if the owner of one does not admit them, they try the other.
 //!
-//! The files may be changed at any time. Their metadata is checked before each batch of messages, as that of
-//! the [`super::AllowList`] is, so that a key that comes needs no restart, and the owner of one that goes is
-//! told nothing more.
+//! The files may be changed at any time. Their metadata is checked before each batch of messages, like that of the
+//! [`super::AllowList`], so a new key needs no restart, and nothing more is sent to the owner of a removed one.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,11 +24,11 @@ pub struct TrustedKeys {
     files: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     trusted: Vec<TrustedKey>,
-    /// The key that is tried, or whose owner has let this process in.
+    /// The key being tried, or whose owner has admitted this process.
     current: TrustedKey,
     /// Failed handshakes since the last one that succeeded.
     failed: u32,
-    /// The key whose owner let this process in last.
+    /// The key whose owner last admitted this process.
     let_in_by: Option<PublicKey>,
 }
 
@@ -55,8 +54,8 @@ impl TrustedKeys {
         }
     }
 
-    /// The key in the first file, which the caller has read, and whatever the other files hold. Those are
-    /// read when they are needed first, because what is wrong with them is logged.
+    /// The key in the first file, which the caller has read, and the keys in the other files. Those are read when
+    /// first needed, because their faults are logged.
     pub fn in_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
             files,
@@ -82,8 +81,8 @@ impl TrustedKeys {
         self.let_in_by.replace(key) != Some(key)
     }
 
-    /// A handshake with the current key has failed: turns to the next key that is trusted now. Returns
-    /// the pause before it is tried; `None` if there is no other one.
+    /// A handshake with the current key has failed: switches to the next trusted key. Returns the pause before it is
+    /// tried; `None` if there is no other key.
     pub(crate) fn turn(&mut self) -> Option<Duration> {
         self.refresh();
         let is_current = |one: &TrustedKey| one.key == self.current.key;
@@ -98,7 +97,7 @@ impl TrustedKeys {
         Some(pause.min(LAST_PAUSE))
     }
 
-    /// Whether the current key is not trusted any more; another one is current then.
+    /// Drops the current key if it is no longer trusted, and switches to another one. Returns whether it did.
     pub(crate) fn drop_untrusted(&mut self) -> bool {
         self.refresh();
         let key = self.current.key;
@@ -107,8 +106,8 @@ impl TrustedKeys {
         self.current.key != key
     }
 
-    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys stay
-    /// as long as there is no other one.
+    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys stay until
+    /// there is another one.
     fn refresh(&mut self) {
         let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
         if now == self.stamps {
@@ -127,7 +126,7 @@ impl TrustedKeys {
                 }
                 Err(why) => tracing::warn!(
                     event = "key_not_taken", file = %file.display(), why,
-                    "a public key of the dispatcher cannot be taken, it goes on without"
+                    "a public key of the dispatcher cannot be used; continuing without it"
                 ),
             }
         }
@@ -137,7 +136,7 @@ impl TrustedKeys {
     }
 }
 
-/// `None` if there is no file; the reason if what is there cannot be taken.
+/// `None` if there is no file; an error is the reason why its content cannot be used.
 fn read(path: &Path) -> Result<Option<TrustedKey>, String> {
     let text = match read_key_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -223,7 +222,7 @@ mod tests {
         folder.put("dispatcher-next.pub", key(2));
         assert!(trusted.turn().is_some());
         assert_eq!(trusted.current().key, key(2));
-        // The rotation ends: the next key takes the place of the former one.
+        // The rotation ends: the next key replaces the present one.
         let [present, next] = &folder.files()[..] else {
             unreachable!()
         };
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_key_is_not_tried() {
+    fn invalid_keys_are_not_tried() {
         let folder = Folder::new("faulty");
         folder.put("dispatcher.pub", key(1));
         fs::write(&folder.files()[1], "half a k").unwrap();

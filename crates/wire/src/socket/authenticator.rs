@@ -1,10 +1,9 @@
-//! The door: the ZAP authentication handler (ZeroMQ RFC 27), which admits keys of the allow-list.
+//! The authenticator: the ZAP authentication handler (ZeroMQ RFC 27), which admits keys of the allow-list.
 //!
-//! libzmq asks it during each CURVE handshake. It runs on the thread that owns the sockets, so it
-//! cannot die alone and leave them unguarded. Each message is checked again, by the public key that
-//! libzmq attaches to it; routing ids and other claims of a peer do not count. The allow-list is
-//! reloaded when its file changes, so a removed key is refused from its next message on and is sent
-//! nothing any more.
+//! libzmq asks it during each CURVE handshake. It runs on the thread that owns the sockets, so it cannot die alone
+//! and leave them unguarded. Each message is checked again, by the public key that libzmq attaches to it; routing ids
+//! and other claims of a peer do not count. The allow-list is reloaded when its file changes, so a removed key is
+//! refused from its next message on, and nothing more is sent to it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,16 +33,16 @@ pub(super) struct Authenticator {
     floods: Floods,
 }
 
-/// What a peer's key needs at a socket.
+/// The requirements for a peer's key at a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Role(Role),
-    /// The role, and not to be bound to applications.
+    /// The role, without a limit to applications.
     Unbound(Role),
 }
 
 impl Admission {
-    /// What a socket of this pattern demands.
+    /// The requirements of a socket with this pattern.
     pub(super) fn to(role: Role, pattern: Pattern) -> Admission {
         match pattern {
             Pattern::Publish => Admission::Unbound(role),
@@ -51,7 +50,7 @@ impl Admission {
         }
     }
 
-    /// Its name, by which libzmq repeats it at each handshake.
+    /// Its name, which libzmq repeats at each handshake.
     pub(super) fn domain(self) -> &'static str {
         match self {
             Admission::Role(role) => role.as_str(),
@@ -60,14 +59,14 @@ impl Admission {
         }
     }
 
-    /// `None` for a domain that no socket of ours has: nobody is admitted there.
+    /// `None` for a domain that none of our sockets has: nobody is admitted there.
     fn of_domain(domain: &[u8]) -> Option<Admission> {
         let of_role = |role| [Admission::Role(role), Admission::Unbound(role)];
         let mut all = Role::ALL.into_iter().flat_map(of_role);
         all.find(|admission| admission.domain().as_bytes() == domain)
     }
 
-    /// Why a listed key does not get in, if it does not.
+    /// Why a listed key is not admitted, if so.
     fn refusal(self, entry: &Entry) -> Option<&'static str> {
         let (Admission::Role(role) | Admission::Unbound(role)) = self;
         if entry.role != role {
@@ -105,7 +104,7 @@ impl Authenticator {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reloads the allow-list if its file has changed; returns what is new if another list is in force.
+    /// Reloads the allow-list if its file has changed; returns the changes if another list is in force.
     pub(super) fn refresh(&mut self) -> Option<ListChange> {
         match self.allowed.refresh() {
             Ok(change) => {
@@ -122,15 +121,15 @@ impl Authenticator {
                 tracing::error!(
                     event = "keys_not_taken",
                     %error,
-                    "the list of keys cannot be taken, the former one stays in force"
+                    "the list of keys cannot be used; the former one stays in force"
                 );
                 None
             }
         }
     }
 
-    /// Answers the waiting handshake requests. `read_events` reads what has happened to connections, so that what is
-    /// attached to the messages of this one ([`ADMITTED_AT`]) counts the event of its beginning.
+    /// Answers the waiting handshake requests. `read_events` reads the events of connections, so that the number
+    /// attached to this connection's messages ([`ADMITTED_AT`]) includes the event of its beginning.
     pub(super) fn answer(
         &self,
         refusal_log: &mut RefusalLog,
@@ -219,7 +218,7 @@ impl Authenticator {
         if refusal_log.record_if_new(&format!("message {role} {key} {address}")) {
             tracing::warn!(
                 event = "message_refused", address, key, wanted = %role,
-                "a message was refused: its sender's key was taken off the list"
+                "a message was refused because its sender's key was removed from the list"
             );
         }
         None
@@ -251,7 +250,7 @@ impl Authenticator {
     }
 }
 
-/// Its address is not one to ban: its key is known, and it is let in again.
+/// Its address must not be banned: its key is known, and it is admitted again later.
 fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
     let name = &*entry.name;
     if refusal_log.record_if_new(&format!("flooded {name} {address}")) {

@@ -1,9 +1,9 @@
-//! Clients that flood: their connections are closed, what they have sent is dropped, and they are refused for a
-//! while, longer each time.
+//! Clients that flood: their connections are closed, their frames are dropped, and they are refused for a while,
+//! longer each time.
 //!
-//! libzmq reads what a peer sends into a queue without a bound, and has no call that closes the connection of one
-//! peer. So its descriptor is shut down. A descriptor belongs to another connection as soon as the former is closed,
-//! and messages of that may still wait to be read: [`ADMITTED_AT`] says which connection is meant.
+//! libzmq reads a peer's frames into an unbounded queue, and has no call that closes the connection of one peer. So
+//! its descriptor is shut down. Once a connection is closed, its descriptor may belong to another one, while messages
+//! of the former still wait to be read. [`ADMITTED_AT`] shows which connection is meant.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -19,20 +19,20 @@ pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
 /// The property in which libzmq keeps the descriptor of a message's connection (ZMQ_SRCFD).
 const DESCRIPTOR: &str = "__fd";
 
-/// For how long who floods is refused; it doubles each time.
+/// How long a flooding client is refused; it doubles each time.
 const FIRST_REFUSAL: Duration = Duration::from_secs(5);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(300);
 
-/// Who has not flooded for so long after a refusal begins with the shortest again.
+/// A client that has not flooded for this long after a refusal starts again with the shortest one.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// Of a connection that was closed so long ago, nothing waits to be read any more.
+/// This long after a connection is closed, none of its messages wait to be read.
 const EMPTY_AFTER: Duration = Duration::from_secs(10);
 
-/// So many closed connections are remembered.
+/// The most closed connections that are remembered.
 const MOST_CLOSED: usize = 64;
 
-/// The connection that a message has come by.
+/// The connection of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) descriptor: RawFd,
@@ -62,14 +62,14 @@ pub(super) fn metadata(name: &str, value: &str) -> Vec<u8> {
     metadata
 }
 
-/// Connections that were closed a short while ago.
+/// Recently closed connections.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
     connections: VecDeque<(Connection, Instant)>,
 }
 
 impl Closed {
-    /// Whether a message has come by one of them.
+    /// Whether a message is from one of them.
     pub(super) fn has_brought(&mut self, message: &mut zmq::Message) -> bool {
         if self.connections.is_empty() {
             return false;
@@ -93,7 +93,7 @@ impl Closed {
     }
 }
 
-/// Who has flooded, by key and address.
+/// Clients that have flooded, by key and address.
 #[derive(Debug, Default)]
 pub(super) struct Floods {
     refused: HashMap<(PublicKey, String), Refused>,
@@ -106,7 +106,7 @@ struct Refused {
 }
 
 impl Floods {
-    /// Notes a flood. Returns for how long its sender is refused.
+    /// Notes a flood. Returns how long its sender is refused.
     pub(super) fn note(&mut self, key: PublicKey, address: &str, now: Instant) -> Duration {
         self.refused
             .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_floods_again_is_refused_longer_until_that_is_forgotten() {
+    fn repeated_floods_are_refused_longer_until_they_are_forgotten() {
         let mut floods = Floods::default();
         let mut now = Instant::now();
         for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_closed_connections_are_remembered() {
+    fn the_memory_of_closed_connections_is_bounded() {
         let mut closed = Closed::default();
         let connection = |admitted_at| Connection {
             descriptor: 9,

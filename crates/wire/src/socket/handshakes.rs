@@ -1,6 +1,6 @@
-//! Logs failed handshakes, by the events of libzmq's socket monitor. A peer without keys, or with the
-//! wrong server key, fails before the ZAP handler ([`super::authenticator`]) is asked, so only the monitor
-//! reports it. On the connecting side, these events are the only sign of being refused.
+//! Logs failed handshakes, by the events of libzmq's socket monitor. A peer without keys, or with the wrong server
+//! key, fails before the ZAP handler ([`super::authenticator`]) is called, so only the monitor reports it. On the
+//! connecting side, these events are the only sign of being refused.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ const SUCCEEDED: u16 = zmq::SocketEvent::HANDSHAKE_SUCCEEDED as u16;
 /// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH: one side has keys, the other has none.
 const MECHANISM_MISMATCH: u32 = 0x1100_0002;
 
-/// ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: what the peer sends is not encrypted for this key.
+/// ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: the peer's messages are not encrypted for this key.
 const CRYPTOGRAPHIC: u32 = 0x1100_0001;
 
 /// How many events of connections this process has read.
@@ -50,11 +50,11 @@ pub(super) struct Handshakes {
 /// A connection that a peer has opened.
 struct Accepted {
     address: String,
-    /// Of the event, counted over all sockets.
+    /// The number of its event, counted over all sockets.
     number: u64,
 }
 
-/// What has become of the last handshake with a server.
+/// The result of the last handshake with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     LetIn,
@@ -123,7 +123,7 @@ impl Handshakes {
         self.monitor.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reads and logs what has happened. Returns what a server has decided last, if it has.
+    /// Reads and logs the events. Returns a server's latest verdict, if there is one.
     pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
         let mut verdict = None;
         let mut events = self.waiting_events();
@@ -131,7 +131,7 @@ impl Handshakes {
             let addresses: Vec<String> = events.iter().map(address_of).collect();
             let later = self.waiting_events();
             for (index, (event, address)) in events.iter().zip(addresses).enumerate() {
-                // Its descriptor serves another connection meanwhile, which the address is of.
+                // By now its descriptor serves another connection, and the address is that one's.
                 let others = events[index + 1..].iter().chain(&later);
                 let is_of_another =
                     event.0 == ACCEPTED && others.clone().any(|other| other == event);
@@ -190,11 +190,11 @@ impl Handshakes {
 
     /// Closes a connection that a peer has opened, if it is still open.
     ///
-    /// libzmq reports the end of a connection before it closes the descriptor. So if the one that is held here is
-    /// that of a connection accepted before the peer was admitted, it is the peer's.
+    /// libzmq reports the end of a connection before it closes the descriptor. So if the descriptor held here is that
+    /// of a connection accepted before the peer was admitted, it is the peer's.
     pub(super) fn hang_up(&mut self, connection: Connection, refusal_log: &mut RefusalLog) {
-        // SAFETY: it is borrowed to be duplicated only. Should libzmq have closed it, that fails, or what is
-        // duplicated belongs to something else and is not touched.
+        // SAFETY: it is borrowed to be duplicated only. If libzmq has closed it, the call fails, or the duplicate
+        // belongs to something else and is not touched.
         #[allow(unsafe_code)]
         let descriptor = unsafe { BorrowedFd::borrow_raw(connection.descriptor) };
         let Ok(held) = descriptor.try_clone_to_owned() else {
@@ -258,7 +258,7 @@ impl Handshakes {
             event = "not_let_in",
             endpoint = self.endpoint,
             why,
-            "not let in, trying again"
+            "not admitted, trying again"
         );
     }
 }
@@ -289,14 +289,14 @@ fn address_of((event, value): &(u16, u32)) -> String {
 /// The size of `sockaddr_in6`, and that of `sockaddr_in`.
 const ADDRESS_BYTES: [usize; 2] = [28, 16];
 
-/// The address of a connection's peer, also if the peer has reset it: `getpeername` does not know that any more. `None` if
-/// libzmq has closed the descriptor already.
+/// The address of a connection's peer, even if the peer has reset it, when `getpeername` no longer knows it. `None`
+/// if libzmq has closed the descriptor already.
 fn peer_address(connection: RawFd) -> Option<SocketAddr> {
     ADDRESS_BYTES.into_iter().find_map(|bytes| {
         let mut address = [0_u8; ADDRESS_BYTES[0]];
         let mut length = bytes as libc::socklen_t;
-        // SAFETY: at most `length` bytes are written. libzmq owns the descriptor; should it be closed already, the
-        // question fails.
+        // SAFETY: at most `length` bytes are written. libzmq owns the descriptor; if it is already closed, the call
+        // fails.
         #[allow(unsafe_code)]
         let failed = unsafe {
             libc::getsockopt(

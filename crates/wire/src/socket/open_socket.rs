@@ -19,7 +19,7 @@ pub(super) struct OpenSocket {
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that libzmq cannot send yet.
     pub(super) waiting: Waiting,
-    /// Connections that were closed because their peers flood: what they have sent is dropped.
+    /// Connections that were closed because their peers flood; their messages are dropped.
     pub(super) closed: Closed,
 }
 
@@ -40,19 +40,19 @@ impl OpenSocket {
         self.handshakes.as_ref()?.replace_at()
     }
 
-    /// If the server's key is not trusted any more, this socket is disconnected, and replaced at once.
+    /// If the server's key is no longer trusted, disconnects this socket; it is replaced immediately.
     pub(super) fn drop_untrusted(&mut self) {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
             handshakes.replace_after(Duration::ZERO);
-            // What the former owner sends until then is not read.
+            // Messages of the former owner until then are not read.
             let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
     }
 
-    /// Reads how handshakes have ended. Returns why a server has not let this socket in, if that is so;
-    /// another of its keys is tried then, if this side trusts another.
+    /// Reads the results of handshakes. If a server did not admit this socket, returns the reason; then another key
+    /// is tried, if this side trusts another.
     pub(super) fn read_handshakes(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
         let handshakes = self.handshakes.as_mut()?;
         let verdict = handshakes.read(refusal_log)?;
@@ -65,7 +65,7 @@ impl OpenSocket {
                 let is_replaced = handshakes.replace_at().is_some();
                 if let Some(pause) = keys.filter(|_| !is_replaced).and_then(TrustedKeys::turn) {
                     handshakes.replace_after(pause);
-                    // Until then libzmq would go on with the key that was refused.
+                    // Until then libzmq would continue with the refused key.
                     let _ = self.socket.disconnect(self.spec.place.endpoint());
                 }
                 Some(why)
@@ -111,7 +111,7 @@ impl OpenSocket {
                 if let Some(held) = &one.held {
                     held.receiver_is_gone();
                 }
-                // Whoever asks much and leaves must not fill the log.
+                // A client that sends many requests and leaves must not fill the log.
                 if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
                     tracing::warn!(event = "peer_gone", "a message's receiver is gone");
                 }
@@ -123,7 +123,7 @@ impl OpenSocket {
         Sent::Done
     }
 
-    /// Sends a frame at once, or drops it if frames are queued before it or libzmq would block.
+    /// Sends a frame immediately, or drops it if frames are queued before it or libzmq would block.
     pub(super) fn send_now(&mut self, frame: &[u8]) {
         if self.waiting.is_empty() {
             // A lost frame does not matter: the next heartbeat replaces it.
@@ -160,7 +160,7 @@ impl OpenSocket {
         key.is_none_or(|key| authenticator.listed(role, &key).is_none())
     }
 
-    /// Receives the next message. `None` if its sender is refused, or not heard.
+    /// Receives the next message. `None` if its sender is refused or its frames are not taken.
     pub(super) fn receive(
         &mut self,
         authenticator: Option<&mut Authenticator>,
@@ -232,7 +232,7 @@ impl OpenSocket {
         Ok(Some(arrived))
     }
 
-    /// Closes the connection of a message's peer, and drops what else it has sent.
+    /// Closes the connection of a message's peer, and drops its other messages.
     fn hang_up(&mut self, message: &mut zmq::Message, refusal_log: &mut RefusalLog) {
         if let (Some(handshakes), Some(connection)) =
             (&mut self.handshakes, Connection::of(message))
@@ -246,11 +246,11 @@ impl OpenSocket {
 fn log_let_in(endpoint: &str, by: &TrustedKey) {
     tracing::info!(
         event = "let_in", endpoint, key = %by.key, file = by.file,
-        "let in by the owner of a trusted key"
+        "admitted by the owner of a trusted key"
     );
 }
 
-/// The address that a peer calls from. A peer at a Unix socket has none: libzmq tells its process there, as
+/// The address that a peer calls from. A peer at a Unix socket has none: libzmq gives its process instead, as
 /// `localhost:uid:gid:pid`.
 fn address_of(told: &str) -> Option<String> {
     (!told.starts_with("localhost:")).then(|| told.to_owned())

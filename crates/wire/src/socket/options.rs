@@ -1,4 +1,4 @@
-//! The libzmq options of every socket. No default is relied on that matters here.
+//! The libzmq options of every socket. No important default is relied on.
 
 use super::{Guard, Pattern, Place, SocketSpec, curve};
 
@@ -11,21 +11,20 @@ const MAX_FRAME_BYTES: i64 = 64 << 20;
 /// message under way on each of its connections.
 const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
 
-/// So many answers are kept by libzmq for a client that does not read them. The others wait here, where they
-/// are counted ([`super::Held`]).
+/// How many answers libzmq keeps for a client that does not read them. The others wait here, where they are counted
+/// ([`super::Held`]).
 ///
-/// What it reads ahead is not bounded, because this side reads at once. A bound would also be the end of the
-/// process: libzmq 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up, and
-/// the next heartbeat is due.
+/// Its read-ahead is not bounded, because this side reads immediately. A bound could even end the process: libzmq
+/// 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up and the next heartbeat is due.
 const CLIENT_UNREAD: i32 = 32;
 
 /// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so it
 /// is also the interval at which that peer tries again.
 const HANDSHAKE_MS: i32 = 5_000;
 
-/// A connection may break without notification (a cable, a firewall, a stopped process). A ping every two
-/// seconds detects that within ten, on both sides: TIMEOUT is how long this side waits for an answer,
-/// TTL how long the other side is told to wait for a ping.
+/// A connection may break without notice (a cable, a firewall, a stopped process). A ping every two seconds detects
+/// that within ten, on both sides: TIMEOUT is how long this side waits for an answer, TTL how long the other side is
+/// told to wait for a ping.
 const HEARTBEAT_MS: i32 = 2_000;
 const SILENCE_MS: i32 = 10_000;
 
@@ -42,7 +41,7 @@ const RECONNECT_MS: i32 = 50;
 const RECONNECT_MAX_MS: i32 = 2_000;
 
 pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
-    // No high-water mark: credit-based flow control bounds what is in flight. Clients know of no credit.
+    // No high-water mark: credit-based flow control bounds what is in flight. Clients have no credit.
     socket.set_sndhwm(0)?;
     socket.set_rcvhwm(0)?;
     if matches!(spec.pattern, Pattern::Publish | Pattern::Subscribe) {

@@ -1,28 +1,28 @@
-//! Frames that wait until libzmq takes them, in order.
+//! Frames waiting until libzmq takes them, in order.
 //!
-//! Of a socket for clients, libzmq takes only so many for each peer. Those of a peer that does not read wait
-//! apart, in their order, and are tried again after a while: they hold up nobody else's.
+//! On a socket for clients, libzmq takes only a limited number for each peer. Frames for a peer that does not read
+//! wait separately, in order, and are retried after a while, so they do not delay frames for others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::{Held, Peer};
 
-/// The first and the longest pause before the frames of peers that do not read are tried again.
+/// The first and the longest pause before the frames of peers that do not read are retried.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// A frame that is to leave.
+/// An outgoing frame.
 pub(super) struct Outgoing {
     pub(super) peer: Option<Peer>,
     pub(super) frame: Vec<u8>,
     pub(super) held: Option<Box<dyn Held>>,
 }
 
-/// What has become of a frame.
+/// The result of sending a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It has left, or never will.
+    /// It was sent, or never will be.
     Done,
     NotYet,
 }
@@ -30,19 +30,19 @@ pub(super) enum Sent {
 #[derive(Default)]
 pub(super) struct Waiting {
     frames: VecDeque<Outgoing>,
-    /// Those of peers that do not read.
+    /// Frames of peers that do not read.
     stalled: BTreeMap<Peer, VecDeque<Outgoing>>,
-    /// When they are tried again, and the pause before.
+    /// When they are retried, and the pause before that.
     retry: Option<(Instant, Duration)>,
 }
 
 impl Waiting {
-    /// Whether nothing waits but for peers that do not read.
+    /// Whether only frames for peers that do not read are waiting.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// When the frames of peers that do not read are tried again.
+    /// When the frames of peers that do not read are retried.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry.map(|(at, _)| at)
     }
@@ -51,7 +51,8 @@ impl Waiting {
         self.frames.push_back(one);
     }
 
-    /// Sends what can be sent. `parts_peers`: if libzmq takes no more for one peer, it may for others.
+    /// Sends what can be sent. `parts_peers`: libzmq may still take frames for other peers when it takes no more for
+    /// one.
     pub(super) fn send_all(&mut self, parts_peers: bool, mut send: impl FnMut(&Outgoing) -> Sent) {
         self.retry_stalled(&mut send);
         while let Some(one) = self.frames.pop_front() {

@@ -31,7 +31,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The socket that a frame is to leave by.
+    /// The socket that a frame is sent by.
     fn sends_by(&self) -> Option<SocketName> {
         match self {
             Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {
@@ -50,9 +50,9 @@ pub(super) struct Commands {
     /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system
     /// call.
     woken: AtomicBool,
-    /// Why a server has not let a socket of this process in last.
+    /// Why a server last refused a socket of this process.
     not_let_in: Mutex<Option<&'static str>>,
-    /// Changes of the list of keys that nobody has asked for yet.
+    /// Changes of the list of keys that were not taken yet.
     list_changes: Mutex<Vec<ListChange>>,
     traffic: Mutex<BTreeMap<SocketName, Traffic>>,
 }
@@ -126,7 +126,7 @@ impl Commands {
 
     fn take(&self) -> VecDeque<Command> {
         let mut counter = [0u8; 8];
-        // SAFETY: as above; the descriptor is non-blocking, so an unset one returns at once.
+        // SAFETY: as above; the descriptor is non-blocking, so an unset one returns immediately.
         #[allow(unsafe_code)]
         unsafe {
             libc::read(
@@ -148,7 +148,7 @@ pub(super) struct SocketThread<A> {
     /// Closed publishing sockets that are reopened once libzmq has released their address, each with the
     /// number of tries so far.
     reopening: Vec<(SocketSpec, u32)>,
-    /// Opened with the first socket that serves with keys.
+    /// Opened together with the first socket that serves with keys.
     authenticator: Option<Authenticator>,
     refusal_log: RefusalLog,
     arrivals: A,
@@ -157,10 +157,10 @@ pub(super) struct SocketThread<A> {
 /// Frames read from one socket before the other sockets are read.
 const READ_BURST: usize = 256;
 
-/// Beside them, so many frames may be dropped: they cost little, and the rounds between bursts cost more.
+/// In addition, this many frames may be dropped: they cost little, and the rounds between bursts cost more.
 const DROPPED_IN_BURST: usize = 16 * READ_BURST;
 
-/// The pause before a frame is sent again that a router could not deliver.
+/// The pause before a frame that a router could not deliver is sent again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The pause between tries to reopen a socket, whose address libzmq releases in the background.
@@ -241,7 +241,7 @@ impl<A: Arrivals> SocketThread<A> {
                 events |= zmq::POLLIN;
             }
             if !open.waiting.is_empty() {
-                // A router is always writable; a frame for an absent peer is tried again later.
+                // A router is always writable; a frame for an absent peer is retried later.
                 match open.spec.pattern {
                     Pattern::Router => undeliverable = true,
                     _ => events |= zmq::POLLOUT,
@@ -453,7 +453,7 @@ impl<A: Arrivals> SocketThread<A> {
     }
 }
 
-/// Reads how handshakes have ended, and which connections are open.
+/// Reads the results of handshakes, and which connections are open.
 fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {
@@ -462,11 +462,11 @@ fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &m
     }
 }
 
-/// How much less of a busy core libzmq's own threads get than this one: about two fifths.
+/// The niceness of libzmq's own threads: on a busy core they get about two fifths of this thread's share.
 const NICENESS: libc::c_int = 4;
 
-/// On a busy machine, this thread reads what has come before libzmq takes in more: what it takes in and nobody has
-/// read is bounded by nothing else. Its threads are known by their names only.
+/// On a busy machine, this thread must read arrived frames before libzmq takes in more, because nothing else bounds
+/// libzmq's unread frames. libzmq's threads can be identified only by their names.
 fn put_reading_first() {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return;
