@@ -6,10 +6,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// This very program, even if its file was replaced by a newer version meanwhile: parent and child are of one.
+/// This program itself, even if its file has since been replaced by a newer version, so parent and child have the
+/// same version.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// The name by which `ps` and `pgrep` know each process of webfill.
+/// The name of each process of webfill in `ps` and `pgrep`.
 const NAME: &str = "webfill";
 
 /// This program as a child.
@@ -19,9 +20,9 @@ pub fn own_program() -> Command {
     command
 }
 
-/// Takes its name back from the kernel, which names [`own_program`] by the last part of its path.
+/// Restores the process's name, because the kernel names [`own_program`] after the last part of its path.
 pub fn take_name() {
-    // It is for people: without it all works as well.
+    // The name is only for people; everything works without it.
     let _ = std::fs::write("/proc/self/comm", NAME);
 }
 
@@ -83,7 +84,7 @@ pub fn has_ended_within(child: &Child, limit: Duration) -> bool {
 }
 
 fn has_ended(child: &Child) -> bool {
-    // SAFETY: a plain system call that fills in what it is given.
+    // SAFETY: a plain system call that fills in the given struct.
     #[allow(unsafe_code)]
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -93,8 +94,8 @@ fn has_ended(child: &Child) -> bool {
     }
 }
 
-/// Kills the process group that a child leads, whether that itself has ended or not. The child must not
-/// have been waited for.
+/// Kills the process group that a child leads, whether the child itself has ended or not. The child must not have
+/// been waited for.
 pub fn end_group(child: &Child) {
     if let Ok(group) = libc::pid_t::try_from(child.id()) {
         // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
@@ -128,8 +129,8 @@ pub fn ask_to_drain(child: &Child) {
     }
 }
 
-/// How long to wait before a child is started again: doubles with each early death, from 100 ms
-/// to 30 s, and starts over once a child has lived for a minute.
+/// How long to wait before a child is restarted: doubles with each early death, from 100 ms to 30 s, and starts over
+/// once a child has lived for a minute.
 #[derive(Debug)]
 pub struct BackOff {
     started: Instant,
@@ -144,7 +145,7 @@ impl BackOff {
         }
     }
 
-    /// The child has died: when may it be started again?
+    /// Notes that the child has died; returns when it may be restarted.
     pub fn died(&mut self, now: Instant) -> Instant {
         if now.duration_since(self.started) >= Duration::from_secs(60) {
             self.early_deaths = 0;

@@ -1,9 +1,9 @@
-//! Until when `webfill crawl` holds the claim to its crawl: a file in the state folder, which that process writes and
-//! its supervisor reads. Were `webfill crawl` to stand still, its children would otherwise visit sites beside the
-//! process that has taken the crawl over.
+//! The end of `webfill crawl`'s claim to its crawl: a file in the state folder, written by that process and read by
+//! its supervisor. Otherwise, if `webfill crawl` stood still, its children would send requests to sites at the same
+//! time as the process that has taken over the crawl.
 //!
-//! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are written over
-//! in place, so that the file has always the same length.
+//! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are overwritten
+//! in place, so the file always has the same length.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -35,7 +35,7 @@ impl ClaimFile {
         file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
     }
 
-    /// `None` if it cannot be read, or is not whole.
+    /// `None` if it cannot be read or is incomplete.
     pub fn read(&self) -> Option<u64> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         (text.len() == 20).then(|| text.parse().ok()).flatten()

@@ -1,5 +1,5 @@
-//! The room that is left on the disks that a process writes to. Below a floor it pauses, and goes on by
-//! itself when there is room again, so that a full disk ends nothing.
+//! The free space on the disks that a process writes to. Below a floor the process pauses, and it resumes by itself
+//! when there is space again, so a full disk ends nothing.
 
 use std::ffi::CString;
 use std::fmt;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// How often the disks are looked at.
+/// How often the disks are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// How much room there must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskConfig {
-    /// With fewer MiB left on a disk that it writes to, a process pauses; 0: never.
+    /// A process pauses if a disk that it writes to has fewer free MiB; 0: never.
     pub floor_mib: u64,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The disks of a process, looked at every [`LOOK_EVERY`].
+/// The disks of a process, checked every [`LOOK_EVERY`].
 #[derive(Debug)]
 pub struct Disks {
     folders: Vec<PathBuf>,
@@ -65,8 +65,8 @@ impl Disks {
         }
     }
 
-    /// The disk with too little room, as it was looked at last. Tells on standard error and in the
-    /// log when the process has to pause, and when it goes on.
+    /// The disk with too little space at the last check. Reports on standard error and in the log when the process
+    /// must pause and when it resumes.
     pub fn shortage(&mut self) -> Option<&Shortage> {
         let now = Instant::now();
         if self.floor_mib > 0 && now >= self.next_look {
@@ -78,13 +78,13 @@ impl Disks {
         self.shortage.as_ref()
     }
 
-    /// The folders whose disks are looked at.
+    /// The folders whose disks are checked.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
     fn look(&self) -> Option<Shortage> {
-        // Some more room than the floor is asked for to go on, so that it does not pause again at once.
+        // Resuming needs somewhat more space than the floor, so that the process does not pause again immediately.
         let least_mib = match self.shortage {
             Some(_) => self.floor_mib + self.floor_mib / 4,
             None => self.floor_mib,
@@ -120,19 +120,19 @@ impl Disks {
 /// A disk as this user sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What may still be written.
+    /// The space that this user may still write.
     pub free_bytes: u64,
     pub size_bytes: u64,
 }
 
 impl Room {
-    /// Of the disk of a folder; `None` if that cannot be told, as for a folder that does not exist yet.
+    /// The disk of a folder; `None` if unknown, as for a folder that does not exist yet.
     pub fn of(folder: &Path) -> Option<Room> {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
         // SAFETY: all bytes zero is a valid value of this struct of numbers.
         #[allow(unsafe_code)]
         let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the path ends with a zero byte, and the kernel fills the struct that it is given.
+        // SAFETY: the path ends with a zero byte, and the kernel fills the given struct.
         #[allow(unsafe_code)]
         let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fullest_possible_floor_is_missed_and_told() {
+    fn the_highest_possible_floor_is_missed_and_reported() {
         assert_eq!(disks(0).shortage(), None);
         assert_eq!(disks(1).shortage(), None, "this machine's disk is full");
         let mut disks = disks(1 << 40);

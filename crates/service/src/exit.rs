@@ -34,7 +34,7 @@ impl ExitStatus {
         self as u8
     }
 
-    /// What it says, for people.
+    /// Its meaning, for people.
     pub fn meaning(self) -> &'static str {
         match self {
             ExitStatus::Done => "all is done; of a crawl, every task reached an outcome",

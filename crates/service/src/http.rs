@@ -1,6 +1,6 @@
-//! Serves HTTP within limits: how many connections there are, of all and of one address, how long a client may
-//! take to send and to read, and how long bodies are. Beyond this machine it speaks TLS and knows its clients
-//! by tokens ([`Protection`]). What is answered is up to whoever [`Answering`] is.
+//! Serves HTTP within limits: on the number of connections in total and per address, on the time a client may take to
+//! send and to read, and on the length of bodies. Beyond this machine it uses TLS and identifies clients by tokens
+//! ([`Protection`]). An implementation of [`Answering`] provides the answers.
 //!
 //! One thread serves all connections; it only reads and waits.
 

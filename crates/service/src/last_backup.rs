@@ -10,8 +10,8 @@ use crate::whole_file::write_whole;
 /// The file in the state folder; it holds milliseconds since the epoch.
 const FILE: &str = "last_backup";
 
-/// Notes that a backup that was begun at this time is complete. The note belongs to the owner of the folder, also
-/// if root has made the backup: a dispatcher trusts no file of another user.
+/// Notes that a backup begun at this time is complete. The note belongs to the owner of the folder, even if root made
+/// the backup, because a dispatcher trusts no file of another user.
 pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     let (file, unowned) = (state.join(FILE), state.join("last_backup.new"));
     write_whole(&unowned, begun_ms.to_string().as_bytes())?;
@@ -22,7 +22,7 @@ pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     fs::rename(&unowned, &file)
 }
 
-/// When the last backup was begun; `None`: none was made.
+/// When the last backup was begun; `None` if there was none.
 pub fn last_backup_ms(state: &Path) -> Option<i64> {
     let text = fs::read_to_string(state.join(FILE)).ok()?;
     text.trim().parse().ok()

@@ -1,9 +1,9 @@
-//! What every webfill process needs around its work: logging, printing, the state folder and its lock, signals,
-//! child processes, exit codes, the room on disks, the service manager, files that are written whole, the clock that
-//! all processes of a machine share, how long a crawl is claimed by it, and what figures need of the past: starts and
-//! the last backup. [`http`] serves within limits, and [`metrics`] serves figures and probes.
+//! The common parts of every webfill process: logging, printing, the state folder and its lock, signals, child
+//! processes, exit codes, disk space, the service manager, atomic file writes, the clock shared by all processes of a
+//! machine, the end of a claim to a crawl by that clock, and history for metrics: starts and the last backup.
+//! [`http`] serves HTTP within limits, and [`metrics`] serves metrics and probes.
 
-// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+// Only `say!` and `terminal::stdout` may print, because they filter control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod boot_clock;

@@ -4,8 +4,8 @@
 //! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes
 //! the lines from a bounded buffer: a slow disk loses log lines, but never delays pages.
 //!
-//! A line that is logged while a task is worked on has the key `span`, an object with the task's
-//! number and its crawl's id ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
+//! A line logged during work on a task has the key `span`, an object with the task's number and its crawl's id
+//! ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub fn check(config: &LogConfig) -> Result<(), Fault> {
 
 fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
     let wrong = |reason: &str| Fault::usage(format!("log.level = \"{}\": {reason}", config.level));
-    // The filter would take a mistyped level for a module's name, and log nothing else.
+    // The filter would take a mistyped level for a module's name, and log only that module.
     let says_a_level = |directive: &str| {
         let level = directive.rsplit('=').next().unwrap_or_default().trim();
         !level.is_empty() && level.parse::<LevelFilter>().is_ok()
@@ -95,7 +95,7 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(BUFFERED_LINES)
         .thread_name("log")
-        // For whoever reads them on a terminal.
+        // Control characters are escaped for readers on a terminal.
         .finish(Printable::new(files));
     tracing_subscriber::fmt()
         .json()

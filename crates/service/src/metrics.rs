@@ -1,12 +1,12 @@
-//! Figures of processes for Prometheus, and probes: what may be asked of a process without a key.
+//! Metrics of processes for Prometheus, and probes: the requests to a process that need no key.
 //!
-//! A process publishes what it knows at its own pace, and keeps it behind a lock; who asks gets what was
-//! published last, written by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape waits
-//! for nobody, and nobody for a scrape.
+//! A process publishes its metrics at its own pace and keeps them behind a lock. A scrape gets the latest ones,
+//! written by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape never waits for the process,
+//! nor the process for a scrape.
 //!
-//! The text format is written here rather than by a library's registry, because hardly a figure is counted
-//! where it is served: they come from other processes, from snapshots and from a database, and a registry would
-//! be filled anew at each scrape. What `promtool` says of the result is a test.
+//! The text format is written here rather than by a library's registry, because hardly any metric is counted where it
+//! is served: they come from other processes, from snapshots and from a database, and a registry would have to be
+//! refilled at each scrape. A test checks the result with `promtool`.
 
 mod config;
 mod disks;

@@ -1,9 +1,9 @@
-//! The names by which a request by HTTP may call this machine.
+//! The names of this machine that HTTP requests may use.
 
 use std::net::IpAddr;
 
-/// Whether a `Host` header names this machine: `localhost` or a loopback address, with a port or without. A
-/// web page can make a browser on this machine ask a listener here, but under the page's own name.
+/// Whether a `Host` header names this machine: `localhost` or a loopback address, with a port or without. A web page
+/// can make a browser on this machine send a request to a listener here, but only with the page's own host name.
 pub fn is_of_this_machine(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

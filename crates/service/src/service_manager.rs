@@ -1,10 +1,10 @@
-//! What the service manager that has started this process is told, by the protocol of systemd
-//! (`Type=notify`): that it serves, what it does, that its loop turns, that it reads its settings again,
-//! that it ends. Without a service manager nobody is told.
+//! Notifications to the service manager that started this process, by the protocol of systemd (`Type=notify`): that
+//! the process serves, what it does, that its loop runs, that it reloads its settings, that it ends. Without a
+//! service manager nothing is sent.
 //!
-//! The loop itself says that it turns (`WATCHDOG=1`), so a loop that is stuck falls silent, and the process is
-//! restarted. Nothing here blocks: a word that the service manager cannot take at once is dropped, or told again at a later
-//! turn if it is still true then.
+//! The loop itself reports that it runs (`WATCHDOG=1`), so a stuck loop falls silent and the process is restarted.
+//! Nothing here blocks: a notification that the service manager cannot take immediately is dropped, or sent again
+//! later if it still applies.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use crate::boot_clock::monotonic_us;
 
-/// How often it is told at most what the process does.
+/// The shortest time between two notifications of what the process does.
 const WORD_EVERY: Duration = Duration::from_secs(1);
 
-/// The socket that the service manager listens at; one that begins with `@` is no file.
+/// The socket that the service manager listens at; one that begins with `@` is not a file.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// After how many microseconds of silence it takes the process for stuck, and which process.
+/// How many microseconds of silence mean that the process is stuck, and which process.
 const WATCHDOG_US: &str = "WATCHDOG_USEC";
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
 
@@ -36,7 +36,7 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The one that the environment names.
+    /// The service manager that the environment names.
     pub fn from_environment() -> ServiceManager {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_other =
@@ -50,7 +50,7 @@ impl ServiceManager {
         )
     }
 
-    /// Nobody, for the processes of `webfill crawl`: what is above them is told of them.
+    /// None, for the processes of `webfill crawl`: their parent watches them.
     pub fn none() -> ServiceManager {
         ServiceManager::at(None, None)
     }
@@ -63,7 +63,7 @@ impl ServiceManager {
         });
         ServiceManager {
             socket,
-            // Half of it, as systemd advises, so that one late word does no harm.
+            // Half of it, as systemd advises, so that one late notification does no harm.
             word_every: silence.map_or(WORD_EVERY, |silence| WORD_EVERY.min(silence / 2)),
             next_word: Instant::now(),
             status: String::new(),
@@ -72,19 +72,19 @@ impl ServiceManager {
         }
     }
 
-    /// The process serves.
+    /// Notifies that the process serves.
     pub fn ready(&mut self) {
         self.ready_is_owed = !self.tell("READY=1");
     }
 
-    /// The loop turns. `status`: what the process does, in a line for people.
+    /// Notifies that the loop runs. `status`: what the process does, in a line for people.
     pub fn turns(&mut self, status: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.socket.is_none() || now < self.next_word {
             return;
         }
         self.next_word = now + self.word_every;
-        // Without it the process would count as starting for ever, and nobody would watch it.
+        // Without it the process would count as starting forever, and nobody would watch it.
         if self.ready_is_owed {
             self.ready();
         }
@@ -92,20 +92,20 @@ impl ServiceManager {
         self.say(status());
     }
 
-    /// What the process does, where no loop turns yet.
+    /// Notifies what the process does, before its loop runs.
     pub fn say(&mut self, status: String) {
         if status != self.status && self.tell(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;
         }
     }
 
-    /// Settings are read again, until [`ServiceManager::ready`].
+    /// Notifies that settings are being reloaded, until [`ServiceManager::ready`].
     pub fn reloads(&mut self) {
         self.ready_is_owed = false;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
     }
 
-    /// The process ends by itself or because it was told to; it may take its time.
+    /// Notifies that the process ends, by itself or on request; it may take its time.
     pub fn stops(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
@@ -114,7 +114,7 @@ impl ServiceManager {
         }
     }
 
-    /// Whether nothing of it is left to tell.
+    /// Sends a notification. Returns whether nothing is left to send.
     fn tell(&self, state: &str) -> bool {
         let Some(socket) = &self.socket else {
             return true;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_is_told_and_a_status_only_when_it_is_new() {
+    fn each_state_is_sent_and_a_status_only_when_it_is_new() {
         let (socket, name) = listening("states");
         let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
         manager.ready();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_manager_that_does_not_read_holds_up_nobody_and_is_told_later() {
+    fn a_service_manager_that_does_not_read_blocks_nothing_and_is_notified_later() {
         let (socket, name) = listening("full");
         let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
         for turn in 0..10_000 {

@@ -1,13 +1,12 @@
-//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests
-//! that settings are read again. The handlers only take notes; the main loops ask [`asked`] and
-//! [`take_reload`].
+//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a reload of
+//! settings. The handlers only set flags; the main loops check [`asked`] and [`take_reload`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 
-/// What the signals so far request.
+/// The request of the signals so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     Nothing,
@@ -22,7 +21,7 @@ pub fn install() {
     }
 }
 
-/// Takes SIGHUP as the request to reload, where nobody's terminal can end the process by it.
+/// Treats SIGHUP as a request to reload, for processes that no terminal can end with it.
 pub fn reload_on_hangup() {
     set_handler(libc::SIGHUP, note_hangup as *const () as libc::sighandler_t);
 }
@@ -54,7 +53,7 @@ extern "C" fn count_signal(_signal: i32) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What the signals received so far request.
+/// The request of the signals received so far.
 pub fn asked() -> Asked {
     match ASKED.load(Ordering::Relaxed) {
         0 => Asked::Nothing,

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Fault;
 
-/// The mode of every file in a state folder: whoever copies the folder elsewhere copies what others may read.
+/// The mode of every file in a state folder. A copy of the folder elsewhere may be readable to others, so each file
+/// must be private itself.
 pub const PRIVATE: u32 = 0o600;
 
 /// The state folder, locked for as long as this value lives. The lock is the kernel's (`flock`), so a
@@ -21,7 +22,7 @@ pub struct StateFolder {
 }
 
 impl StateFolder {
-    /// Creates the folder if need be and takes its lock, `NAME.lock`.
+    /// Creates the folder if necessary and takes its lock, `NAME.lock`.
     pub fn open(path: &Path, lock_name: &str) -> Result<StateFolder, Fault> {
         let unwritable = |error: std::io::Error| {
             Fault::usage(format!(
@@ -81,7 +82,7 @@ impl StateFolder {
     /// Removes the folder if this process created it and has not begun its work.
     pub fn discard_if_new(self) {
         if self.is_new {
-            // A folder that is left behind does no harm.
+            // A remaining folder does no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
@@ -133,9 +134,8 @@ fn try_lock(file: &File) -> bool {
 /// The longest path that a Unix socket may have, less the longest name that webfill adds to it.
 const LONGEST_SOCKET_FOLDER: usize = 107 - 40;
 
-/// A folder for ipc sockets: `sockets` in the state folder, or, where that path would be too long
-/// for a Unix socket, one in the system's folder for temporary files, of a name that follows from
-/// the state folder's.
+/// A folder for ipc sockets: `sockets` in the state folder. If that path is too long for a Unix socket, a folder in
+/// the system's folder for temporary files, with a name derived from the state folder's.
 pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     let inside = state.join("sockets");
     let folder = if inside.as_os_str().len() <= LONGEST_SOCKET_FOLDER {
@@ -153,7 +153,7 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     Ok(folder)
 }
 
-/// Why a path that exists is no folder, in words; `None` if it is one, or does not exist.
+/// Why an existing path is not a folder, in words; `None` if it is one or does not exist.
 pub fn no_folder(path: &Path) -> Option<&'static str> {
     let found = std::fs::symlink_metadata(path).ok()?;
     match path.metadata() {
@@ -164,11 +164,11 @@ pub fn no_folder(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whoever may enter the folder can reach the sockets in it, which need no keys, and what was crawled. So
-/// it must be our own, and nobody else's to enter.
+/// Anyone who may enter the folder can reach its sockets, which need no keys, and the crawled data. So it must be our
+/// own and closed to others.
 fn make_private(folder: &Path) -> Result<(), Fault> {
     let refused = |why: String| Fault::usage(format!("the folder {} {why}", folder.display()));
-    // The link itself: in a folder that all may write to, somebody else may have laid it.
+    // Checks the link itself: in a folder that all may write to, somebody else may have placed it.
     let found = std::fs::symlink_metadata(folder)
         .map_err(|error| refused(format!("cannot be looked at: {error}")))?;
     if !found.is_dir() {
@@ -197,8 +197,8 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     })
 }
 
-/// A file that another user has put there, while the folder was open to others, could be anything: tasks, a log that
-/// is a link. Of the names that webfill does not use nothing is read.
+/// A file that another user placed while the folder was open to others could be anything: tasks, or a log that is a
+/// link. Files with names that webfill does not use are never read.
 fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| Fault::usage(format!("cannot look into {}: {error}", folder.display())))?;
@@ -219,16 +219,16 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How deep folders are in a state folder.
+/// The depth of folders in a state folder.
 const DEPTH: usize = 4;
 
-/// Files that were copied here may be open to other users, but for the folder around them. What cannot be closed, or
-/// is gone meanwhile, still has that.
+/// Copied files may be open to other users, except that the folder protects them. Files that cannot be closed, or are
+/// gone meanwhile, still have that protection.
 fn close_open_files(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            // Of a link, its own: nothing outside is changed.
+            // For a link, its own metadata: nothing outside is changed.
             let Ok(found) = entry.metadata() else {
                 continue;
             };
@@ -246,7 +246,7 @@ fn close_open_files(folder: &Path) {
     }
 }
 
-/// Whether webfill has a file or a folder of this name in a state folder.
+/// Whether webfill uses a file or a folder with this name in a state folder.
 fn is_used(name: &str) -> bool {
     const NAMES: [&str; 21] = [
         "claim",
@@ -283,7 +283,7 @@ fn owner_told(owner: u32) -> String {
 }
 
 fn own_user() -> u32 {
-    // SAFETY: it has no preconditions, and cannot fail.
+    // SAFETY: it has no preconditions and cannot fail.
     #[allow(unsafe_code)]
     unsafe {
         libc::geteuid()
@@ -311,7 +311,7 @@ fn is_webfills(folder: &Path) -> bool {
         })
 }
 
-/// FNV-1a, 64 bits: the result must be stable and unlikely to be that of another folder.
+/// FNV-1a, 64 bits: the result must be stable, and unlikely to match that of another folder.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_is_called_by_its_name() {
+    fn a_path_that_is_no_folder_is_named_by_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("file"), "").unwrap();
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(no_folder(&at("new")), None);
     }
 
-    /// Only root can make such a file.
+    /// Only root can create such a file.
     #[test]
     fn files_of_another_user_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
@@ -428,7 +428,7 @@ mod tests {
         let refused = socket_folder(&deep).unwrap_err();
         assert!(refused.message.contains("chmod 700"), "{refused}");
         std::fs::remove_dir_all(&folder).unwrap();
-        // Whoever may write to the temporary folder can lay a link there first.
+        // Anyone who may write to the temporary folder can place a link there first.
         std::os::unix::fs::symlink("/", &folder).unwrap();
         let refused = socket_folder(&deep).unwrap_err();
         assert!(refused.message.contains("is a link or a file"), "{refused}");

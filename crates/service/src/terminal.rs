@@ -1,6 +1,6 @@
-//! What is printed for people. Texts of pages, URLs and servers may hold control characters, by which a terminal could
-//! be made to move, to lie, or to type: none of them is printed. Each is written as JSON escapes it (`\u001b`), so that
-//! JSON stays the same JSON.
+//! Output for people. Texts of pages, URLs and servers may contain control characters that could make a terminal
+//! move, lie, or type, so none of them is printed. Each is written as a JSON escape (`\u001b`), so JSON stays the
+//! same JSON.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,14 +11,14 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::terminal::print_error(format_args!($($text)*)) };
 }
 
-/// See [`say!`](crate::say). That nobody reads standard error is not an error.
+/// See [`say!`](crate::say). A closed standard error is not an error.
 pub fn print_error(line: impl Display) {
     let mut text = printable(&line.to_string());
     text.push('\n');
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A text without control characters but line breaks and tabs.
+/// A text without control characters except line breaks and tabs.
 pub fn printable(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
     let mut writer = Printable::new(&mut shown);

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all, through a loss of power as well.
+//! Atomic file writes: a file is written whole or not at all, even with a loss of power.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::state::PRIVATE;
 
-/// Writes a file under a hidden name in the same folder, which must be there, and gives it its own name once it is
-/// on the disk. When this returns, so is the name.
+/// Writes a file under a hidden name in the same folder, which must exist, and renames it once it is on disk. When
+/// this returns, the name is on disk, too.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, 0o666)
 }
 
-/// The same for a file of a state folder.
+/// The same for a file in a state folder.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, PRIVATE)
 }
@@ -29,7 +29,7 @@ fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     });
     let renamed = written.and_then(|()| fs::rename(&part, path));
     if renamed.is_err() {
-        // What is left of it serves nobody, and the first error is the one to tell.
+        // The remains are of no use, and the first error is the one to report.
         let _ = fs::remove_file(&part);
         return renamed;
     }

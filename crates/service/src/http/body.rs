@@ -12,11 +12,11 @@ use tokio::time::Instant;
 const LARGE_BYTES: usize = 1 << 20;
 pub const MOST_LARGE: usize = 4;
 
-/// A body may be behind [`LEAST_RATE`] for this long; then it is given up.
+/// How long a body may be behind [`LEAST_RATE`] before it is abandoned.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The bytes a second that a body brings at least while it is waited for. It is the bound of what a client that
-/// sends a byte now and then can hold: its place among the connections.
+/// The least bytes per second of a body while waiting for it. It limits how long a client that sends a byte now and
+/// then can hold its place among the connections.
 const LEAST_RATE: f64 = 4_096.0;
 
 /// Why a body was not read to its end.
@@ -51,12 +51,12 @@ impl fmt::Display for BodyFault {
     }
 }
 
-/// A body that arrives.
+/// An arriving body.
 pub struct Arriving<B = Incoming> {
     body: B,
     patience: Duration,
-    /// For how long it was waited for beyond the time that its bytes may take. What comes sooner than it must is
-    /// no credit: a large beginning does not permit a long end.
+    /// How long the wait for it exceeded the time that its bytes may take. Early bytes give no credit: a fast
+    /// beginning does not allow a slow end.
     behind: Duration,
 }
 
@@ -81,7 +81,7 @@ impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
                 None => return Ok(None),
                 Some(Err(_)) => return Err(BodyFault::BrokenOff),
                 Some(Ok(frame)) => {
-                    // Without data it is a trailer, which brings nothing.
+                    // Without data it is a trailer, which has no bytes of the body.
                     if let Ok(piece) = frame.into_data() {
                         let may_take = Duration::from_secs_f64(piece.len() as f64 / LEAST_RATE);
                         self.behind = self.behind.saturating_sub(may_take);
@@ -93,7 +93,7 @@ impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
     }
 }
 
-/// The whole body, of at most so many bytes. `large`: the places of large bodies.
+/// The whole body, up to a limit of bytes. `large`: the permits of large bodies.
 pub async fn read_whole(
     body: Incoming,
     most_bytes: usize,
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Brings a piece at each interval, and never ends.
+    /// Yields a piece at each interval, and never ends.
     struct Dripping(Interval, &'static [u8]);
 
     impl Body for Dripping {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// With patience for a fifth of a second, a piece each hundredth.
+    /// With a patience of a fifth of a second, one piece each hundredth of a second.
     fn arriving(piece: &'static [u8]) -> Arriving<Dripping> {
         let interval = tokio::time::interval(Duration::from_millis(10));
         Arriving {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_came_fast_before_is_no_credit() {
+    async fn bytes_that_came_fast_before_give_no_credit() {
         let mut body = arriving(&[b'.'; 1 << 20]);
         for _ in 0..5 {
             assert!(body.next_piece().await.is_ok());
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// What the dispatcher takes to make durable what has come is not the client's delay.
+    /// The time that the dispatcher takes to make arrived pieces durable does not count as the client's delay.
     #[tokio::test]
     async fn the_time_between_two_calls_does_not_count() {
         let mut body = arriving(b".");

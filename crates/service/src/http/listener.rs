@@ -1,4 +1,4 @@
-//! The listener: takes connections as long as there are places, and hands their requests on.
+//! The listener: accepts connections as long as there are places, and passes on their requests.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -21,17 +21,17 @@ use crate::http::protection::InForce;
 use crate::http::tls;
 use crate::http::unread::Unread;
 
-/// At most this many connections of clients that have shown a token are served at once; where none is asked for, of all.
-/// Those who have not shown one yet are fewer: see [`Places`].
+/// The most connections served at once of clients that have shown a token, or of all clients if no tokens are
+/// required. Clients that have not shown one yet have fewer: see [`Places`].
 const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for an answer to be read, from when the client is behind.
+/// The time limit for an answer to be read, from when the client falls behind.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
-/// The body of an answer: known as a whole, or told piece by piece.
+/// The body of an answer: known as a whole, or sent piece by piece.
 pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub type Answer = Response<AnswerBody>;
@@ -48,7 +48,7 @@ pub struct Peer {
     pub is_tls: bool,
 }
 
-/// Whoever answers requests.
+/// Answers requests.
 pub trait Answering: Send + Sync + 'static {
     /// Runs beside the requests, for as long as they are served.
     fn attend(self: Arc<Self>) -> impl Future<Output = ()> + Send {
@@ -62,8 +62,8 @@ pub trait Answering: Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 }
 
-/// Listens, and serves on a thread of its own until the process ends. Returns the address. `advice` is given
-/// when the address cannot be had.
+/// Listens, and serves on a thread of its own until the process ends. Returns the address. `advice` is given if the
+/// address is unavailable.
 pub fn start<A: Answering>(
     address: SocketAddr,
     advice: &str,
@@ -110,7 +110,7 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
             }
         };
         let protection = protection.get();
-        // Without tokens only this machine's processes come, and all by one address.
+        // Without tokens all clients are processes of this machine, with one address.
         let (permit, place) = match protection.tokens {
             Some(_) => match places.take(from.ip()) {
                 Some(place) => (None, Some(place)),

@@ -1,8 +1,8 @@
-//! Which connections are open: how many one address may hold, and how many there may be whose clients have not shown a
-//! token yet, so that no stranger takes the places of all others.
+//! The open connections. It limits the connections of one address, and those of clients that have not shown a token
+//! yet (strangers), so that no stranger takes the places of all others.
 //!
-//! Whoever comes while there are too many strangers takes the place of one of them: of the address that has most, the
-//! one that came first. So some addresses that hold connections idle keep nobody out.
+//! If there are too many strangers, a new one replaces the oldest connection of the address that has most of them. So
+//! a few addresses with idle connections keep nobody out.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,13 @@ use tokio::sync::Notify;
 
 use crate::http::wrong_tokens::network;
 
-/// At most this many connections of one address, of IPv6 one network of 64 bits.
+/// The most connections of one address; for IPv6, of one 64-bit network.
 const MOST_OF_ONE: usize = 16;
 
-/// At most this many connections whose clients have not shown a token.
+/// The most connections of clients that have not shown a token.
 const MOST_STRANGERS: usize = 24;
 
-/// The connections that are open, the oldest first.
+/// The open connections, the oldest first.
 #[derive(Debug)]
 pub(crate) struct Places {
     most_known: usize,
@@ -41,7 +41,7 @@ struct Connection {
     leave: Arc<Notify>,
 }
 
-/// A connection's place, free again when this is dropped.
+/// A connection's place, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// `most_known`: of clients that have shown a token.
+    /// `most_known`: the most connections of clients that have shown a token.
     pub(crate) fn new(most_known: usize) -> Places {
         Places {
             most_known,
@@ -58,7 +58,7 @@ impl Places {
         }
     }
 
-    /// A place for a connection; `None` if its address holds as many as it may.
+    /// A place for a connection; `None` if its address has reached its limit.
     pub(crate) fn take(self: &Arc<Places>, from: IpAddr) -> Option<Arc<Place>> {
         let network = network(from);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,13 +95,13 @@ impl Held {
     fn network_with_most_strangers(&self) -> Option<IpAddr> {
         let strangers = self.connections.iter().filter(|other| !other.is_known);
         let networks = strangers.map(|stranger| stranger.network);
-        // Of several with as many, the one that came first.
+        // Of several with the same number, the one that came first.
         networks
             .rev()
             .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))
     }
 
-    /// Takes the place of the first stranger of a network away, if it has one.
+    /// Takes away the place of a network's first stranger, if it has one.
     fn evict(&mut self, network: IpAddr) -> bool {
         let is_stranger = |other: &Connection| !other.is_known && other.network == network;
         let Some(index) = self.connections.iter().position(is_stranger) else {
@@ -113,7 +113,7 @@ impl Held {
 }
 
 impl Place {
-    /// The client has shown a token. While there are too many such ones it stays among the strangers.
+    /// Notes that the client has shown a token. If there are too many known clients, it stays among the strangers.
     fn note_known(&self) {
         let mut held = self
             .places
@@ -143,7 +143,7 @@ impl Drop for Place {
     }
 }
 
-/// Notes that the client of a request has shown a token that is in force: its connection keeps its place.
+/// Notes that the client of a request has shown a valid token, so its connection keeps its place.
 pub fn note_known_client<B>(request: &Request<B>) {
     if let Some(place) = request.extensions().get::<Arc<Place>>() {
         place.note_known();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_make_room_for_each_other_and_who_has_shown_a_token_stays() {
+    fn strangers_make_room_for_each_other_and_known_clients_stay() {
         let places = Arc::new(Places::new(2));
         let known = places.take(address(1)).unwrap();
         known.note_known();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_loses_the_place_hears_of_it() {
+    fn a_connection_that_loses_its_place_is_notified() {
         let places = Arc::new(Places::new(64));
         let first = places.take(address(2)).unwrap();
         let _others: Vec<_> = (0..MOST_OF_ONE).map(|_| places.take(address(2))).collect();

@@ -1,5 +1,5 @@
-//! What protects HTTP beyond this machine: TLS, and tokens. The files are read at the start and again at
-//! each reload; connections from then on have what was read.
+//! What protects HTTP beyond this machine: TLS, and tokens. The files are read at the start and again at each reload;
+//! new connections use the latest content.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use crate::http::tokens::{Tokens, read_private};
 /// The files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpFiles {
-    /// The certificate and those that lead to its authority, and its key; PEM.
+    /// The certificate with its chain, and its key; PEM.
     pub tls: Option<(PathBuf, PathBuf)>,
     pub tokens: Option<PathBuf>,
 }
 
-/// What was read.
+/// The content of the files.
 #[derive(Clone, Default)]
 pub struct Protection {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub tokens: Option<Arc<Tokens>>,
 }
 
-/// It holds keys and tokens, which are not shown.
+/// It has keys and tokens, which must not be shown.
 impl std::fmt::Debug for Protection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (tls, tokens) = (self.tls.is_some(), self.tokens.is_some());
@@ -36,12 +36,12 @@ impl std::fmt::Debug for Protection {
 }
 
 impl HttpFiles {
-    /// Whether an address may be listened on: beyond loopback only with TLS and tokens.
+    /// Whether listening on an address is allowed: beyond loopback only with TLS and tokens.
     pub fn permit(&self, address: SocketAddr) -> bool {
         address.ip().is_loopback() || (self.tls.is_some() && self.tokens.is_some())
     }
 
-    /// Reads and checks them.
+    /// Reads and checks the files.
     pub fn read(&self) -> Result<Protection, Fault> {
         let tls = self.tls.as_ref();
         let tls = tls.map(|(certificate, key)| server_config(certificate, key));
@@ -75,7 +75,7 @@ fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Fault> 
         .map_err(|error| unusable(certificate, &error))
 }
 
-/// What is in force, shared by the HTTP thread and by who reloads it.
+/// The protection in force, shared by the HTTP thread and the code that reloads it.
 #[derive(Clone, Default)]
 pub struct InForce(Arc<RwLock<Protection>>);
 

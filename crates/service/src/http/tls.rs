@@ -9,13 +9,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// The first byte of whoever begins TLS.
+/// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 22;
 
-/// What somebody is told who speaks plain HTTP here.
+/// The answer to plain HTTP.
 const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
 
-/// The connection once its handshake is done; `None` if it fails, or takes longer.
+/// The connection after its handshake; `None` if that fails or takes too long.
 pub(crate) async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -35,7 +35,7 @@ pub(crate) async fn accept(
     tokio::time::timeout(within, accepted).await.ok()?
 }
 
-/// What was sent is read first: a connection that is closed with unread bytes loses the answer.
+/// Reads the request first, because a connection closed with unread bytes loses the answer.
 async fn refuse_plain(mut stream: TcpStream) {
     let mut head = [0; 4_096];
     let _ = stream.read(&mut head).await;

@@ -1,7 +1,7 @@
-//! Tokens: how clients by HTTP prove who they are. A text file with one `NAME TOKEN` per line, and behind it
-//! perhaps the token's [`Rights`]. A token stands there itself or, better, as `sha256:` and its digest.
+//! Tokens: how clients by HTTP prove who they are. A text file with one `NAME TOKEN` per line, optionally followed by
+//! the token's [`Rights`]. The token is given itself or, better, as `sha256:` and its digest.
 //!
-//! Digests are compared, each with all of the list and to the end, so that the time tells nothing.
+//! Digests are compared in full with the whole list, so that the time reveals nothing.
 
 use std::fs;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` p
 /// What precedes the digest of a token.
 const DIGEST_MARK: &str = "sha256:";
 
-/// A token that stands in the file itself has at least this many characters.
+/// The least length of a token given itself, in characters.
 const LEAST_CHARACTERS: usize = 32;
 
 /// The bits of a file's mode that give access to other users than its owner.
@@ -46,12 +46,12 @@ impl Tokens {
         parse(&text).map_err(|fault| Fault::usage(format!("{shown}: {fault}")))
     }
 
-    /// The owner of a token, if it is one.
+    /// The owner of a token, if the token is valid.
     pub fn bearer(&self, token: &str) -> Option<&Bearer> {
         self.by_digest(&digest(token))
     }
 
-    /// The digest of a token that is on the list, by which [`Tokens::by_digest`] finds its owner for as long as it is.
+    /// The digest of a listed token. [`Tokens::by_digest`] finds its owner as long as it is listed.
     pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
         let digest = digest(token);
         self.by_digest(&digest).map(|_| digest)
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     const PLAIN: &str = "0123456789abcdef0123456789abcdef";
-    /// Of the text `secret`.
+    /// The digest of the text `secret`.
     const DIGEST: &str = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
     fn list(lines: &[&str]) -> String {

@@ -1,18 +1,18 @@
-//! How often an address may try wrong tokens, so that nobody guesses one.
+//! Limits how often an address may try wrong tokens, so that nobody guesses one.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many wrong tokens of one address within [`PERIOD`]; then each further one is answered 429.
+/// The most wrong tokens of one address within [`PERIOD`]; each further one is answered 429.
 pub const MOST_WRONG: u32 = 10;
 
-/// How long that lasts, from the first wrong one.
+/// The period of counting, from the first wrong one.
 pub const PERIOD: Duration = Duration::from_secs(60);
 
-/// At most this many addresses are counted. While there are more, the wrong tokens of further ones are not
-/// counted: whoever has so many addresses is not kept out by counting them.
+/// The most addresses that are counted. Wrong tokens of further ones are not counted, because counting would not stop
+/// an attacker with so many addresses.
 const MOST_ADDRESSES: usize = 10_000;
 
 /// The wrong tokens of the last minute, by address.
@@ -22,12 +22,12 @@ pub struct WrongTokens(Mutex<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     by_network: HashMap<IpAddr, (u32, Instant)>,
-    /// When those whose minute is over were last removed.
+    /// When expired entries were last removed.
     cleared: Option<Instant>,
 }
 
 impl WrongTokens {
-    /// An address has had a wrong token; returns whether it has had too many.
+    /// Counts a wrong token of an address; returns whether there were too many.
     pub fn count(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(from);
@@ -42,7 +42,7 @@ impl WrongTokens {
         *wrong > MOST_WRONG
     }
 
-    /// Whether an address has had so many wrong tokens lately that a further one would be too many.
+    /// Whether one more wrong token of an address would be too many.
     pub fn has_too_many(&self, from: IpAddr, now: Instant) -> bool {
         let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = counted.by_network.get(&network(from));
@@ -66,7 +66,7 @@ impl Counted {
     }
 }
 
-/// What one sender has: an IPv4 address, or the 64 bits of an IPv6 network.
+/// The unit for one sender: an IPv4 address, or a 64-bit IPv6 network.
 pub(crate) fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(address) => {

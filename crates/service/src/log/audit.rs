@@ -1,11 +1,12 @@
-//! The files of the audit log: `audit.DATE.log`, of which `audit.log` is a link to the newest, as of every
-//! log. Unlike a log it is written before [`AuditFile::write`] returns, whatever the level of logging.
+//! The files of the audit log: `audit.DATE.log`; `audit.log` links to the newest, as for every log. Unlike other
+//! logs, it is written before [`AuditFile::write`] returns, at every log level.
 //!
-//! The last lines may still change: a caller who sums up what happens within a second passes the sums as
-//! they stand, and they take the place of the ones before. They only ever grow, so that the file is at
-//! each moment what was written last, and a process that is killed leaves its last sums in it.
+//! The last lines may still change: a caller that sums up the events of a second passes the present sums, which
+//! replace the previous ones. They only grow, so the file always has the latest ones, and a killed process leaves its
+//! last sums in it.
 //!
-//! What dashboards do themselves is in a file beside them, to which several processes may add ([`add_to_dashboard_audit`]).
+//! Actions of dashboards themselves are in a separate file, which several processes may append to
+//! ([`add_to_dashboard_audit`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -27,14 +28,14 @@ pub struct AuditFile {
     keep: usize,
     place: Place,
     file: File,
-    /// Where the lines begin that may still change.
+    /// Where the lines that may still change begin.
     settled: u64,
-    /// The length of those.
+    /// The length of those lines.
     open: u64,
 }
 
 impl AuditFile {
-    /// Goes on in the newest file of today, if there is one.
+    /// Continues the newest file of today, if there is one.
     pub fn open(folder: &Path, max_mib: u64, keep: usize) -> io::Result<AuditFile> {
         std::fs::create_dir_all(folder)?;
         let place = place_today(folder, NAME)?;
@@ -51,8 +52,8 @@ impl AuditFile {
         })
     }
 
-    /// Writes lines for good, and behind them lines that the next call replaces. `sync`: they are on the
-    /// disk when this returns. After an error nothing counts as written.
+    /// Writes final lines, and after them lines that the next call replaces. `sync`: they are on disk when this
+    /// returns. After an error nothing counts as written.
     pub fn write(&mut self, lines: &[u8], open: &[u8], sync: bool) -> io::Result<()> {
         let both = [lines, open].concat();
         self.file.write_all_at(&both, self.settled)?;
@@ -64,8 +65,8 @@ impl AuditFile {
         Ok(())
     }
 
-    /// The last lines do not change any more. Begins another file if it is time. After an error nothing
-    /// has changed: the last lines are still open.
+    /// Makes the last lines final. Begins another file if it is time. After an error nothing has changed: the last
+    /// lines are still open.
     pub fn settle_open(&mut self) -> io::Result<()> {
         let settled = self.settled + self.open;
         let place = next_place(self.place, settled >= self.max_bytes);
@@ -86,12 +87,12 @@ pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The file of what was done at dashboards, and by no dispatcher.
+/// The file of actions done by dashboards and not by a dispatcher.
 pub fn dashboard_audit_file(folder: &Path) -> PathBuf {
     folder.join("dashboard-audit.log")
 }
 
-/// Adds a line to that file. It is on the disk when this returns.
+/// Adds a line to that file. It is on disk when this returns.
 pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut file = OpenOptions::new()
@@ -104,7 +105,7 @@ pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// A line that was cut off, by a loss of power, is ended.
+/// Ends a line that was truncated by a loss of power.
 fn open_at_end(path: &Path) -> io::Result<(File, u64)> {
     let mut file = OpenOptions::new()
         .create(true)
@@ -162,7 +163,7 @@ mod tests {
         audit.write(b"drain\n", b"", true).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\ndrain\n");
         drop(audit);
-        // What another process finds, it keeps.
+        // Another process keeps the lines it finds.
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 3\n", false).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\ndrain\nfed 3\n");

@@ -56,7 +56,7 @@ impl LogFiles {
         Ok(())
     }
 
-    /// What cannot be done is tried again with the next file: no line is lost by it.
+    /// Failures are retried with the next file; no line is lost.
     fn settle(&mut self) {
         settle(&self.folder, &self.name, self.place, self.keep);
     }
@@ -83,7 +83,7 @@ pub(super) fn settle(folder: &Path, name: &str, newest: Place, keep: usize) {
     }
 }
 
-/// The file after this one: another one each day, and when one is full.
+/// The file after this one: a new one each day, and when one is full.
 pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
     let today = today();
     match is_full {
@@ -93,7 +93,7 @@ pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
     }
 }
 
-/// Where a log goes on when it is opened: in the newest file of today, if there is one.
+/// Where a log continues when it is opened: in the newest file of today, if there is one.
 pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<Place> {
     let today = today();
     let newest = files(folder, name)?.pop().map(|(place, _)| place);

@@ -1,16 +1,16 @@
-//! Where figures are served.
+//! Where metrics are served.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where each role serves its figures. It asks nobody who they are.
+/// Where each role serves its metrics, without authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsConfig {
     /// The dispatcher's listener: `ADDRESS:PORT`, or `off`.
     pub dispatcher: String,
-    /// The supervisor's, which tells of its workers as well.
+    /// The supervisor's, which covers its workers as well.
     pub supervisor: String,
     /// Both may listen at addresses that other machines can reach.
     pub allow_network: bool,
@@ -42,8 +42,8 @@ impl MetricsConfig {
     }
 }
 
-/// The address of a listener that asks nobody who they are; `None` if it is off. `key` and `permission` name
-/// settings in refusals.
+/// The address of a listener without authentication; `None` if it is off. `key` and `permission` name settings in
+/// refusals.
 pub(crate) fn listener_address(
     key: &str,
     text: &str,

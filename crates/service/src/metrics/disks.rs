@@ -1,4 +1,4 @@
-//! The room on the disks that a process writes to.
+//! The free space on the disks that a process writes to.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::disk::Room;
 
 use crate::metrics::exposition::Exposition;
 
-/// Adds the room on the disks of these folders, as far as it can be told.
+/// Adds the free space on the disks of these folders, as far as known.
 pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     let mut rooms: Vec<(String, Room)> = folders
         .iter()
@@ -28,7 +28,7 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     }
 }
 
-/// Adds whether the process pauses because of them.
+/// Adds whether the process is paused because of a nearly full disk.
 pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
     page.gauge(
         "webfill_disk_low",
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_folder_that_is_there_is_told_once() {
+    fn each_existing_folder_is_listed_once() {
         let there = std::env::temp_dir();
         let mut page = Exposition::default();
         add_disks(

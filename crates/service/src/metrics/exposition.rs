@@ -4,13 +4,13 @@ use std::fmt::{Display, Write};
 
 use webfill_wire::figures::Histogram;
 
-/// A page of figures that is being written.
+/// A page of metrics being written.
 #[derive(Debug, Default)]
 pub struct Exposition {
     text: String,
 }
 
-/// A family whose series are being written. All of them have the same label names.
+/// A family whose series are being written. All series have the same label names.
 #[derive(Debug)]
 pub struct Family<'e> {
     text: &'e mut String,
@@ -18,17 +18,17 @@ pub struct Family<'e> {
 }
 
 impl Exposition {
-    /// What only grows as long as the process lives. Its name ends in `_total`.
+    /// A value that only grows as long as the process lives. Its name ends in `_total`.
     pub fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, help, "counter")
     }
 
-    /// What goes up and down.
+    /// A value that goes up and down.
     pub fn gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
         self.family(name, help, "gauge")
     }
 
-    /// How long something has taken.
+    /// A distribution of durations.
     pub fn histogram(&mut self, name: &'static str, help: &str, told: &Histogram) {
         let Family { text, name } = self.family(name, help, "histogram");
         for (bound, count) in told.cumulative() {

@@ -1,4 +1,4 @@
-//! How the loop of a process is, and what passes its sockets.
+//! The state of a process's loop, and the traffic of its sockets.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use webfill_wire::socket::Traffic;
 
 use crate::metrics::exposition::Exposition;
 
-/// Adds how long ago the loop published what the page shows.
+/// Adds how long ago the loop published the page's metrics.
 pub fn add_loop_age(page: &mut Exposition, published: Instant) {
     page.gauge(
         "webfill_loop_age_seconds",

@@ -1,5 +1,5 @@
 //! Probes for load balancers and supervisors of containers: `/healthz` says whether a process is alive, `/readyz`
-//! whether it does its work. They have a listener of their own, because who asks has neither a token nor a key.
+//! whether it does its work. They have a listener of their own, because their clients have neither a token nor a key.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::config::listener_address;
 use crate::metrics::server::{Answer, Purpose, listen};
 
-/// Where each role answers probes. It asks nobody who they are.
+/// Where each role answers probes, without authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbesConfig {
@@ -17,7 +17,7 @@ pub struct ProbesConfig {
     pub dispatcher: String,
     /// The supervisor's.
     pub supervisor: String,
-    /// Both may listen at addresses that other machines can reach. There they do not say why.
+    /// Both may listen at addresses that other machines can reach. Answers to other machines do not give reasons.
     pub allow_network: bool,
 }
 
@@ -47,7 +47,7 @@ impl ProbesConfig {
     }
 }
 
-/// What is asked.
+/// The kind of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// Whether the process is alive, and need not be replaced.
@@ -56,8 +56,8 @@ pub enum Probe {
     Readiness,
 }
 
-/// Answers probes until the process ends. `faults`: why the answer is no, in words; none: it is yes. `setting` names
-/// the address in errors.
+/// Answers probes until the process ends. `faults`: the reasons why the answer is no; it is yes if there are none.
+/// `setting` names the address in errors.
 pub fn serve_probes<F>(address: SocketAddr, setting: &str, faults: F) -> Result<(), Fault>
 where
     F: Fn(Probe) -> Vec<String> + Send + Sync + 'static,
@@ -67,7 +67,7 @@ where
         paths: "GET /healthz and GET /readyz",
         thread: "probes",
     };
-    // Reasons name folders and addresses: they are for this machine.
+    // Reasons name folders and addresses, so they are only for this machine.
     let says_why = address.ip().is_loopback();
     listen(address, setting, purpose, move |path| {
         let (probe, word) = match path {

@@ -1,4 +1,4 @@
-//! What the operating system knows of processes, and which build runs.
+//! Process data from the operating system, and the running build.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use webfill_wire::codec::WIRE_VERSION;
 
 use crate::metrics::exposition::Exposition;
 
-/// Of the times in `/proc`: a constant of the interface of Linux, whatever the kernel counts in.
+/// The unit of times in `/proc`: a constant of Linux's interface, whatever the kernel uses internally.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A process whose series have these labels.
@@ -16,7 +16,7 @@ pub struct Watched<'l> {
     pub labels: Vec<(&'static str, &'l str)>,
 }
 
-/// What there is to know of a process.
+/// The data of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Facts {
     resident_bytes: u64,
@@ -27,7 +27,7 @@ struct Facts {
     most_files: u64,
 }
 
-/// Adds the series that tells which build runs.
+/// Adds the series for the running build.
 pub fn add_build(page: &mut Exposition) {
     let wire = WIRE_VERSION.to_string();
     let labels = [
@@ -38,7 +38,7 @@ pub fn add_build(page: &mut Exposition) {
         .with(&labels, 1);
 }
 
-/// Adds how often the role was started on its state folder.
+/// Adds how often the role was started with its state folder.
 pub fn add_starts(page: &mut Exposition, starts: u64) {
     page.counter(
         "webfill_starts_total",
@@ -47,8 +47,8 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
     .value(starts);
 }
 
-/// Adds what can be read of these processes: one of them may have just ended. But for the first, the names are
-/// those that every client of Prometheus uses.
+/// Adds the readable data of these processes; one of them may have just ended. Except for the first, the names are
+/// those used by all Prometheus clients.
 pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
     let known: Vec<(&Watched<'_>, Facts)> = processes
         .iter()
@@ -110,7 +110,7 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     Some((field(14)?.checked_add(field(15)?)?, field(22)?))
 }
 
-/// Read each time, because it moves with the wall clock when that is set.
+/// Read each time, because it changes when the wall clock is set.
 fn booted_s() -> Option<u64> {
     number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_process_that_runs() {
+    fn the_facts_of_a_running_process_are_read() {
         let now_s = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap()

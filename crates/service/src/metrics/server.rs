@@ -1,6 +1,6 @@
-//! A listener for questions that need no key: a path or two, by `GET`. It changes nothing. On loopback it
-//! refuses, as the dispatcher's listener for requests does, names of other machines in `Host`, so that no
-//! foreign page can make a browser on this machine read the answers to it.
+//! A listener for requests that need no key: one or two paths, by `GET`. It changes nothing. On loopback it refuses
+//! names of other machines in `Host`, as the dispatcher's listener for requests does, so that no foreign page can
+//! make a browser on this machine read the answers.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -24,7 +24,7 @@ const MOST_CONNECTIONS: usize = 16;
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for a connection, which carries one request: who does not read the answer gives its place
+/// The time limit for a connection, which carries one request: a client that does not read the answer loses its place
 /// to others.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -35,18 +35,18 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a listener is for, in errors and in the log.
+/// The purpose of a listener, for errors and the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
     /// `figures`, of which `no ... are served`.
     pub(crate) what: &'static str,
-    /// All there is, for who asks for something else.
+    /// All paths, for the answer to requests of other paths.
     pub(crate) paths: &'static str,
     /// The name of its thread.
     pub(crate) thread: &'static str,
 }
 
-/// What is answered at a path.
+/// The answer at a path.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -60,7 +60,7 @@ struct Service<F> {
     answer: F,
 }
 
-/// Starts to listen, and serves the page of figures until the process ends. `setting` names the address in errors.
+/// Starts to listen, and serves the page of metrics until the process ends. `setting` names the address in errors.
 pub fn serve<F>(address: SocketAddr, setting: &str, page: F) -> Result<(), Fault>
 where
     F: Fn() -> String + Send + Sync + 'static,
@@ -79,7 +79,7 @@ where
     })
 }
 
-/// Starts to listen, and answers until the process ends; `None`: nothing is at this path.
+/// Starts to listen, and answers until the process ends; `None` means that the path does not exist.
 pub(crate) fn listen<F>(
     address: SocketAddr,
     setting: &str,
