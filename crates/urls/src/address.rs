@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub enum Judgement {
     /// Globally reachable unicast.
     Public,
-    /// Reaches this machine or a network around it (loopback, private, shared,
-    /// link-local and so the cloud metadata services): only if the user says so.
+    /// Reaches this machine or a network around it (loopback, private, shared, link-local and so the cloud metadata
+    /// services): only if the user allows it.
     Private,
     /// No host that could be crawled has it: unspecified, multicast, broadcast,
     /// documentation, reserved.
@@ -76,11 +76,9 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
     }
 }
 
-/// NAT64 prefixes of a network's own choice within 64:ff9b:1::/48 (RFC 8215).
-/// The prefix length cannot be seen in the address, so only the two readings
-/// that leave no bit unexplained are accepted: the prefix of 48 bits with an
-/// empty suffix, and the all-zero one of 96 bits. Any other might hide an
-/// address.
+/// NAT64 prefixes of a network's own choice within 64:ff9b:1::/48 (RFC 8215). The prefix length cannot be seen in the
+/// address, so only the two readings that leave no bit unexplained are accepted: the prefix of 48 bits with an empty
+/// suffix, and the all-zero one of 96 bits. Other readings might hide an address.
 fn judge_local_nat64(ip: Ipv6Addr) -> Judgement {
     match ip.segments() {
         [_, _, _, 0, 0, 0, a, b] => judge_v4(v4(a, b)),
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_translation_prefix_that_cannot_be_told_is_never_reached() {
+    fn an_ambiguous_local_translation_prefix_is_never_reached() {
         judged(
             Never,
             &["64:ff9b:1:7f00:0:100:808:808", "64:ff9b:1:fffe::8.8.8.8"],

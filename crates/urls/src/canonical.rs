@@ -57,12 +57,11 @@ impl UrlRefusal {
 
 /// The canonical form of `text`, read as a link on the page `base` if one is given.
 ///
-/// Parsed by the WHATWG URL Standard, which lower-cases the host (IDNA),
-/// resolves dot segments, drops a default port and turns every spelling of an
-/// IP address into the address. On top of that: no fragment, no user name or
-/// password, no trailing dot on the host, escapes in the path normalised (see
-/// [`normalised_escapes`]), and `^` and `|` escaped there, as by browsers. The query is kept as the parser leaves it, since
-/// servers may tell any two spellings apart.
+/// Parsed by the WHATWG URL Standard, which lower-cases the host (IDNA), resolves dot segments, drops a default port
+/// and turns every spelling of an IP address into the address. On top of that: no fragment, no user name or password,
+/// no trailing dot on the host, escapes in the path normalised (see [`normalised_escapes`]), and `^` and `|` escaped
+/// there, as by browsers. The query is kept as the parser leaves it, because servers may distinguish any two
+/// spellings.
 ///
 /// # Errors
 ///
@@ -90,7 +89,7 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     Ok(url)
 }
 
-/// The same of a link on a page in `encoding`, in which browsers send the query of such a link.
+/// The same for a link on a page in `encoding`, because browsers send the query of such a link in that encoding.
 ///
 /// # Errors
 ///
@@ -110,8 +109,8 @@ pub fn canonical_on_page(
     }
 }
 
-/// A link without the slashes beyond the first two that it begins with: the URL Standard ignores them before
-/// the host of an http URL, our parser only behind a scheme.
+/// A link without leading slashes beyond the first two. The URL Standard ignores them before the host of an http URL;
+/// our parser does so only after a scheme.
 fn without_more_slashes(text: &str) -> &str {
     let link = text.trim_start_matches(|c: char| c <= ' ');
     let slashes = link.bytes().take_while(|b| matches!(b, b'/' | b'\\'));
@@ -177,7 +176,7 @@ fn drop_trailing_dot(url: &mut Url) -> Result<(), &'static str> {
     let Some(name) = url.domain().and_then(|host| host.strip_suffix('.')) else {
         return Ok(());
     };
-    // Of two dots one would stay, and "1.2.3.4." would turn into an address.
+    // One of two dots would stay, and "1.2.3.4." would turn into an address.
     if !fits_dns(name) {
         return Err(NO_HOST_NAME);
     }

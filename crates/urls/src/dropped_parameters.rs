@@ -1,14 +1,14 @@
-//! Query parameters that do not make a URL another one: whoever shares a link adds them (`utm_source`), and the page
-//! is the same. They are dropped where URLs are compared, and never from the URL that is requested.
+//! Query parameters that do not change the page: people who share a link add them (`utm_source`). They are dropped
+//! when URLs are compared, but never from the requested URL.
 
 use std::borrow::Cow;
 
-/// Names of parameters, without regard to case; `*` at the end of a name stands for any end.
+/// Names of parameters, ignoring case; `*` at the end of a name stands for any ending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DroppedParameters(Vec<String>);
 
 impl DroppedParameters {
-    /// What the settings name by default.
+    /// The default of the setting.
     pub const USUAL: &str = "utm_*";
 
     pub fn usual() -> DroppedParameters {
@@ -17,8 +17,8 @@ impl DroppedParameters {
 
     /// # Errors
     ///
-    /// What is wrong with a name: an empty one, one with characters that no name of a parameter has as it stands in a
-    /// URL, or a `*` that is not at the end.
+    /// The fault of a name: it is empty, has characters that a parameter's name in a URL cannot have, or has a `*`
+    /// that is not at the end.
     pub fn new(names: &[String]) -> Result<DroppedParameters, String> {
         for name in names {
             let stem = name.strip_suffix('*').unwrap_or(name);

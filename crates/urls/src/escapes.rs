@@ -1,9 +1,8 @@
 //! Percent-encoding in its one normal form (RFC 3986, 6.2.2.1 and 6.2.2.2).
 
-/// `text` with upper-case hex digits and with the escapes of unreserved
-/// characters (letters, digits, `-`, `.`, `_`, `~`) decoded; none if it is
-/// already so. A `%` that starts no escape stays, and nothing is decoded right
-/// behind it, because that could make an escape out of it: `%4%31` is not `%41`.
+/// `text` with upper-case hex digits and with the escapes of unreserved characters (letters, digits, `-`, `.`, `_`,
+/// `~`) decoded; `None` if it is already so. A `%` that starts no escape stays, and nothing is decoded right after
+/// it, because that could turn it into an escape: `%4%31` is not `%41`.
 pub fn normalised_escapes(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let first = bytes.iter().position(|b| *b == b'%')?;

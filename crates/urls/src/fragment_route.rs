@@ -1,11 +1,11 @@
-//! Fragments that are routes: applications in the browser name their pages `#/x` or `#!x`. To the server all of them are
-//! one page, so only a browser can tell them apart.
+//! Fragments that are routes: applications in the browser name their pages `#/x` or `#!x`. To the server all of them
+//! are one page, so only a browser can distinguish them.
 
 use url::Url;
 
 use crate::{MAX_URL_BYTES, UrlRefusal, canonical};
 
-/// The route that the fragment of a link names. `#/` and `#!` alone are the landing page, and dummies.
+/// The route in the fragment of a link. `#/` and `#!` alone are the landing page or dummies.
 pub fn fragment_route(text: &str) -> Option<&str> {
     let (_, fragment) = text.trim().split_once('#')?;
     let route = fragment.strip_prefix('!').or_else(|| {
@@ -15,7 +15,7 @@ pub fn fragment_route(text: &str) -> Option<&str> {
     (!route.trim_start_matches('/').is_empty()).then_some(fragment)
 }
 
-/// As [`canonical`], but a fragment that is a route stays.
+/// Like [`canonical`], but a fragment that is a route stays.
 ///
 /// # Errors
 ///

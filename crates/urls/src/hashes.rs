@@ -24,7 +24,7 @@ pub fn content_hash(body: &[u8]) -> String {
     hex(XxHash3_128::oneshot(body).to_be_bytes())
 }
 
-/// A hash of a text that follows others, whose hash is `before`: of all of them, one after the other.
+/// A hash of a sequence of texts: of `content` and all texts before it, whose hash is `before`.
 pub fn chained_hash(before: u64, content: &[u8]) -> u64 {
     XxHash3_128::oneshot_with_seed(before, content) as u64
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use encoding_rs::{EncoderResult, Encoding, UTF_8};
 
-/// A link whose query is escaped as in a page of this encoding; `None` if it is no other than in UTF-8.
+/// A link with its query escaped as in a page of this encoding; `None` if it is the same as in UTF-8.
 pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<String> {
     let encoding = encoding.output_encoding();
     let end = text.find('#').unwrap_or(text.len());
@@ -20,7 +20,7 @@ pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<Str
     Some(escaped)
 }
 
-/// Escapes what the parser of a URL would escape after it, and leaves it the rest.
+/// Escapes the characters that depend on the encoding, and leaves the rest to the URL parser.
 fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
     let mut encoder = encoding.new_encoder();
     let mut rest = query;
@@ -34,7 +34,7 @@ fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
                 // They are dropped wherever they are in a URL.
                 b'\t' | b'\n' | b'\r' => escaped.push(char::from(*byte)),
                 0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
-                    // A string takes everything.
+                    // Writing to a string cannot fail.
                     let _ = write!(escaped, "%{byte:02X}");
                 }
                 _ => escaped.push(char::from(*byte)),

@@ -15,8 +15,8 @@ pub fn site(url: &Url) -> String {
     }
 }
 
-/// The provider of a site: the public suffix that the site lies below, or is, if the suffix is one of the
-/// list's private section (`github.io` for `alice.github.io`). Such sites are hosted by one party.
+/// The provider of a site: the public suffix that the site is below or equal to, if that is in the list's private
+/// section (`github.io` for `alice.github.io`). Such sites are hosted by one party.
 pub fn provider(site: &str) -> Option<&str> {
     let suffix = psl::suffix(site.as_bytes())?;
     if suffix.typ() != Some(psl::Type::Private) {
@@ -27,9 +27,8 @@ pub fn provider(site: &str) -> Option<&str> {
     site.get(start..)
 }
 
-/// Scheme, host and port of a URL, the default port left out:
-/// `https://example.com`, `http://[::1]:8080`. User name and password are no
-/// part of it (RFC 6454, section 4).
+/// Scheme, host and port of a URL, the default port left out: `https://example.com`, `http://[::1]:8080`. User name
+/// and password are not part of it (RFC 6454, section 4).
 pub fn origin(url: &Url) -> String {
     format!(
         "{}://{}",
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_leaves_out_what_is_not_part_of_it() {
+    fn the_origin_has_only_scheme_host_and_port() {
         for (text, expected) in [
             ("https://Example.com:443/a?b", "https://example.com"),
             ("http://example.com:443/", "http://example.com:443"),

@@ -145,7 +145,7 @@ fn other_schemes_are_refused_by_name() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_invalid() {
+fn urls_that_cannot_be_fetched_are_invalid() {
     for text in [
         "",
         "example.com/a",
