@@ -1,6 +1,6 @@
 //! The characters that show nothing: Unicode's white space, controls, and invisible marks.
 
-/// Whether a text shows nothing, so that it is no value.
+/// Whether a text shows nothing and thus is not a value.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| is_white_space(c) || is_invisible(c))
 }
@@ -51,7 +51,7 @@ fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-/// Marks that say nothing within a word either: where it may be broken, and where a file begins.
+/// Marks without meaning even within a word: possible line breaks, and the byte order mark.
 fn is_break(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
@@ -76,8 +76,8 @@ fn is_joined_letter(character: char) -> bool {
     character >= '\u{590}' && !is_white_space(character)
 }
 
-/// The text with one space for every run of white space, none at its ends, and without the marks that say
-/// only where a word may be broken.
+/// The text with one space for every run of white space, none at its ends, and without marks for possible line
+/// breaks.
 pub fn collapsed(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     let mut has_space = false;

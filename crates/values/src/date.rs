@@ -1,6 +1,6 @@
-//! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. A day that does not exist, a name of the day
-//! that is not its own, a zone that several countries call so, and `01/02/2024` where nothing says which is the month,
-//! are no date.
+//! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. These are not dates: a day that does not
+//! exist, a wrong name of the day, a zone name used by several countries, and `01/02/2024` if nothing shows which
+//! number is the month.
 
 mod clock;
 mod east_asia;
@@ -24,28 +24,29 @@ pub enum DateOrder {
     MonthFirst,
 }
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DateReading {
-    /// It is no date, or one beside other words.
+    /// It is not a date, or has other words beside one.
     None,
-    /// In ISO 8601, as exact as it is written.
+    /// In ISO 8601, as exact as written.
     Date(String),
-    /// It is written as a date, but no such day exists, or it can be read in two ways.
+    /// It is written as a date, but no such day exists, or it is ambiguous.
     Undecided,
 }
 
-/// No text that is a date is longer.
+/// The longest text that can be a date.
 const MAX_TEXT_BYTES: usize = 400;
 
-/// Reads the date that each text is. What one text decides holds for the others, which are values of the same field.
+/// Reads the date that each text is. If one text shows the order, it applies to the others, which are values of the
+/// same field.
 pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<DateReading> {
     let dates = Dates::find(texts);
     let order = order.or_else(|| dates.evidence().order());
     dates.read(order)
 }
 
-/// The dates that some texts of a field are, of which is not decided yet how they are read.
+/// The dates in some texts of a field, before it is decided how to read them.
 pub struct Dates(Vec<Option<Written>>);
 
 impl Dates {
@@ -73,7 +74,7 @@ impl Dates {
             .any(|(first, second)| first <= 12 && second <= 12 && first != second)
     }
 
-    /// Reads them in this order, or leaves out what can be read in two.
+    /// Reads them in this order; without one, leaves out ambiguous dates.
     pub fn read(self, order: Option<DateOrder>) -> Vec<DateReading> {
         let readings = self.0.into_iter().map(|written| match written {
             None => DateReading::None,
@@ -84,7 +85,7 @@ impl Dates {
         readings.collect()
     }
 
-    /// The numbers of dates of which only the order says which is the day.
+    /// The numbers of dates where only the order shows which is the day.
     fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
         self.0.iter().filter_map(|written| match written {
             Some(Written::Parts(Parts::Numbers(first, second, _), ..)) => Some((*first, *second)),
@@ -93,7 +94,7 @@ impl Dates {
     }
 }
 
-/// What texts of a field together show of how its dates are written.
+/// What the texts of a field together show about the notation of its dates.
 #[derive(Debug, Clone, Default)]
 pub struct DateEvidence {
     day_first: bool,
@@ -101,13 +102,13 @@ pub struct DateEvidence {
 }
 
 impl DateEvidence {
-    /// Adds what other texts of the same field show.
+    /// Adds the evidence of other texts of the same field.
     pub fn merge(&mut self, other: &DateEvidence) {
         self.day_first |= other.day_first;
         self.month_first |= other.month_first;
     }
 
-    /// The order that is shown, if no two contradict each other.
+    /// The order that the texts show, if they do not contradict each other.
     pub fn order(&self) -> Option<DateOrder> {
         match (self.day_first, self.month_first) {
             (true, false) => Some(DateOrder::DayFirst),
@@ -117,17 +118,17 @@ impl DateEvidence {
     }
 }
 
-/// A date as it is written.
+/// A date as written.
 enum Written {
-    /// In ISO 8601, and read already.
+    /// In ISO 8601, already read.
     Iso(String),
     Parts(Parts, Option<Clock>, Option<i8>),
-    /// It is one, but wrong in itself.
+    /// It is a date, but inconsistent.
     Wrong,
 }
 
 impl Written {
-    /// `None` if the text is no date.
+    /// `None` if the text is not a date.
     fn of(text: &str) -> Option<Written> {
         let has_number = text.bytes().any(|b| b.is_ascii_digit()) || text.contains('年');
         if text.len() > 100 || !has_number {
@@ -187,8 +188,8 @@ impl Written {
     }
 }
 
-/// The century of a date such as `Fri, 01 Mar 24`, of RFC 822: that in which it is this day of the week, of the last one
-/// and this.
+/// The century of a date such as `Fri, 01 Mar 24`, of RFC 822: the one of the last and this century in which it falls
+/// on this day of the week.
 fn by_weekday(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
     let is_its_day = |year: &i16| {
         Date::new(*year, month, day)

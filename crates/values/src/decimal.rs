@@ -1,4 +1,4 @@
-//! Exact decimal numbers: what a text or a JSON number says, with every digit.
+//! Exact decimal numbers: the value of a text or a JSON number, with every digit.
 
 use std::cmp::Ordering;
 
@@ -46,8 +46,7 @@ impl Decimal {
         })
     }
 
-    /// The number that a text is as a whole, in the notation of JSON and of programming languages: `-12.50`,
-    /// `1e3`.
+    /// The number that a whole text is, in the notation of JSON and programming languages: `-12.50`, `1e3`.
     pub fn of_text(text: &str) -> Option<Decimal> {
         let (negative, rest) = match text.strip_prefix(['-', '\u{2212}']) {
             Some(rest) => (true, rest),
@@ -61,8 +60,8 @@ impl Decimal {
         Decimal::new(negative, whole, fraction, exponent)
     }
 
-    /// The same, unless the text is rather a code: a plus or a zero in front of other digits is kept by
-    /// telephone numbers and postcodes, and would be lost.
+    /// The same, unless the text looks like a code: telephone numbers and postcodes have a plus or zeros before other
+    /// digits, which would be lost.
     pub fn of_plain_text(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['-', '\u{2212}']).unwrap_or(text);
         let mut bytes = unsigned.bytes();
@@ -119,8 +118,8 @@ impl Decimal {
         format!("{sign}{whole}.{fraction}")
     }
 
-    /// The number for JSON: an integer of up to 64 bits, or a double that has every digit; `None` where
-    /// neither has. With `fraction` an integer stays a number with a fraction, such as `5.0`.
+    /// The number for JSON: an integer of up to 64 bits, or a double that holds every digit; `None` if neither does.
+    /// With `fraction` an integer stays a number with a fraction, such as `5.0`.
     pub fn to_number(&self, fraction: bool) -> Option<Number> {
         let plain = self.plain();
         if self.is_integer() && !fraction {
@@ -135,7 +134,7 @@ impl Decimal {
         (Decimal::of_number(&number).as_ref() == Some(self)).then_some(number)
     }
 
-    /// The same; where no number has every digit, the digits as a text.
+    /// The same; if no number holds every digit, the digits as a text.
     pub fn to_json(&self, fraction: bool) -> Value {
         self.to_number(fraction)
             .map_or_else(|| Value::String(self.plain()), Value::Number)

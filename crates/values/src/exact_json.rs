@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::decimal::Decimal;
 
-/// No number that has fewer characters loses a digit: doubles have 15 decimal digits.
+/// Numbers with fewer characters lose no digit, because doubles hold 15 decimal digits.
 const LONG: usize = 16;
 
-/// Whether some number of a JSON text would lose digits as a number of JSON.
+/// Whether any number in a JSON text would lose digits as a JSON number.
 pub fn loses_digits(json: &str) -> bool {
     matches!(numbers_rewritten(json, quoted), Cow::Owned(_))
 }
@@ -20,8 +20,8 @@ pub fn exact_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&exact_json_text(text))
 }
 
-/// The JSON text with quotation marks around the numbers that would lose digits, and zeros without a sign. A text that is
-/// no JSON stays as it is.
+/// The JSON text with quotation marks around the numbers that would lose digits, and zeros without a sign. A text
+/// that is not JSON stays unchanged.
 pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     let exact = |number: &str| quoted(number).or_else(|| without_sign(number));
     match numbers_rewritten(text, exact) {
@@ -30,7 +30,7 @@ pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON text with other words for some of its numbers.
+/// A JSON text with some of its numbers rewritten.
 fn numbers_rewritten(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);

@@ -1,5 +1,5 @@
-//! What a value is, whoever reads, stores or compares it: which characters show nothing, when two spellings
-//! are the same value, and numbers that lose no digit. No state, no files, no network.
+//! Values, for all code that reads, stores or compares them: which characters show nothing, when two spellings are
+//! the same value, and numbers that lose no digit. No state, no files, no network.
 //!
 //! | question | function |
 //! |---|---|

@@ -1,9 +1,8 @@
-//! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set, or inferred from all texts of a field together;
-//! a text that can be read in two ways, of which nothing decides, is no number, and neither is one that holds two
-//! numbers of which nothing says which is meant.
+//! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set, or inferred from all texts of a field together. A
+//! text that stays ambiguous is not a number, and neither is a text with two numbers if nothing shows which is meant.
 //!
 //! [`written`] finds the number of a text and everything around it that changes its value, [`rivals`] the other
-//! numbers that may be meant as well; here is decided which of its marks begins the fraction.
+//! numbers that may be meant as well; this module decides which of its marks begins the fraction.
 
 mod marks;
 mod parts;
@@ -16,36 +15,36 @@ use crate::decimal::Decimal;
 use marks::{Group, Notation};
 use written::{Brackets, Written};
 
-/// How numbers are written, as far as it is set.
+/// The notation of numbers, as far as it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberNotation {
     /// The character before the fraction.
     pub decimal: Option<char>,
-    /// The characters between groups of digits; a space stands for every kind of space.
+    /// The characters between groups of digits; a space stands for any kind of space.
     pub group: Option<Vec<char>>,
 }
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberReading {
     /// There is no digit in it.
     None,
     /// The number, and whether it is written with a fraction, such as `5.00`.
     Number(Decimal, bool),
-    /// It can be read in two ways, or does not keep to the notation.
+    /// It is ambiguous, or violates the notation.
     Undecided,
-    /// It holds several numbers, and nothing says which is meant.
+    /// It has several numbers, and nothing shows which is meant.
     Several,
 }
 
-/// Reads the number of each text. What one text decides holds for the others, which are values of the
+/// Reads the number of each text. If one text shows the notation, it applies to the others, which are values of the
 /// same field.
 pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<NumberReading> {
     let numbers = Numbers::find(texts, set);
     numbers.read(&numbers.evidence())
 }
 
-/// The numbers of some texts of a field, of which is not decided yet how they are read.
+/// The numbers in some texts of a field, before it is decided how to read them.
 pub struct Numbers {
     found: Vec<Option<Written>>,
     notations: Vec<Notation>,
@@ -60,7 +59,7 @@ impl Numbers {
         }
     }
 
-    /// What they show together of how the field's numbers are written.
+    /// What they together show about the notation of the field's numbers.
     pub fn evidence(&self) -> NumberEvidence {
         let mut evidence = NumberEvidence::default();
         for written in self.found.iter().flatten() {
@@ -88,10 +87,10 @@ impl Numbers {
     }
 }
 
-/// What texts of a field together show of how its numbers are written.
+/// What the texts of a field together show about the notation of its numbers.
 #[derive(Debug, Clone, Default)]
 pub struct NumberEvidence {
-    /// The decimal marks that are the only one which some text allows.
+    /// Decimal marks that are the only possible one for some text.
     decimals: Vec<char>,
     /// Spaces stand between groups of digits.
     spaced: bool,
@@ -102,7 +101,7 @@ pub struct NumberEvidence {
 }
 
 impl NumberEvidence {
-    /// Adds what other texts of the same field show.
+    /// Adds the evidence of other texts of the same field.
     pub fn merge(&mut self, other: &NumberEvidence) {
         for decimal in &other.decimals {
             self.add_decimal(*decimal);
@@ -135,7 +134,7 @@ impl NumberEvidence {
         }
     }
 
-    /// The only decimal mark that some texts allow.
+    /// The decimal mark of the field, if the texts with only one possible mark agree on it.
     fn decimal(&self) -> Option<char> {
         match self.decimals[..] {
             [only] => Some(only),
@@ -194,7 +193,7 @@ impl NumberEvidence {
         readings
     }
 
-    /// `None` where brackets may be an accountant's minus or not.
+    /// `None` if brackets may or may not be an accountant's minus.
     fn is_negative(&self, written: &Written) -> Option<bool> {
         match written.brackets {
             Brackets::None => Some(written.negative),

@@ -12,7 +12,7 @@ pub fn telephone_digits(text: &str) -> Option<String> {
     (7..=15).contains(&digits.len()).then_some(digits)
 }
 
-/// Whether both are one telephone number. Its separators must show that it is one: `1.234567` and `12.34567`
+/// Whether both are the same telephone number. The separators must show that it is one: `1.234567` and `12.34567`
 /// have the same digits, and so have two dates.
 pub(crate) fn same_telephone(one: &str, other: &str) -> bool {
     let shows = is_separated(one) || is_separated(other);
@@ -26,7 +26,7 @@ fn is_separated(text: &str) -> bool {
     text.chars().any(|c| !c.is_ascii_digit() && c != '.')
 }
 
-/// Three groups of digits, one a year.
+/// Whether it has three groups of digits, one of them a year.
 fn is_date_like(text: &str) -> bool {
     let groups = || text.split(|c: char| !c.is_ascii_digit());
     let is_year = |group: &str| group.len() == 4 && matches!(&group[..2], "18" | "19" | "20");

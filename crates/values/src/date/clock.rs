@@ -14,17 +14,17 @@ pub(super) struct Clock {
     pub(super) offset: Option<i32>,
 }
 
-/// It is written as a time, but there is none such, or its zone is not known.
+/// It is written as a time, but no such time exists, or its zone is unknown.
 pub(super) struct Wrong;
 
-/// Words between a date and its time, and behind a time.
+/// Words between a date and its time, and after a time.
 const BEFORE: &[&str] = &[
     "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
     "t", "-", "–", ",", "@", "|",
 ];
 const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs"];
 
-/// Words that make two numbers with a point between them a time: in front, and behind.
+/// Words that make two numbers with a point between them a time: before and after.
 const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "godz", "godz."];
 const BEHIND_POINTS: &[&str] = &["uhr", "uur"];
 
@@ -170,7 +170,7 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
     Some((end, digits))
 }
 
-/// Whether a point stands between hours and minutes, as in `um 17.30 Uhr`.
+/// Whether a point separates hours and minutes, as in `um 17.30 Uhr`.
 fn is_with_point(before: &str, minutes: &str) -> bool {
     let word_before = before.split_whitespace().next_back();
     let word_before = word_before.unwrap_or_default().to_lowercase();
@@ -192,7 +192,7 @@ fn without_word(text: &str) -> &str {
     }
 }
 
-/// Takes the zone; a comment in brackets behind it is passed over.
+/// Takes the zone; skips a comment in brackets after it.
 fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
     let inner = text.trim_start_matches(['(', ' ']);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');

@@ -3,7 +3,7 @@
 use super::clock::Wrong;
 use super::names;
 
-/// Years of reigns, and of the republic: which year that is depends on where the reign ends.
+/// Years of reigns and of the republic. Which year that is depends on where the reign ends.
 const ERAS: [&str; 8] = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国", "㋿"];
 
 /// The halves of the day.
@@ -16,7 +16,7 @@ const HALVES: [(&str, &str); 4] = [
 
 const UNITS: &str = "年月日号號時时点點分秒";
 
-/// The date in western order and with western marks; another text as it is.
+/// The date in western order and with western marks; other texts unchanged.
 pub(super) fn in_western_marks(text: &str) -> Result<String, Wrong> {
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a name may mean: `mar` is March in Italian, and Tuesday too.
+/// What a name may mean: `mar` is both March and Tuesday in Italian.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// From 1.

@@ -2,7 +2,7 @@
 
 use super::names::{Meaning, meaning};
 
-/// A date as it is written.
+/// A date as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
     /// Year and month.
@@ -12,17 +12,17 @@ pub(super) enum Parts {
     Numbers(i8, i8, i16),
     /// A month in letters, and two short numbers: the day, and the year within its century.
     Short(i8, i8, i8),
-    /// Parts of a date that cannot be together.
+    /// Parts of a date that contradict each other.
     Wrong,
 }
 
-/// Words that stand in dates and say nothing.
+/// Words in dates without meaning.
 const FILLERS: &[&str] = &[
     "of", "the", "on", "den", "der", "am", "vom", "le", "el", "il", "de", "del", "do", "em", "op",
     "dnia", "r", "roku",
 ];
 
-/// What numbers have behind them: first, second, ...
+/// Endings of ordinal numbers: first, second, ...
 const ORDINALS: &[&str] = &[
     "st", "nd", "rd", "th", "er", "re", "ère", "o", "a", "e", "ste", "de",
 ];

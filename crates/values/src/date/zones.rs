@@ -1,7 +1,7 @@
 //! Names of time zones that stand for one offset wherever they are used.
 
-/// Minutes east of Greenwich. Not here are those that several countries call so: BST (British Summer Time,
-/// Bangladesh), CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST, AMT.
+/// Minutes east of Greenwich. Names used by several countries are left out: BST (British Summer Time, Bangladesh),
+/// CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST, AMT.
 const ZONES: &[(&str, i32)] = &[
     ("Z", 0),
     ("UTC", 0),
@@ -79,8 +79,8 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
     (all_digits && hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// The text with offsets in place of the names of zones, for a format with `%z`. A name that is none, or that several
-/// countries have, becomes `unknown`.
+/// The text with offsets in place of the names of zones, for a format with `%z`. An unknown name, or one used by
+/// several countries, becomes `unknown`.
 pub fn in_offsets(text: &str, unknown: &str) -> String {
     let mut put = String::with_capacity(text.len());
     let mut rest = text;

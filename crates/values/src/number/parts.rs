@@ -1,5 +1,5 @@
-//! What a number is a part of, or no number at all, although nothing else is in the text: a time of day, a
-//! coordinate, an address of the internet, a telephone number, a version.
+//! Recognises numbers that are part of something else, or not numbers at all: a time of day, a coordinate, an
+//! internet address, a telephone number, a version.
 
 use super::NumberNotation;
 use super::marks::{DigitRun, is_space};
@@ -52,7 +52,7 @@ pub(super) fn is_group_of_address(behind: &[char]) -> bool {
         || ((1..=4).contains(&digits) && rest.get(digits).is_none_or(|c| !c.is_alphanumeric()))
 }
 
-/// `192.168.100.200`, which has groups as a number has them.
+/// `192.168.100.200`, which has groups like a number.
 pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
     let is_octet =
         |digits: &str| digits.parse::<u8>().is_ok() && (digits == "0" || !digits.starts_with('0'));
@@ -63,7 +63,7 @@ pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
         && runs.iter().all(|run| is_octet(&run.digits))
 }
 
-/// `+493012345678`, `+34 612 345 678`: behind a plus, ten digits are a telephone number.
+/// `+493012345678`, `+34 612 345 678`: after a plus, ten digits are a telephone number.
 pub(super) fn is_international(runs: &[DigitRun]) -> bool {
     let digits: usize = runs.iter().map(|run| run.digits.len()).sum();
     let is_spaced = |run: &DigitRun| run.mark.is_some_and(is_space);
@@ -114,7 +114,7 @@ pub(super) fn is_dash(character: char) -> bool {
     )
 }
 
-/// `2024-03-01` is no range but a date; and in `10-20 million` the word is for both numbers.
+/// `2024-03-01` is a date, not a range; and in `10-20 million` the word applies to both numbers.
 pub(super) fn is_range_of_more(text: &[char], end: usize) -> bool {
     let Some(second) = second_of_range(text, end) else {
         return false;

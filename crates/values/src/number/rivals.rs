@@ -1,18 +1,18 @@
-//! The other numbers of a text. Some say something about the first one: how many there are at most, for what amount
-//! a price is, a note in brackets. Any other may be meant as well, as in `1h 30min` or `+49 30 123456`.
+//! The other numbers of a text. Some describe the first one: its maximum, the amount that a price is for, a note in
+//! brackets. Any other number may be meant as well, as in `1h 30min` or `+49 30 123456`.
 
 use super::marks::is_space;
 use super::signs::{is_known_currency, word_before};
 use super::words::is_currency_sign;
 use super::written::Found;
 
-/// Words between a number and what it is of or for: `4.7 out of 5`, `12 € je 100 g`.
+/// Words between a number and its reference: `4.7 out of 5`, `12 € je 100 g`.
 const OF: &[&str] = &[
     "of", "von", "sur", "de", "su", "van", "z", "av", "af", "per", "pro", "par", "por", "je",
     "ogni", "cada", "pr", "из", "за",
 ];
 
-/// Words that begin what is in a price, or comes on top of it: `12,50 € inkl. 19 % MwSt.`
+/// Words before what a price includes or excludes: `12,50 € inkl. 19 % MwSt.`
 const INCLUDED: &[&str] = &[
     "inkl",
     "incl",
@@ -36,12 +36,12 @@ const INCLUDED: &[&str] = &[
     "exclusief",
 ];
 
-/// What is known of the text behind the first number, up to where the search has come.
+/// The state of the search in the text after the first number.
 pub(super) struct Rivals<'t> {
     text: &'t [char],
     /// Where the last number ended.
     end: usize,
-    /// Brackets that were opened behind the first number.
+    /// Brackets that were opened after the first number.
     depth: usize,
     first: First,
 }
@@ -106,7 +106,7 @@ impl<'t> Rivals<'t> {
         !(is_of(between) || is_included(between) || self.is_amount(between, other))
     }
 
-    /// `DDR4`: three capitals in front of it may be a currency, but are none that is known.
+    /// `DDR4`: three capitals before it may be a currency, but not a known one.
     fn is_in_word(&self, other: &Found) -> bool {
         let is_behind_letter = self.text[..other.begin]
             .last()
@@ -114,7 +114,7 @@ impl<'t> Rivals<'t> {
         other.is_glued || (is_behind_letter && !other.has_currency_before())
     }
 
-    /// Behind a slash: the amount for which the first number is, `5 €/100 g`, or the best mark, `4.5/5`.
+    /// After a slash: the amount that the first number is for, `5 €/100 g`, or the best mark, `4.5/5`.
     fn is_amount(&self, between: &[char], other: &Found) -> bool {
         let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
         if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
@@ -132,7 +132,7 @@ impl<'t> Rivals<'t> {
     }
 }
 
-/// `of 5`, `je 100 g`: what stands between ends in such a word.
+/// `of 5`, `je 100 g`: the text in between ends in such a word.
 fn is_of(between: &[char]) -> bool {
     let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
     let behind = between.iter().rev().take_while(spaces).count();
@@ -142,7 +142,7 @@ fn is_of(between: &[char]) -> bool {
     OF.contains(&word.to_lowercase().as_str())
 }
 
-/// `inkl. 19 %`: such a word stands in the last clause.
+/// `inkl. 19 %`: such a word is in the last clause.
 fn is_included(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();
@@ -153,7 +153,7 @@ fn is_included(between: &[char]) -> bool {
     })
 }
 
-/// The first word or sign behind a number.
+/// The first word or sign after a number.
 fn unit_of(behind: &[char]) -> String {
     let behind = match behind {
         [space, rest @ ..] if is_space(*space) => rest,

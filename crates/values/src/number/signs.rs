@@ -1,24 +1,24 @@
-//! What stands in front of a number: signs, currencies, letters that it is glued to; and brackets around it.
+//! The text before a number: signs, currencies, letters that it is attached to; and brackets around it.
 
 use super::marks::is_space;
 use super::words::{is_currency_sign, is_currency_word};
 use super::written::Brackets;
 
-/// What the text before a number says.
+/// The findings in the text before a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) negative: bool,
-    /// A sign stands directly at it, or at its currency.
+    /// A sign directly precedes it or its currency.
     pub(super) has_sign: bool,
     /// A dash that may be a minus or not.
     pub(super) is_undecided: bool,
     /// The number is part of a word, such as the `2` of `H2O`.
     pub(super) is_glued: bool,
-    /// A currency stands there for certain, and not three capitals of something else.
+    /// It is certainly a currency, not three capitals of something else.
     pub(super) has_currency: bool,
 }
 
-/// Currencies whose code in front of a hyphen makes it a minus rather than a part of a code.
+/// Currencies whose code before a hyphen makes it a minus rather than a part of a code.
 const CODES: &[&str] = &[
     "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK",
     "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "TRY", "RUB", "KRW",
@@ -97,7 +97,7 @@ impl Before {
         }
     }
 
-    /// The sign stands directly at the number, or at its currency.
+    /// The sign directly precedes the number or its currency.
     fn with_sign(sign: char, before: &[char]) -> Before {
         let word: String = word_before(before).iter().collect();
         if CODES.contains(&word.as_str()) && sign != '+' {
@@ -135,7 +135,7 @@ impl Before {
     }
 }
 
-/// The text before a word for a minus that stands directly in front of a number.
+/// The text before a word for a minus directly before a number.
 fn without_minus(text: &[char]) -> Option<&[char]> {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -153,12 +153,12 @@ fn without_minus(text: &[char]) -> Option<&[char]> {
     is_apart.then_some(before)
 }
 
-/// A currency for certain, and not three capitals of something else.
+/// Certainly a currency, not three capitals of something else.
 pub(super) fn is_known_currency(word: &str) -> bool {
     [CODES, WORDS].iter().any(|list| list.contains(&word))
 }
 
-/// The text before the currency that stands in front of a number, and whether there is one.
+/// The text before a number's leading currency, and whether there is one.
 fn without_currency(text: &[char]) -> (&[char], bool) {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -180,13 +180,13 @@ fn without_currency(text: &[char]) -> (&[char], bool) {
     }
 }
 
-/// The letters at the end of a text, as far as a currency could be as long.
+/// The letters at the end of a text, up to the longest length of a currency.
 pub(super) fn word_before(text: &[char]) -> &[char] {
     let letters = text.iter().rev().take(12).take_while(|c| c.is_alphabetic());
     &text[text.len() - letters.count()..]
 }
 
-/// Whether the currency beside a number is one that is written with a point before fractions, or without any.
+/// Whether the currency beside a number is written with a point before fractions, or without fractions.
 pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
     let is_near = |c: &&char| !is_space(**c);
     let sign = |c: Option<&char>| c.is_some_and(|c| "£¥₹₩円원元".contains(*c));
@@ -205,7 +205,7 @@ pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
         || (ends && is_code(code_behind))
 }
 
-/// Whether brackets stand around the number and all that is in the text.
+/// Whether brackets enclose the number and the whole text.
 pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     const NEAR: usize = 12;
     if before.len() > NEAR || after.len() > NEAR {

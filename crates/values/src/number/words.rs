@@ -216,7 +216,7 @@ const DOUBTFUL: &[&str] = &[
     "Mia",
 ];
 
-/// What stands behind a number.
+/// The word after a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     Power(i64),
@@ -250,7 +250,7 @@ pub(super) fn word_after(text: &[char]) -> Word {
     }
 }
 
-/// Marks of letters in the scripts of India, in Thai and in Arabic, which are no letters themselves.
+/// Marks of letters in the scripts of India, in Thai and in Arabic, which are not letters themselves.
 fn is_mark_of_letter(character: char) -> bool {
     matches!(
         character,
@@ -304,7 +304,7 @@ pub(super) fn is_currency_sign(character: char) -> bool {
     )
 }
 
-/// A word that is put at amounts of money without a space: codes of ISO 4217, and usual abbreviations.
+/// A word that is written next to amounts of money without a space: codes of ISO 4217, and usual abbreviations.
 pub(super) fn is_currency_word(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|b| b.is_ascii_uppercase());
     is_code

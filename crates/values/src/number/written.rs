@@ -1,4 +1,5 @@
-//! Finds the number of a text: its digits with the marks between them, and what around it changes its value.
+//! Finds the number of a text: its digits with the marks between them, and everything around it that changes its
+//! value.
 
 use super::NumberNotation;
 use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
@@ -12,27 +13,27 @@ use super::words::{
 use crate::blanks::is_invisible;
 use crate::decimal::Decimal;
 
-/// A number as it is written.
+/// A number as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) runs: Vec<DigitRun>,
     pub(super) negative: bool,
     pub(super) brackets: Brackets,
-    /// The power of ten by which it is multiplied.
+    /// The power of ten that multiplies it.
     pub(super) power: i64,
     /// The digits of a fraction beside the whole part, such as `5` of 1½.
     fraction: Option<String>,
-    /// It can be read in two ways, or is part of something else: a date, a time, a code.
+    /// It is ambiguous, or is part of something else: a date, a time, a code.
     pub(super) is_undecided: bool,
     /// Another number of the text may be meant as well.
     pub(super) has_rival: bool,
-    /// A currency stands in front of it, so that all digits with spaces between them are one number.
+    /// A currency precedes it, so all digits with spaces between them are one number.
     has_currency_before: bool,
-    /// The currency beside it is one of countries where commas stand between groups only.
+    /// The currency beside it is from countries where commas only separate groups.
     is_in_comma_groups: bool,
 }
 
-/// Brackets around a number that is all of a text.
+/// Brackets around a number that is the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brackets {
     None,
@@ -41,7 +42,7 @@ pub(super) enum Brackets {
     OfMoney,
 }
 
-/// A number that is read, perhaps as part of a word, and where it stands.
+/// A found number, perhaps part of a word, and its position.
 pub(super) struct Found {
     written: Written,
     pub(super) is_glued: bool,
@@ -52,7 +53,7 @@ pub(super) struct Found {
 }
 
 impl Written {
-    /// The number of a text: the first one that is no part of a word; without one, the first part of a word.
+    /// The number of a text: the first one that is not part of a word; without one, the first part of a word.
     pub(super) fn of(text: &str, set: &NumberNotation) -> Option<Written> {
         let text = in_ascii(text);
         let mut all = Numbers {
@@ -78,7 +79,7 @@ impl Written {
         self.runs.iter().any(|run| run.mark.is_some_and(is_space))
     }
 
-    /// Whether the space in it may as well stand between two numbers.
+    /// Whether the space in it may also separate two numbers.
     pub(super) fn may_end_at_space(&self) -> bool {
         let [_, last] = &self.runs[..] else {
             return false;
@@ -148,7 +149,7 @@ impl Iterator for Numbers<'_> {
     fn next(&mut self) -> Option<Found> {
         let start = next_start(self.text, self.at)?;
         let found = Found::at(self.text, start, self.set);
-        // Behind the digits of a part of a word; those behind a space may be another number.
+        // Continue after the digits of a part of a word; digits after a space may be another number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
             (false, _) => found.end,
             (true, true) => start + digits(self.text, start).len(),
@@ -168,7 +169,7 @@ impl Found {
         self.written
     }
 
-    /// Whether it is written as nothing but digits.
+    /// Whether it consists only of digits.
     pub(super) fn is_whole(&self) -> bool {
         self.written.runs.len() == 1 && self.written.fraction.is_none()
     }
@@ -177,7 +178,7 @@ impl Found {
         self.written.has_currency_before
     }
 
-    /// Its digits, as they are written.
+    /// Its digits, as written.
     pub(super) fn digits(&self) -> impl Iterator<Item = &str> {
         self.written.runs.iter().map(|run| run.digits.as_str())
     }
@@ -246,7 +247,7 @@ fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
     is_decimal && begins && is_digit(text, mark + 1)
 }
 
-/// The digits from `start` on, with the marks between them, and where they end.
+/// The digits starting at `start`, with the marks between them, and where they end.
 fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRun>, usize) {
     let first = digits(text, start);
     let mut end = start + first.len();
@@ -259,8 +260,8 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
         let joins = match mark {
             _ if is_space(mark) => continues_at_space(&runs, &next),
             _ if is_currency_sign(mark) => next.len() == 2,
-            // An Arabic mark of fractions may be behind groups; a point in the middle multiplies a number that has a
-            // fraction already.
+            // An Arabic mark of fractions may come after groups; a middle point after a fraction is a multiplication
+            // sign.
             '\u{66b}' => runs.iter().all(|run| run.mark != Some(mark)),
             _ if is_only_decimal(mark) => runs.len() == 1,
             _ => is_mark(mark, set),
@@ -288,7 +289,7 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
 }
 
 impl Written {
-    /// Reads what stands behind the digits; returns where the rest of the text begins.
+    /// Reads the text after the digits; returns where the rest begins.
     fn read_behind(&mut self, text: &[char], end: usize) -> usize {
         let end = self.read_dash_for_fraction(text, end);
         let mut end = self.read_fraction(text, end);
@@ -364,7 +365,7 @@ impl Written {
         end
     }
 
-    /// A fraction that has no end as a decimal number is none.
+    /// A fraction without a finite decimal form does not count.
     fn add_fraction(&mut self, digits: Option<String>) {
         if self.runs[0].digits.is_empty() {
             self.runs[0].digits.push('0');
@@ -373,7 +374,8 @@ impl Written {
         self.fraction = digits;
     }
 
-    /// Whether what follows makes the number a part of a date, a time, a code, a fraction or a range of millions.
+    /// Whether the following text makes the number a part of a date, a time, a code, a fraction or a range of
+    /// millions.
     fn is_part_of_more(&self, text: &[char], end: usize) -> bool {
         let next = text.get(end).copied().unwrap_or(' ');
         let is_last = text
@@ -409,12 +411,12 @@ impl Written {
     }
 }
 
-/// A raised digit directly behind a number is an exponent, or the number of a note.
+/// A raised digit directly after a number is an exponent or the number of a note.
 fn is_whole_word(text: &[char], end: usize) -> bool {
     end > 0 && text[end - 1].is_ascii_digit()
 }
 
-/// `e3`, `E-7`: the power, and where the text goes on.
+/// `e3`, `E-7`: the power, and where the text continues.
 fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
     matches!(text.get(end)?, 'e' | 'E').then_some(())?;
     let sign = text.get(end + 1).copied();
