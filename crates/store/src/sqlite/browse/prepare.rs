@@ -59,7 +59,7 @@ fn make(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
         tracing::info!(
             event = "index_begun",
             index = name,
-            "making an index of many rows: who writes to the store waits for it"
+            "creating an index of many rows; writers to the store wait for it"
         );
     }
     let began = Instant::now();
@@ -72,7 +72,7 @@ fn make(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
             event = "index_made",
             index = name,
             elapsed_ms,
-            "the index is made"
+            "the index is created"
         );
     }
     Ok(())
