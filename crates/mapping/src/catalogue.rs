@@ -1,5 +1,5 @@
-//! The table of processors: their names, parameters and examples. The checks of mapping files, the
-//! JSON Schema and the manual are all made from it, so they cannot contradict each other.
+//! The table of processors: their names, parameters and examples. The checks of mapping files, the JSON Schema and
+//! the manual are all generated from it, so they cannot contradict each other.
 
 use crate::fault::did_you_mean;
 use crate::parameters::Parameters;
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub(crate) build: Build,
 }
 
-/// Makes the processor from parameters, whose names and types have been checked.
+/// Makes the processor from parameters whose names and types have been checked.
 pub(crate) type Build =
     fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
 
@@ -139,11 +139,11 @@ pub(crate) const ALL: &[&Entry] = &[
     &processors::list::DEFAULT,
 ];
 
-/// The processor called `name`.
+/// Returns the processor called `name`.
 ///
 /// # Errors
 ///
-/// A sentence with the nearest right name.
+/// A sentence that names the most similar processor.
 pub(crate) fn find(name: &str) -> Result<&'static Entry, String> {
     ALL.iter()
         .find(|entry| entry.name == name)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_yields_what_it_says() {
+    fn every_example_yields_its_output() {
         for entry in ALL {
             for example in entry.examples {
                 let output = output_of(entry, example);

@@ -35,8 +35,8 @@ impl Chain {
         Ok(items)
     }
 
-    /// Runs the chain on the page for what is read further. Elements without a text stay: a card may be an image alone,
-    /// and what it says stands in attributes.
+    /// Runs the chain on the page for elements that are searched further. Elements without a text stay: a card may be
+    /// only an image, and its information is in attributes.
     pub(crate) fn run_for_rows<'p, W: Watch>(
         &self,
         run: &Run<'p>,
@@ -65,8 +65,8 @@ impl Chain {
         }
     }
 
-    /// Runs the chain, so that each value that its first step finds keeps its place, as `None` if the others leave
-    /// nothing of it.
+    /// Runs the chain so that each value found by its first step keeps its position. A value is `None` if the other
+    /// steps leave nothing of it.
     pub(crate) fn run_in_place<'p, W: Watch>(
         &self,
         start: Item<'p>,
@@ -89,7 +89,7 @@ impl Chain {
     }
 }
 
-/// The first value that these steps leave of one, if it shows something.
+/// Runs these steps on one value. Returns the first result, if it shows something.
 fn first_left<'p, W: Watch>(
     steps: &[Step],
     item: Item<'p>,

@@ -1,8 +1,8 @@
-//! Values that are read one at a time though they are of one field, as those of all rows of a listing: what they show
-//! together of their notation, such as which mark begins a fraction.
+//! Notation of values that belong together but are read one at a time, such as one field in all rows of a listing.
+//! Together the values show how they are written, such as which mark begins a fraction.
 //!
-//! They are read twice: at first alone, while what each of them shows is [gathered](Columns::gather); then those that
-//! depend on the others are [read again](Columns::among_all).
+//! Such values are read twice. The first pass reads each alone and [gathers](Columns::gather) the evidence. Values
+//! that depend on the others are then [read again](Columns::among_all).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,23 +12,23 @@ use webfill_values::{DateEvidence, DateOrder, Dates, NumberEvidence, Numbers};
 
 use crate::run::Processor;
 
-/// The columns of a page, by the step of a chain that reads their values.
+/// The columns of a page, by the chain step that reads their values.
 #[derive(Default)]
 pub(crate) struct Columns {
     reading: Cell<Reading>,
     of_step: RefCell<HashMap<usize, Column>>,
-    /// A value that was read alone depends on others.
+    /// A value that was read alone depends on the others.
     depends: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Reading {
-    /// All values of the field are before the processor.
+    /// The processor sees all values of the field together.
     #[default]
     All,
-    /// The values of one part, whose column is still unknown.
+    /// The processor sees some of the values; the evidence of their column is still being gathered.
     Part,
-    /// The values of one part, whose column is known.
+    /// The processor sees some of the values; the evidence of their column is complete.
     Known,
 }
 
@@ -39,14 +39,14 @@ struct Column {
 }
 
 impl Columns {
-    /// Reads a part of the values. Returns whether some of them may be read otherwise beside the others.
+    /// Reads some of the values. Returns whether any of them may be read differently once the others are known.
     pub(crate) fn gather<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
         self.depends.set(false);
         let done = self.with(Reading::Part, read);
         (done, self.depends.take())
     }
 
-    /// Reads a part of the values beside all that were gathered.
+    /// Reads some of the values with the evidence of all gathered values.
     pub(crate) fn among_all<T>(&self, read: impl FnOnce() -> T) -> T {
         self.with(Reading::Known, read)
     }
@@ -58,14 +58,14 @@ impl Columns {
         done
     }
 
-    /// Notes that what is read now is to be read again, if others of its column are still to come.
+    /// Whether the current value must wait for the rest of its column. If so, it is marked to be read again.
     pub(crate) fn puts_off(&self) -> bool {
         let puts_off = self.reading.get() == Reading::Part;
         self.depends.set(self.depends.get() || puts_off);
         puts_off
     }
 
-    /// What shows how these numbers are written.
+    /// Evidence of the notation of these numbers.
     pub(crate) fn numbers(&self, step: &dyn Processor, numbers: &Numbers) -> NumberEvidence {
         match self.reading.get() {
             Reading::All => numbers.evidence(),
@@ -80,7 +80,7 @@ impl Columns {
         }
     }
 
-    /// Which number of these dates is the day, as far as it is shown.
+    /// Whether the day or the month comes first in these dates, if there is evidence.
     pub(crate) fn order(&self, step: &dyn Processor, dates: &Dates) -> Option<DateOrder> {
         match self.reading.get() {
             Reading::All => dates.evidence().order(),
@@ -106,7 +106,7 @@ impl Columns {
     }
 }
 
-/// A processor stays where it is as long as its mapping.
+/// A processor does not move while its mapping exists, so its address identifies it.
 fn address(step: &dyn Processor) -> usize {
     ptr::from_ref(step).addr()
 }

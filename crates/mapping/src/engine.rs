@@ -50,8 +50,8 @@ impl Engine {
         &self.limits.document
     }
 
-    /// Extracts by the mapping that matches the page's URL. Parses only what is needed: nothing, if
-    /// no mapping matches and the page's links are not wanted.
+    /// Extracts by the mapping that matches the page's URL. Parses only as far as needed, and not at all if no
+    /// mapping matches and the page's links are not wanted.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Engine {
         Ok(extraction)
     }
 
-    /// The same by the given mapping, whatever the URL.
+    /// Like [`Engine::extract_document`], but by the given mapping, whatever the URL.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Engine {
             extraction.shell = run.page.tree().and_then(Document::shell);
         }
         if wants.feeds && run.page.kind() == PageKind::Html {
-            // What was extracted before is not lost by it.
+            // Running out of time here does not discard what was already extracted.
             match run.check_time() {
                 Ok(()) => extraction.feeds = feeds(run),
                 Err(OutOfTime) => run.warn("there was no time left to look for feeds"),
@@ -218,7 +218,7 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
     links.finish(run)
 }
 
-/// In the place of the alternative that has served a field: what is there can be read in two ways.
+/// Stands for the number of the alternative if a value on the page can be read in two ways.
 const UNDECIDED: u64 = 0;
 
 /// Feeds that one page may name.
@@ -242,7 +242,7 @@ pub(crate) fn memory_of(value: &Value) -> usize {
     VALUE_BYTES + content
 }
 
-/// The value of a field, and the index of the alternative that it is of: the first that yields one.
+/// The value of a field, and the index of the first alternative that yields one.
 pub(crate) fn field_value<'p, W: Watch>(
     field: &Field,
     alternatives: &[Chain],
@@ -313,7 +313,7 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
-/// How the list continues, of which the page is a part.
+/// How the list continues to which this page belongs.
 fn continuation(
     mapping: &Mapping,
     links: &[String],
@@ -335,15 +335,15 @@ fn continuation(
     }
 }
 
-/// Whether the page says that its links are not to be followed.
+/// Whether the page forbids following its links.
 fn is_nofollow(document: &Document) -> bool {
     document.named_meta().any(|(name, content)| {
         robots_directives::is_for_us(name) && robots_directives::is_nofollow(content)
     })
 }
 
-/// Every link of the page, unless it says that none is to be followed: from its tree if that exists already, else from its tags, which costs a
-/// fraction of parsing.
+/// Every link of the page, unless the page forbids following them. Links are taken from the tree if it exists
+/// already. Otherwise they are taken from the tags, which costs a fraction of parsing.
 fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
@@ -391,12 +391,12 @@ impl<'b> Links<'b> {
 
     /// Adds a link as it is written on the page.
     pub(crate) fn add(&mut self, text: &str) {
-        // No more than browsers strip (URL Standard, 4.4): other blanks belong to the URL.
+        // Browsers strip no more than this (URL Standard, 4.4): other blanks belong to the URL.
         let text = text.trim_matches(|c| c <= ' ');
         let link = match self.page.joined(text, self.base) {
             Ok(url) => String::from(url),
-            // Kept as written, because the dispatcher counts refused links; except what cannot be a
-            // link at all.
+            // Refused links are kept as written, because the dispatcher counts them. A text too long to be a link is
+            // dropped.
             Err(_) if text.len() <= MAX_URL_BYTES => text.to_owned(),
             Err(_) => return self.left_out += 1,
         };

@@ -28,10 +28,10 @@ pub struct PageInput<'a> {
     pub text: &'a str,
 }
 
-/// Name and value of what a document says of itself: `title`, `author`, `created`, `modified`, `pages`.
+/// Name and value of a document's metadata: `title`, `author`, `created`, `modified`, `pages`.
 pub type Metadatum = (&'static str, String);
 
-/// What to extract beside the fields.
+/// What to extract in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {
     /// The links that the mapping's url_parsers select.
@@ -42,12 +42,11 @@ pub struct Wants {
     pub all_links: bool,
     /// The feeds that the page names.
     pub feeds: bool,
-    /// Whether the page is an empty shell, if its tree is read at all.
+    /// Whether the page is an empty shell. Only known if its tree is read at all.
     pub shell: bool,
     /// The deadline of the extraction.
     pub deadline: Option<Instant>,
-    /// The encoding in which the page came, and in which browsers send the queries of its links; UTF-8 if it is
-    /// left out.
+    /// The encoding of the page, which browsers also use for the queries of its links; UTF-8 if unset.
     pub encoding: Option<&'static Encoding>,
 }
 
@@ -58,23 +57,22 @@ pub struct Extraction {
     pub mapping: Option<String>,
     /// Its version: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
-    /// Of which layout the page is, see [`webfill_document::Document::sketch`]; `None` where no mapping matched,
-    /// and where nothing of the page's tree was asked for.
+    /// The layout of the page, see [`webfill_document::Document::sketch`]. `None` if no mapping matched, or if
+    /// nothing of the page's tree was wanted.
     pub template: Option<String>,
-    /// What shows that the page is an empty shell, if that was asked for and it is one.
+    /// The signs of an empty shell, if they were wanted and the page is one.
     #[serde(skip)]
     pub shell: Option<Shell>,
-    /// A text, a number, or a list of them where the field has `multiple`; fields without a value
-    /// are not there.
+    /// A text, a number, or a list of them if the field has `multiple`. Fields without a value are absent.
     pub fields: Map<String, Value>,
     /// The rows of the page, for each rule of the mapping.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listings: Vec<Listing>,
-    /// How the list continues that the page belongs to, if the mapping has rows.
+    /// How the list continues to which the page belongs, if the mapping has rows.
     #[serde(skip)]
     pub continuation: Option<Continuation>,
-    /// The fields whose value is not of their first chain, with the number of the alternative that has yielded
-    /// it, from 1; and those without a value, though there is one on the page, because it can be read in two ways: 0.
+    /// The number of the alternative that yielded the value, from 1, for fields not served by their first chain. 0
+    /// marks a field without a value because the value on the page can be read in two ways.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is
@@ -94,15 +92,15 @@ pub struct Extraction {
 /// How a list continues from one of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
-    /// The links of the mapping that this mapping reads as well.
+    /// The page's links to further pages of the same mapping.
     pub next: Vec<String>,
-    /// By its URL it is not the first page of a list.
+    /// Its URL shows that this is not the first page of the list.
     pub is_further: bool,
-    /// It says how many pages the list has.
+    /// The page says how many pages the list has.
     pub is_counted: bool,
-    /// The further pages are made of a count, and there is none.
+    /// The further pages are computed from a count that the page lacks.
     pub lacks_count: bool,
-    /// Something was left out of the page, because it was too much.
+    /// Something was left out because a limit was exceeded.
     pub is_cut: bool,
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn quoted(text: &str) -> String {
     shown
 }
 
-/// The names, the ones most similar to `typed` first.
+/// Sorts the names, most similar to `typed` first.
 pub fn nearest_first<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let likeness = |name: &str| strsim::jaro_winkler(&typed.to_lowercase(), &name.to_lowercase());
     let mut names: Vec<(f64, &str)> = names

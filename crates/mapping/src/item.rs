@@ -10,7 +10,7 @@ use webfill_values::Decimal;
 /// `xpath` or `css` can search within it. Other processors see its text.
 #[derive(Debug, Clone)]
 pub(crate) enum Item<'p> {
-    /// The whole page: what the first processor of a chain is given.
+    /// The whole page, which the first processor of a chain receives.
     Page,
     Node(NodeRef<'p>),
     Text(Cow<'p, str>),
@@ -29,7 +29,7 @@ impl Item<'_> {
     }
 }
 
-/// A number without a power of ten, which people do not write.
+/// Writes a number without an exponent, because people do not write exponents.
 fn written(number: &Number) -> String {
     let json = number.to_string();
     match json.contains('e') {

@@ -11,7 +11,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// Walks `text`, which must have been accepted by `serde_json` (that also bounds its depth).
+    /// Walks `text`. `serde_json` must have accepted it, which also bounds its depth.
     pub(crate) fn of(text: &str) -> Positions {
         let mut walk = Walk {
             bytes: text.as_bytes(),

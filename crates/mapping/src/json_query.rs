@@ -18,7 +18,7 @@ const REGEX_CALL_VISITS: usize = 256;
 /// What one value costs in memory at most.
 const VALUE_BYTES: usize = 300;
 
-/// Reads the JSON of `text` if that takes at most `memory_bytes`; what pages wrap it in is passed over.
+/// Reads the JSON of `text` if that takes at most `memory_bytes`. Skips the wrappers that pages put around JSON.
 ///
 /// # Errors
 ///
@@ -47,8 +47,8 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
     }
 }
 
-/// The memory that the JSON in a text needs, as estimated from above. Values in lists and in objects
-/// with one or a few members cost the most: 290 bytes each, measured while the lists grow.
+/// An upper bound of the memory that the JSON in a text needs. Values in lists, and in objects with one or a few
+/// members, cost the most: 290 bytes each, measured while the lists grow.
 pub(crate) fn memory_of(text: &str) -> usize {
     count_values(text) * VALUE_BYTES + text.len()
 }
@@ -128,7 +128,7 @@ impl JsonQuery {
 struct Cost {
     /// The number of `..`. Each after the first visits every value once for each level above it.
     descendants: u32,
-    /// `$` within a filter, which starts from the root for every tested value.
+    /// `$` within a filter. It starts from the root for every tested value.
     restarts: u32,
     /// Selectors within one bracket, multiplied over all brackets: `[*,*]` doubles what follows.
     selectors: usize,
@@ -179,7 +179,7 @@ impl Cost {
         self.descendants > 1 || self.restarts > 0 || self.selectors > 1 || self.regex_calls
     }
 
-    /// A rough upper bound of the visits of values that the expression needs on `value`.
+    /// A rough upper bound of how many values the expression visits on `value`.
     fn visits(&self, value: &Value) -> usize {
         let (values, depth) = size(value);
         let levels = depth.saturating_pow(self.descendants.saturating_sub(1));
@@ -215,7 +215,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn what_multiplies_the_cost_is_seen_outside_of_texts_only() {
+    fn cost_multipliers_within_texts_are_ignored() {
         let cost = Cost::of("$..a[?@.b == $.c && match(@.d, '..,[$')][*,*]");
         assert_eq!((cost.descendants, cost.restarts, cost.selectors), (1, 1, 2));
         assert!(cost.regex_calls);

@@ -1,20 +1,20 @@
-//! Reads the JSON in pages as it is: pure JSON by `serde_json`, and else by a reader that passes over what browsers
-//! and search engines pass over too. It reads several values one behind the other, and never makes up a value: what
-//! cannot be read as JSON ends it.
+//! Reads JSON as pages contain it. Pure JSON goes to `serde_json`. Anything else goes to a reader that tolerates the
+//! faults that browsers and search engines tolerate. It reads several values in a row, and never invents one: the
+//! first text that is not JSON ends it.
 
 use serde_json::{Map, Value};
 use webfill_values::{Decimal, is_invisible, is_white_space};
 
 use crate::entities;
 
-/// The deepest nesting, as of `serde_json`.
+/// The deepest nesting, the same as in `serde_json`.
 const MAX_DEPTH: usize = 128;
 
 /// What a text holds.
 #[derive(Debug, PartialEq)]
 pub(crate) struct JsonText {
     pub(crate) values: Vec<Value>,
-    /// What was passed over, or why the rest was not read; for a warning.
+    /// What was skipped, or why the rest was not read; shown as a warning.
     pub(crate) oddity: Option<String>,
 }
 
@@ -58,7 +58,7 @@ fn may_lose_digits(text: &str) -> bool {
     false
 }
 
-/// Whether a text was encoded as HTML once too often.
+/// Whether a text was HTML-encoded once too often.
 fn is_encoded(text: &str) -> bool {
     let first = text.trim_start_matches(['{', '[', ' ', '\n', '\r', '\t']);
     first.len() < text.len()
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
             }
         };
         if fault.is_some() {
-            // A number or a word in front of other text is no JSON.
+            // A number or a word in front of other text is not JSON.
             values.retain(|value: &Value| value.is_object() || value.is_array());
         }
         let fault = fault.or_else(|| values.is_empty().then(|| "it is empty".to_owned()));
@@ -136,7 +136,7 @@ impl<'t> Reader<'t> {
         is_next
     }
 
-    /// What some servers put in front of JSON, so that no script of another site can use it.
+    /// Skips the prefix by which some servers keep scripts of other sites from using their JSON.
     fn skip_prefix(&mut self) {
         if self.take(")]}'") {
             self.take(",");
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Skips blanks and comments, in the ways that pages have them.
+    /// Skips blanks and comments in all forms found in pages.
     fn skip_blanks(&mut self) {
         const MARKS: &[&str] = &["<!--", "-->", "<![CDATA[", "]]>"];
         loop {
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
         self.at += length.unwrap_or(self.rest().len());
     }
 
-    /// The rest of the line, unless a mark in it ends a section: what follows that is JSON.
+    /// Skips the rest of the line, up to a mark that ends a section: JSON follows such a mark.
     fn skip_line(&mut self) {
         self.note("it holds comments");
         let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
         self.at += mark.unwrap_or(line.len());
     }
 
-    /// Between values: semicolons and commas too.
+    /// Skips semicolons and commas between values too.
     fn skip_between(&mut self) {
         self.skip_blanks();
         while self.take(";") || self.take(",") {
@@ -241,7 +241,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the closing bracket is next, perhaps behind commas too many.
+    /// Whether the closing bracket is next, possibly after superfluous commas.
     fn ends_with(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {
@@ -274,7 +274,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string: control characters are blanks, and a surrogate without its other half is U+FFFD, as in browsers.
+    /// Reads a string. Control characters become blanks, and an unpaired surrogate becomes U+FFFD, as in browsers.
     fn string(&mut self) -> Result<String, Fault> {
         self.at += 1;
         let mut string = String::new();
@@ -311,7 +311,7 @@ impl<'t> Reader<'t> {
             'r' => '\r',
             't' => '\t',
             'u' => self.unicode_escape()?,
-            // Of JavaScript, where texts stand in single quotes.
+            // A JavaScript escape, where texts are in single quotes.
             '\'' => {
                 self.note("quotes are escaped that need not be");
                 '\''
@@ -347,7 +347,7 @@ impl<'t> Reader<'t> {
         code.ok_or_else(|| "expected four digits behind `\\u`".to_owned())
     }
 
-    /// A number, or `true`, `false` and `null`. What JavaScript calls no number or undefined is null.
+    /// Reads a number, `true`, `false` or `null`. JavaScript's `NaN`, `Infinity` and `undefined` become null.
     fn word(&mut self) -> Result<Value, Fault> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
         let rest = self.rest();
@@ -367,7 +367,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A number with all its digits: as a text, where no number of JSON has them.
+/// Keeps all digits of a number: as a text if no JSON number can hold them.
 fn number(word: &str) -> Option<Value> {
     let begins = word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     if !begins {

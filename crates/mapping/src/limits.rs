@@ -1,6 +1,6 @@
 //! The limits on the cost of one extraction.
 
-/// The limits of one extraction. What exceeds them is cut, with a warning.
+/// The limits of one extraction. Anything beyond them is cut, with a warning.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Values that one processor may yield.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub links: usize,
     /// Objects, lists and scalars in one JSON text; larger texts are not parsed.
     pub json_values: usize,
-    /// Visits that one JSONPath may need on one JSON text, as estimated before it is tried.
+    /// Visits of values that one JSONPath may need on one JSON text, as estimated before it runs.
     pub json_visits: usize,
     /// Warnings that are kept.
     pub warnings: usize,
@@ -49,13 +49,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of an extraction that may take so much memory: three quarters for trees and JSON, the
-    /// rest for what the processors yield, of which two steps are in memory at once, and the fields.
+    /// Limits of an extraction that may use this much memory. Three quarters are for trees and JSON. The rest is for
+    /// the fields and for the values that processors yield: two steps are in memory at the same time.
     pub fn within(memory_bytes: usize) -> Limits {
         let most = Limits::default();
         let memory = memory_bytes / 4 * 3;
         let document = webfill_document::Limits {
-            // Text takes three times its length as a tree.
+            // As a tree, text takes three times its length.
             input_bytes: most.document.input_bytes.min(memory / 4),
             memory_bytes: memory,
             ..most.document.clone()

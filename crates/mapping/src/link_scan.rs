@@ -19,7 +19,7 @@ pub(crate) struct LinkScan {
     pub(crate) base: Option<String>,
     /// The `href` of every `a` and `area`, as written, in order.
     pub(crate) hrefs: Vec<String>,
-    /// The page says that its links are not to be followed.
+    /// The page forbids following its links.
     pub(crate) is_nofollow: bool,
     /// Whether the scan ended before the end of the page.
     pub(crate) cut: bool,
@@ -27,12 +27,11 @@ pub(crate) struct LinkScan {
 
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The scan ends if no token comes for this long: then a hostile tag has so many attributes that
-/// comparing each with all before it takes too long.
+/// The scan ends if no token arrives for this long. A hostile tag may have so many attributes that comparing each
+/// with all earlier ones takes too long.
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(300);
 
-/// Scans `html` until the deadline, or until there are twice as many links as wanted, since some are
-/// duplicates.
+/// Scans `html` until the deadline, or until there are twice as many links as wanted: some are duplicates.
 pub(crate) fn scan_links(html: &str, most: usize, deadline: Option<Instant>) -> LinkScan {
     let tokenizer = Tokenizer::new(Tags::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -84,7 +83,7 @@ impl Tags {
         self.scan.borrow().hrefs.len()
     }
 
-    /// Collects links, and tells the tokenizer where raw text begins, as the tree builder would.
+    /// Collects links. Also notifies the tokenizer where raw text begins, as the tree builder would.
     fn start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {

@@ -1,5 +1,5 @@
-//! Linked data as readers of it take it: a value with a language or a type is that value, and character references in
-//! texts are the characters that they stand for. Writers of pages put them there, though scripts are no place for them.
+//! Reads linked data as its consumers do. A value with a language or a type becomes the plain value. Character
+//! references in texts are resolved: authors of pages use them, although scripts are not HTML.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) fn plain(value: Value) -> Value {
     }
 }
 
-/// Whether there is a whole reference, such as `&amp;` or `&#8217;`: an `&` alone is one.
+/// Whether there is a whole reference, such as `&amp;` or `&#8217;`. A single `&` is not one.
 fn has_reference(text: &str) -> bool {
     text.match_indices('&').any(|(at, _)| {
         let name = &text.as_bytes()[at + 1..];

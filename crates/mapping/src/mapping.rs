@@ -23,19 +23,19 @@ pub(crate) struct Mapping {
     pub(crate) lane: Option<PageLane>,
     /// Sent with the requests for its pages; the names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The fields by which the record is recognised that a page is about.
+    /// The fields that identify the record a page is about.
     pub(crate) match_fields: Vec<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
     pub(crate) rows: Vec<RowRule>,
 }
 
-/// In which lane a mapping wants its pages to be read, whatever their crawl's.
+/// The lane in which a mapping wants its pages to be read, whatever the lane of the crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageLane {
-    /// As the server sends them.
+    /// As the server sends them, without a browser.
     Http,
-    /// When their scripts have run, in a browser.
+    /// In a browser, after their scripts have run.
     Browser,
 }
 
@@ -45,13 +45,13 @@ impl PageLane {
         [("http", PageLane::Http), ("browser", PageLane::Browser)];
 }
 
-/// One field. Its value is that of the first alternative that yields one.
+/// One field. Its value comes from the first alternative that yields one.
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) multiple: bool,
-    /// Its list goes on over further pages of the mapping.
+    /// The list continues on further pages of the mapping.
     pub(crate) continues: bool,
-    /// Values that are empty keep their places in its list.
+    /// Empty values keep their positions in the list.
     pub(crate) keep_empty: bool,
     pub(crate) alternatives: Vec<Chain>,
 }
@@ -113,14 +113,14 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
 ];
 pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")];
 
-/// Field names are keys in databases, where `$` and `.` mean something.
+/// Field names are keys in databases, where `$` and `.` have a special meaning.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
 /// Mapping names are used in commands and logs.
 pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 const MAX_NAME_BYTES: usize = 100;
 
-/// Reads one mapping with its URL patterns. Errors are reported to `reader`; `None` if there are too
-/// many to continue.
+/// Reads one mapping with its URL patterns. Errors are reported to `reader`. Returns `None` if there are too many
+/// errors to continue.
 pub(crate) fn read_mapping(
     at: &At<'_>,
     reader: &mut Reader<'_>,
@@ -166,7 +166,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     named.map(|(_, lane)| *lane)
 }
 
-/// The fields of a mapping that tell whose its pages are.
+/// The fields of a mapping that identify the record of a page.
 fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for at in reader.list_of(object, "match") {
@@ -392,7 +392,7 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
 }
 
 impl Step {
-    /// Its XPath, if this begins at the root of the page, whatever the steps before it have found.
+    /// The XPath, if it begins at the root of the page, whatever earlier steps have found.
     pub(crate) fn searches_the_page(&self) -> Option<&str> {
         let expression = self.parameters.get("expression")?.as_str()?;
         (self.name == XPATH.name && ignores_context(expression)).then_some(expression)

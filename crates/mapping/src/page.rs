@@ -18,7 +18,7 @@ use crate::run::Run;
 /// A page and its parsed parts.
 pub(crate) struct Page<'a> {
     input: PageInput<'a>,
-    /// What a document says of itself; `None` if the page is none.
+    /// The metadata of a document; `None` if the page is not a document.
     metadata: Option<&'a [Metadatum]>,
     document: OnceCell<Document>,
     json: OnceCell<Vec<Value>>,
@@ -26,7 +26,7 @@ pub(crate) struct Page<'a> {
     base: OnceCell<Url>,
     /// Texts of chains that were parsed as HTML.
     fragments: Arena<Document>,
-    /// What fragments and JSON take of `limits.memory_bytes`.
+    /// How much of `limits.memory_bytes` fragments and JSON use.
     memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,
@@ -50,12 +50,12 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The encoding in which the page came, if it is known.
+    /// Sets the encoding of the page, if it is known.
     pub(crate) fn in_encoding(self, encoding: Option<&'static Encoding>) -> Self {
         Page { encoding, ..self }
     }
 
-    /// The page is a document: there are metadata, and its text is all that it has.
+    /// Makes the page a document: metadata, and a text without elements.
     pub(crate) fn of_document(self, metadata: &'a [Metadatum]) -> Self {
         Page {
             metadata: Some(metadata),
@@ -63,7 +63,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether the page is a document without text, of which only metadata can be told.
+    /// Whether the page is a document without text, which offers only metadata.
     pub(crate) fn has_only_metadata(&self) -> bool {
         self.metadata.is_some() && webfill_values::is_blank(self.input.text)
     }
@@ -89,7 +89,7 @@ impl<'a> Page<'a> {
         self.input.kind
     }
 
-    /// The tree, of an HTML or XML page; a warning says so where there is none.
+    /// The tree of an HTML or XML page. Other pages get a warning.
     pub(crate) fn document(&self, run: &Run<'_>) -> Option<&Document> {
         let document = self.tree();
         if document.is_none() {
@@ -120,14 +120,14 @@ impl<'a> Page<'a> {
     /// Parses a text of a chain as HTML.
     pub(crate) fn fragment(&self, text: &str) -> &Document {
         let mut limits = self.document_limits();
-        // A fragment's copy for expressions may come later.
+        // Reserve memory: expressions may need a copy of the fragment later.
         limits.memory_bytes = limits.memory_bytes.min(self.memory_left() / 4);
         let fragment = Document::parse_html(text, &limits);
         self.use_memory(fragment.memory_bytes());
         self.fragments.alloc(fragment)
     }
 
-    /// What trees and JSON may still take.
+    /// How much memory trees and JSON may still use.
     pub(crate) fn memory_left(&self) -> usize {
         let tree = self.document.get().map_or(0, Document::memory_bytes);
         let used = tree + self.memory_used.get();
@@ -154,13 +154,13 @@ impl<'a> Page<'a> {
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
-            // Browsers join it in UTF-8, whatever the page is in.
+            // Browsers resolve it in UTF-8, whatever the encoding of the page.
             href.and_then(|href| canonical(href, Some(self.input.url)).ok())
                 .unwrap_or_else(|| self.input.url.clone())
         })
     }
 
-    /// A link as a browser joins it with a base on this page.
+    /// Resolves a link of this page against a base, as a browser does.
     pub(crate) fn joined(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
         let joined = match self.encoding {
             Some(encoding) => canonical_on_page(link, base, encoding),
@@ -178,7 +178,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The JSON-LD of an HTML page; a JSON page as a whole. In its plain form.
+    /// The JSON-LD of an HTML page, or a whole JSON page. In its plain form.
     pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
         self.json_ld.get_or_init(|| {
             let values = self.parse_json(run, |media_type| media_type == "application/ld+json");

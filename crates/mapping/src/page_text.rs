@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use webfill_document::NodeRef;
 
-/// The readable text of `node`, about `max_bytes` at most.
+/// The readable text of `node`, up to about `max_bytes`.
 pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     let mut writer = Writer::default();
     if node.is_text() {
@@ -16,8 +16,8 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// The text of a number or a date: as the page has it, but with a space where the page shows a gap, and between digits and
-/// raised or lowered ones. Without them `12<br>34` would be one number, and `19<sup>99</sup>` another.
+/// The text of a number or a date: as the page has it, with a space wherever the page shows a gap, and between digits
+/// and raised or lowered ones. Without the spaces `12<br>34` would be one number, and `19<sup>99</sup>` another.
 pub(crate) fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
     if !node.children().any(NodeRef::is_element) {
         return Cow::Borrowed(node.text());
@@ -30,7 +30,7 @@ pub(crate) fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
 #[derive(Default)]
 struct ValueText {
     text: String,
-    /// Whether raised or lowered text begins or has ended here.
+    /// Raised or lowered text begins or has ended here.
     is_raised: bool,
 }
 
@@ -137,7 +137,7 @@ fn gap_around(tag: &str) -> usize {
     }
 }
 
-/// Text with pending white space, which is only written before the next word.
+/// Text with pending white space, which is written only before the next word.
 #[derive(Default)]
 struct Writer {
     text: String,

@@ -1,5 +1,5 @@
-//! Lists beside each other where rows are meant: `names` and `scores`, each read for itself from the same entries of
-//! a page, so that an entry that lacks one shifts all after it.
+//! Parallel lists that should be rows: `names` and `scores`, each read separately from the same entries of a page. If
+//! an entry lacks one of them, all later values shift.
 
 mod pieces;
 mod way;
@@ -14,12 +14,12 @@ use crate::set::{MappingIndex, MappingSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelLists {
     pub fields: Vec<String>,
-    /// A `rows` rule that reads them entry by entry, to stand in the mapping instead of the fields.
+    /// A `rows` rule that reads them entry by entry. It replaces the fields in the mapping.
     pub rewrite: Value,
 }
 
 impl MappingSet {
-    /// The fields of a mapping that stand beside each other as lists, though their chains lead to the same entries.
+    /// The fields of a mapping that are parallel lists: their chains lead to the same entries.
     pub fn parallel_lists(&self, index: MappingIndex) -> Vec<ParallelLists> {
         let mapping = self.mapping(index);
         let mut open = lists(mapping);
@@ -35,15 +35,15 @@ impl MappingSet {
         found
     }
 
-    /// The names of the fields that are lists, and do not keep the places of empty values.
+    /// The names of the list fields that do not keep the positions of empty values.
     pub fn lists_of(&self, index: MappingIndex) -> Vec<&str> {
         let fields = self.mapping(index).fields.iter();
         let lists = fields.filter(|field| is_list(field));
         lists.map(|field| field.name.as_str()).collect()
     }
 
-    /// The rule that reads these fields of a mapping in each of the elements that the XPath selects; `None` if their
-    /// chains do not work within an element.
+    /// Builds the rule that reads these fields of a mapping in each of the elements selected by the XPath. `None` if
+    /// their chains do not work within an element.
     pub fn as_rows(
         &self,
         index: MappingIndex,
@@ -77,7 +77,7 @@ fn lists(mapping: &Mapping) -> Vec<List<'_>> {
     with_way.collect()
 }
 
-/// The way to the entries that most fields have in common; the longest of several.
+/// The way to the entries that most fields share; the longest if there are several.
 fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     let prefixes = lists
         .iter()
@@ -109,14 +109,14 @@ fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
         .filter(|way| way.is_list_below(prefix))
         .count();
     let needed = match last.language {
-        // That is a list whatever else is there, so that one part for each entry shows it.
+        // A JSON list is a list whatever else is there. One part for each entry is evidence enough.
         Language::JsonPath => 1,
         _ => 2,
     };
     within.len() >= 2 && within.len() - lists >= needed
 }
 
-/// Whether several of these take different things from the same elements.
+/// Whether several of these read different things from the same elements.
 fn are_same(prefix: &[Piece], within: &[&Way]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within
@@ -147,7 +147,7 @@ fn rewritten(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> Parall
     }
 }
 
-/// Terms and their descriptions, which stand beside each other instead of in an entry.
+/// Terms and their descriptions, which are siblings instead of parts of one entry.
 fn definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
     let ends_in = |way: &Way, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
     let before = |way: &Way| way.pieces[..way.pieces.len() - 1].to_vec();
@@ -187,7 +187,7 @@ fn rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
     })
 }
 
-/// The field that is the likeliest to tell one entry from another, by its name.
+/// The field that most likely identifies an entry, judging by its name.
 fn likeliest_key<'n>(names: &[&'n str]) -> Option<&'n str> {
     const TELLING: [&str; 10] = [
         "id", "url", "link", "href", "sku", "isbn", "code", "item", "name", "title",

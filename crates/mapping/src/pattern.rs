@@ -1,9 +1,8 @@
-//! Regular expressions: `regex` (linear time) where possible, `fancy-regex` for look-around and back
-//! references, with a limit on its steps so that no page can make it hang.
+//! Regular expressions: `regex` (linear time) where possible, else `fancy-regex` for look-around and back references.
+//! Its steps are limited, so that no page can make it hang.
 //!
-//! A compiled expression takes some 100 KB. A mapping set may have thousands, of which one process
-//! uses only some. So expressions are compiled once to check them, dropped, and compiled again at
-//! first use.
+//! A compiled expression takes some 100 KB. A mapping set may have thousands, and one process uses only some of them.
+//! So expressions are compiled once as a check, dropped, and compiled again at first use.
 
 use std::sync::OnceLock;
 
@@ -21,7 +20,7 @@ const MAX_SEARCH_BYTES: usize = 512 << 10;
 pub(crate) struct Pattern {
     text: String,
     step_limit: usize,
-    /// The name of each group, the whole match counted as one; most have none.
+    /// The name of each group, counting the whole match as one; most have none.
     groups: Vec<Option<String>>,
     needs_steps: bool,
     compiled: OnceLock<Compiled>,
@@ -37,7 +36,7 @@ enum Compiled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
-/// One match; group 0 is the whole of it.
+/// One match. Group 0 is the whole match.
 pub(crate) enum Groups<'t> {
     Plain(regex::Captures<'t>),
     Fancy(fancy_regex::Captures<'t, str>),
@@ -115,7 +114,7 @@ impl Pattern {
         }
     }
 
-    /// Calls `visit` with each match from left to right until it answers false.
+    /// Calls `visit` with each match from left to right until it returns false.
     pub(crate) fn each_match<'t>(
         &self,
         text: &'t str,
@@ -140,7 +139,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// How many groups the expression has, the whole match counted as one.
+    /// The number of groups, counting the whole match as one.
     pub(crate) fn group_count(&self) -> usize {
         self.groups.len()
     }
@@ -181,7 +180,7 @@ fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
     }
 }
 
-/// The error if both engines refuse: that of `regex`, unless it only lacks a feature of the other.
+/// The error if both engines refuse the expression: that of `regex`, unless it only lacks a feature of the other.
 fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();

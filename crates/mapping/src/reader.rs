@@ -77,7 +77,7 @@ impl<'s> Reader<'s> {
         self.faults.push(fault);
     }
 
-    /// Something that is probably wrong; the file is used all the same.
+    /// Reports something that is probably wrong. The file is used all the same.
     pub(crate) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.at(path, message.into());
         self.warnings.push(warning);
@@ -197,7 +197,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// serde_json ends its message with line and column, which a fault names in front.
+/// serde_json ends its message with line and column. A fault shows these in front.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {

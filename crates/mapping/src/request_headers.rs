@@ -1,5 +1,5 @@
-//! Headers that may be sent with the requests for pages beside webfill's own. The list is closed: none of them says who
-//! asks, where the request goes, what part of an answer is wanted, or how the connection is used.
+//! Request headers that mappings may send in addition to webfill's own. The list is closed: none of them identifies
+//! the sender, changes the target of the request, selects a part of the response, or controls the connection.
 
 use crate::reader::Key;
 
@@ -22,7 +22,7 @@ pub(crate) const REQUEST_HEADERS: &[Key] = &[
 
 const MOST_BYTES: usize = 500;
 
-/// A header as it is sent, with its name in lower case.
+/// The header in the form that is sent, with its name in lower case.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@
 use fancy_regex::Expr;
 use regex_syntax::hir::{Hir, HirKind};
 
-/// Shorter texts, and those that most URLs contain, would let everything through.
+/// Shorter texts, and those that most URLs contain, would exclude too few URLs.
 const MIN_USEFUL_BYTES: usize = 4;
 const COMMON: &str = "https://www.";
 
@@ -21,7 +21,7 @@ impl RequiredLiterals {
         self.run.push_str(text);
     }
 
-    /// Ends the present text: unknown text follows.
+    /// Ends the current text: unknown text follows.
     pub(crate) fn end_run(&mut self) {
         if !self.run.is_empty() {
             let run = std::mem::take(&mut self.run);
@@ -29,7 +29,7 @@ impl RequiredLiterals {
         }
     }
 
-    /// Adds alternatives, of which one must occur.
+    /// Adds alternatives. One of them must occur.
     fn offer(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
         let useful =
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_is_not_required() {
+    fn optional_text_is_not_required() {
         assert_eq!(of_plain(r"(?:optional)?\d"), None);
         assert_eq!(of_plain(r"https?://\w+"), None);
         assert_eq!(of_fancy(r"(?!refused\.example)\w"), None);

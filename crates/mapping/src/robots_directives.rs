@@ -1,10 +1,11 @@
-//! What a page says to crawlers about its links: `<meta name="robots">` and `X-Robots-Tag`. Only `nofollow`, and `none`,
-//! which includes it, mean something here: the others are about the index of a search engine, and there is none.
+//! Directives by which a page forbids crawlers to follow its links: `<meta name="robots">` and `X-Robots-Tag`. Only
+//! `nofollow`, and `none`, which includes it, matter here. The others concern the index of a search engine, and
+//! webfill has none.
 
-/// The name that directives may be meant for; others are for other crawlers.
+/// Directives with this name are for webfill; those with other names are for other crawlers.
 const AGENT: &str = "webfill";
 
-/// The directives that have a value behind a colon, as the names of crawlers have directives behind theirs.
+/// Directives with a value after a colon. Crawler names also have a colon after them, so the two must be told apart.
 const WITH_VALUE: &[&str] = &[
     "max-image-preview",
     "max-snippet",
@@ -18,7 +19,7 @@ pub(crate) fn is_for_us(name: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(AGENT)
 }
 
-/// Whether the content of such an element says that the page's links are not to be followed.
+/// Whether the content of such an element forbids following the page's links.
 pub(crate) fn is_nofollow(directives: &str) -> bool {
     directives.split(',').any(forbids_following)
 }
@@ -30,7 +31,8 @@ fn forbids_following(directive: &str) -> bool {
         .any(|known| directive.eq_ignore_ascii_case(known))
 }
 
-/// Whether a header `X-Robots-Tag` says so. It may name the crawlers that it is meant for, and proxies join several.
+/// Whether an `X-Robots-Tag` header forbids following the page's links. The header may name the crawlers it is meant
+/// for, and proxies join several headers.
 pub fn is_nofollow_tag(value: &str) -> bool {
     let mut is_for_us = true;
     value.split(',').any(|part| {
@@ -45,7 +47,7 @@ pub fn is_nofollow_tag(value: &str) -> bool {
     })
 }
 
-/// A date has spaces before its colons.
+/// A date also has colons, but spaces before them.
 fn is_agent(name: &str) -> bool {
     let has_value = WITH_VALUE
         .iter()
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_meant_for_this_crawler_counts() {
+    fn only_directives_for_this_crawler_count() {
         for (value, expected) in [
             ("nofollow", true),
             ("none", true),

@@ -1,4 +1,4 @@
-//! Reads the rows of a page: each field relative to its row.
+//! Extracts the rows of a page. Each field is read relative to its row.
 
 use std::collections::HashMap;
 
@@ -12,32 +12,32 @@ use crate::mapping::Mapping;
 use crate::rows::{Origin, RowField, RowRule};
 use crate::run::{OutOfTime, Run};
 
-/// The rows that one rule of a mapping has found on a page.
+/// The rows that one rule of a mapping found on a page.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Listing {
-    /// The dataset that the rows are records of.
+    /// The dataset of the rows' records.
     pub dataset: String,
-    /// The fields that tell one row from another.
+    /// The fields that identify a row.
     pub key: Vec<String>,
-    /// Fields of the rows whose values are those of the record that the page was fetched for: the row's field, and
-    /// the record's, or [`crate::RECORD_ID`].
+    /// Row fields whose values come from the record that the page was fetched for: the row's field, and the record's
+    /// field or [`crate::RECORD_ID`].
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub from_record: Map<String, Value>,
-    /// Rows were left out because the page has too many, or too much.
+    /// Rows were left out because the page has too many, or too much text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// The fields that the pages which the rows lead to are to fill.
+    /// The fields that the detail pages of the rows should fill.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub want: Vec<String>,
-    /// Whether a list that was read to its end says which of these rows are gone.
+    /// Whether a list that was read to its end shows which of these rows are gone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
     pub rows: Vec<Row>,
 }
 
 impl Listing {
-    /// The rows as golden cases hold them, and as they are shown: `{"dataset", "rows": [{FIELD: VALUE}]}`, and with
-    /// `"links"` where rows lead to pages of their own: a list for each row.
+    /// The rows in the form of golden cases and of displays: `{"dataset", "rows": [{FIELD: VALUE}]}`. If rows lead to
+    /// pages of their own, `"links"` has a list for each row.
     pub fn json(&self) -> Value {
         let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
         let mut json = json!({"dataset": self.dataset, "rows": rows});
@@ -51,18 +51,18 @@ impl Listing {
 /// One row. A field without a value is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Which element of the page it is, counted from 0; those without any value are counted as well.
+    /// The position of the selected element, from 0. Elements without any value are counted as well.
     pub position: usize,
-    /// To pages that may fill its record, absolute and canonical.
+    /// Links to pages that may fill the row's record, absolute and canonical.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
     pub fields: Map<String, Value>,
-    /// Fields without a value only because what is there can be read in two ways.
+    /// Fields that have no value only because the text can be read in two ways.
     #[serde(skip)]
     pub undecided: Vec<String>,
 }
 
-/// All listings of a page, in the order of the mapping's rules; the links of rows if they are wanted.
+/// All listings of a page, in the order of the mapping's rules. Includes the links of rows if they are wanted.
 pub(crate) fn listings(
     mapping: &Mapping,
     with_links: bool,
@@ -84,7 +84,7 @@ pub(crate) fn listings(
     listings
 }
 
-/// What the rows of a page may still take, all together.
+/// How much the rows of a page may still use, all together.
 struct Room {
     bytes: usize,
     links: usize,
@@ -123,7 +123,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
                 value,
                 is_undecided,
             } = value?;
-            // What depends on other rows is read again when all are known.
+            // Values that depend on other rows are read again when all rows are known.
             if is_undecided && !depends {
                 undecided.push(one.field.name.clone());
             }
@@ -175,13 +175,14 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     Ok(listing)
 }
 
-/// What the page as a whole says does not make a row of an empty element, such as a separator.
+/// Whether the row has a value of its own. Values from the page as a whole do not make a row of an empty element,
+/// such as a separator.
 fn has_own_value(rule: &RowRule, fields: &Map<String, Value>) -> bool {
     let mut of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     of_row.any(|one| !fields[&one.field.name].is_null())
 }
 
-/// Reads all rows, so that what they show together is known to what is read next.
+/// Reads all rows once, so that later reads know the notation that the rows share.
 pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     for one in of_row {
@@ -195,7 +196,7 @@ pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Ru
     }
 }
 
-/// Links that one row may have.
+/// The most links of one row.
 const MOST_LINKS: usize = 16;
 
 fn links_of<'p>(
@@ -232,11 +233,11 @@ fn from_record(rule: &RowRule) -> Map<String, Value> {
 #[derive(Clone)]
 struct Found {
     value: Value,
-    /// There is none only because what is there can be read in two ways.
+    /// The value is missing only because the text can be read in two ways.
     is_undecided: bool,
 }
 
-/// What the page as a whole says is read once for all of its rows.
+/// Fields from the page as a whole are read once for all rows.
 fn row_value<'r, 'p>(
     one: &'r RowField,
     row: &Item<'p>,

@@ -1,5 +1,5 @@
-//! Rows: what a mapping makes of a page that lists many things, such as a table, search results, reviews, or the
-//! answer of an API.
+//! Rows: the records that a mapping makes of a page with many entries, such as a table, search results, reviews, or
+//! the response of an API.
 
 use crate::fault::quoted;
 use crate::mapping::{
@@ -9,20 +9,20 @@ use crate::mapping::{
 use crate::reader::{At, Key, Object, Reader};
 use crate::selectors::Selectors;
 
-/// Which parts of a page are rows, and what each of them holds.
+/// Which parts of a page are rows, and which fields each has.
 pub(crate) struct RowRule {
-    /// The dataset that the rows are records of.
+    /// The dataset of the rows' records.
     pub(crate) dataset: String,
     /// Yields one element, text or JSON object for each row.
     pub(crate) select: Chain,
     pub(crate) fields: Vec<RowField>,
-    /// The fields that tell one row from another, wherever they are listed.
+    /// The fields that identify a row, on whatever page it is listed.
     pub(crate) key: Vec<String>,
-    /// Each yields links of a row, to pages that may fill its record.
+    /// Each chain yields links from a row to pages that may fill its record.
     pub(crate) links: Vec<Chain>,
-    /// The fields that these pages are to fill.
+    /// The fields that these pages should fill.
     pub(crate) want: Vec<String>,
-    /// Whether a list that was read to its end says which rows are gone.
+    /// Whether a list that was read to its end shows which rows are gone.
     pub(crate) complete: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct RowField {
     pub(crate) field: Field,
 }
 
-/// Where a row's field is read.
+/// The source of a row's field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     Row,
@@ -43,7 +43,7 @@ pub(crate) enum Origin {
     Record(String),
 }
 
-/// The name by which a row's field asks for the id of the page's record.
+/// The name by which a row's field refers to the id of the page's record.
 pub const RECORD_ID: &str = "_id";
 
 /// The names of [`Origin`]s in mapping files.
@@ -146,7 +146,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
     })
 }
 
-/// Refuses what would give all rows the value of the first: an XPath from the root, where the rows are elements.
+/// Rejects an XPath from the root where the rows are elements: it would give all rows the value of the first.
 fn refuse_whole_page(
     chains: &[Chain],
     cure: &str,
@@ -176,7 +176,7 @@ fn refuse_whole_page(
     }
 }
 
-/// The fields that pages of details are to fill.
+/// The fields that detail pages should fill.
 fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {
     let mut want: Vec<String> = Vec::new();
     for at in reader.list_of(object, "want") {
@@ -225,7 +225,7 @@ fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> 
     Some(name.to_owned())
 }
 
-/// As the store's.
+/// The same limit as in the store.
 const MAX_DATASET_BYTES: usize = 200;
 
 fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {

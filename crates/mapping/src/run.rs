@@ -1,4 +1,4 @@
-//! The run of a mapping on one page: what processors can use, with their limits.
+//! The run of a mapping on one page: the resources that processors share, and their limits.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -20,12 +20,12 @@ use crate::trace::Reading;
 pub(crate) trait Processor: Send + Sync {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
 
-    /// Whether it sees elements as such, or passes them on unread. Others see the text in them.
+    /// Whether it needs elements as such, or passes them on unread. Other processors see only the text in them.
     fn sees_markup(&self) -> bool {
         false
     }
 
-    /// What it reads in its input, for traces.
+    /// The parts of its input that it reads, for traces.
     fn reading<'p>(&self, _input: &[Item<'p>], _run: &Run<'p>) -> Reading {
         Reading::default()
     }
@@ -35,7 +35,7 @@ pub(crate) trait Processor: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfTime;
 
-/// What processors can use while they run on a page.
+/// The resources of processors while they run on a page.
 pub(crate) struct Run<'p> {
     pub(crate) page: &'p Page<'p>,
     pub(crate) selectors: &'p CompiledSelectors,
@@ -43,9 +43,9 @@ pub(crate) struct Run<'p> {
     deadline: Option<Instant>,
     warnings: RefCell<Vec<String>>,
     warnings_left_out: Cell<usize>,
-    /// The present field, for warnings.
+    /// The current field, for warnings.
     subject: RefCell<String>,
-    /// A value was left out that can be read in two ways, or in none.
+    /// A value was left out because it can be read in two ways, or in none.
     undecided: Cell<bool>,
     tables: RefCell<Tables<'p>>,
     pub(crate) columns: Columns,
@@ -54,12 +54,12 @@ pub(crate) struct Run<'p> {
     pub(crate) list: ListSigns,
 }
 
-/// What a page was seen to say of the list that it belongs to.
+/// Signs, found on a page, of the list that it belongs to.
 #[derive(Default)]
 pub(crate) struct ListSigns {
-    /// By its URL it is not the first page.
+    /// Its URL shows that it is not the first page.
     pub(crate) is_further: Cell<bool>,
-    /// It says how many pages there are.
+    /// The page says how many pages there are.
     pub(crate) is_counted: Cell<bool>,
     /// Values, rows or links were left out, because there are too many.
     pub(crate) is_cut: Cell<bool>,
@@ -88,7 +88,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Does something in which a processor may yield more values than usual.
+    /// Runs `work` with a higher limit on the values that one processor may yield.
     pub(crate) fn with_most_values<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
         let usual = self.most_values.replace(most);
         let done = work();
@@ -96,7 +96,7 @@ impl<'p> Run<'p> {
         done
     }
 
-    /// The table of a row.
+    /// The table that contains a row.
     pub(crate) fn table_of(&self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
         self.tables.borrow_mut().of_row(row)
     }
@@ -127,7 +127,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Warns of values of the present field that were left out because nothing decides how to read them.
+    /// Warns of values of the current field that were left out because nothing decides how to read them.
     pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
         if !self.columns.puts_off() {
             self.undecided.set(true);
@@ -135,7 +135,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether there were such values since this was asked last.
+    /// Whether there were such values since the last call.
     pub(crate) fn take_undecided(&self) -> bool {
         self.undecided.take()
     }
@@ -164,7 +164,7 @@ impl<'p> Run<'p> {
         item.text(self.page.text())
     }
 
-    /// The text in which a number or a date is looked for.
+    /// The text that is searched for a number or a date.
     pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         match item {
             Item::Node(node) => value_text(*node),
@@ -172,7 +172,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// An empty list that keeps to the limits.
+    /// An empty list that enforces the limits.
     pub(crate) fn output<'r>(&'r self) -> Output<'r, 'p> {
         Output {
             run: self,
@@ -199,7 +199,7 @@ impl<'p> Run<'p> {
         output.finish()
     }
 
-    /// Keeps the items whose text `keeps`, as they are.
+    /// Keeps the items whose text satisfies `keeps`, unchanged.
     pub(crate) fn filter(
         &self,
         items: Vec<Item<'p>>,
@@ -226,7 +226,7 @@ pub(crate) struct Output<'r, 'p> {
 }
 
 impl<'p> Output<'_, 'p> {
-    /// Adds a text; false means that no more is wanted.
+    /// Adds a text. False means that no more are wanted.
     pub(crate) fn push_text(&mut self, mut text: String) -> bool {
         let length = self.allowed_length(&text);
         text.truncate(length);
@@ -250,7 +250,7 @@ impl<'p> Output<'_, 'p> {
         length
     }
 
-    /// Adds an item; false means that no more is wanted.
+    /// Adds an item. False means that no more are wanted.
     pub(crate) fn push(&mut self, item: Item<'p>) -> bool {
         let limits = self.run.limits;
         let most = self.run.most_values.get();

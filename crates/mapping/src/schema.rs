@@ -1,5 +1,5 @@
-//! Generates the JSON Schema of mapping files (draft 2020-12), with which editors complete and check
-//! them, from the [catalogue](crate::catalogue).
+//! Generates the JSON Schema of mapping files (draft 2020-12) from the [catalogue](crate::catalogue). Editors use it
+//! for completion and checks.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// The JSON Schema of a golden case: a page's URL, and what a mapping must yield on it.
+/// The JSON Schema of a golden case: a page's URL, and the expected result of a mapping on it.
 pub fn case_schema() -> Value {
     let link = json!({"type": "string"});
     json!({

@@ -21,11 +21,11 @@ pub(crate) struct SelectorId(usize);
 pub(crate) struct Selectors {
     xpaths: Texts,
     selectors: Texts,
-    /// Each with its parameter.
+    /// Warnings, each with its parameter.
     warnings: Vec<(&'static str, String)>,
 }
 
-/// Distinct texts, numbered in the order in which they came.
+/// Distinct texts, numbered in order of arrival.
 #[derive(Debug, Default)]
 struct Texts {
     numbers: HashMap<String, usize>,
@@ -54,7 +54,7 @@ impl Selectors {
         Ok(XPathId(self.xpaths.number_of(expression)))
     }
 
-    /// Keeps what to tell the author about a parameter of the processor that is being built.
+    /// Keeps a warning to the author about a parameter of the processor that is being built.
     pub(crate) fn warn(&mut self, parameter: &'static str, message: String) {
         self.warnings.push((parameter, message));
     }

@@ -26,8 +26,8 @@ pub struct MappingSet {
 }
 
 impl MappingSet {
-    /// Loads every `*.json` of a folder, in order of name, but not `schema.json` nor what is in
-    /// sub-folders. A folder without mappings gives an empty set.
+    /// Loads every `*.json` of a folder, in order of name, except `schema.json` and sub-folders. A folder without
+    /// mappings gives an empty set.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl MappingSet {
         &self.sources
     }
 
-    /// What is probably wrong, although the set can be used.
+    /// Faults that are likely but do not keep the set from being used.
     pub fn warnings(&self) -> &[Fault] {
         &self.warnings
     }
@@ -104,12 +104,12 @@ impl MappingSet {
         self.mappings.is_empty()
     }
 
-    /// Every mapping, in the order in which they win.
+    /// Every mapping, in order of precedence.
     pub fn indexes(&self) -> impl Iterator<Item = MappingIndex> {
         (0..self.mappings.len()).map(MappingIndex)
     }
 
-    /// The names of all mappings, in the order in which they win.
+    /// The names of all mappings, in order of precedence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.mappings.iter().map(|mapping| mapping.name.as_str())
     }
@@ -152,7 +152,7 @@ impl MappingSet {
         )
     }
 
-    /// The mapping of a name.
+    /// The mapping with this name.
     pub fn by_name(&self, name: &str) -> Option<MappingIndex> {
         self.mappings
             .iter()
@@ -175,7 +175,7 @@ impl MappingSet {
         &self.mapping(index).headers
     }
 
-    /// The fields by which a mapping recognises the record that a page is about.
+    /// The fields by which a mapping identifies the record that a page is about.
     pub fn match_fields(&self, index: MappingIndex) -> &[String] {
         &self.mapping(index).match_fields
     }
@@ -192,13 +192,13 @@ impl MappingSet {
         !self.mapping(index).rows.is_empty()
     }
 
-    /// Whether lists of some mapping say which of their rows are gone.
+    /// Whether the lists of any mapping show which of their rows are gone.
     pub fn says_gone(&self) -> bool {
         let mut rules = self.mappings.iter().flat_map(|mapping| &mapping.rows);
         rules.any(|rule| rule.complete)
     }
 
-    /// The rules of rows of a mapping: the dataset of each, and whether its lists say which rows are gone.
+    /// The row rules of a mapping: the dataset of each, and whether its lists show which rows are gone.
     pub fn complete_rows(&self, index: MappingIndex) -> impl Iterator<Item = (&str, bool)> {
         let rules = self.mapping(index).rows.iter();
         rules.map(|rule| (rule.dataset.as_str(), rule.complete))
@@ -209,7 +209,7 @@ impl MappingSet {
         self.mapping(index).description.as_deref()
     }
 
-    /// The lane that the mapping asks for.
+    /// The lane that the mapping requires.
     pub fn lane(&self, index: MappingIndex) -> Option<PageLane> {
         self.mapping(index).lane
     }
@@ -230,8 +230,8 @@ impl MappingSet {
         named.collect()
     }
 
-    /// Drops everything else that the mappings extract, their links as well. Rows that have a field of such a name
-    /// stay as they are, because a row is told from another by its fields.
+    /// Keeps these fields and drops everything else that the mappings extract, also their links. A row rule that has
+    /// one of these fields is kept whole, because its fields identify the rows.
     pub fn keep_fields(&mut self, names: &[String]) {
         for mapping in &mut self.mappings {
             mapping.fields.retain(|field| names.contains(&field.name));
@@ -243,7 +243,7 @@ impl MappingSet {
         }
     }
 
-    /// The names of the fields to which a mapping gives several values.
+    /// The names of the fields that may have several values.
     pub fn list_fields(&self) -> BTreeSet<&str> {
         let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);
         let lists = fields.filter(|field| field.multiple);
@@ -281,7 +281,7 @@ struct Loading {
     mappings: Vec<Mapping>,
     url_patterns: Vec<(usize, UrlPattern)>,
     selectors: Selectors,
-    /// Where each name was given first.
+    /// The file that first used each name.
     names: HashMap<String, String>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,

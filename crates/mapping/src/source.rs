@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// The largest mapping file, so that a page saved under a wrong name is not parsed as one.
+/// The largest mapping file. A page saved under a wrong name is not parsed as one.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// One mapping file.
@@ -19,8 +19,8 @@ pub struct Source {
     pub text: String,
 }
 
-/// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json`, and
-/// nothing in sub-folders, where golden cases live.
+/// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json`. Sub-folders, which hold golden
+/// cases, are skipped.
 pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
     match read_what_can_be_read(dir) {
         (sources, faults) if faults.is_empty() => Ok(sources),
@@ -28,7 +28,7 @@ pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
     }
 }
 
-/// The same, with the files that can be read beside the faults of the others.
+/// Reads the same files, and returns the readable ones together with the faults of the others.
 pub(crate) fn read_what_can_be_read(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     let (mut sources, mut faults) = (Vec::new(), Vec::new());
     match paths_of(dir) {

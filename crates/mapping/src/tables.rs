@@ -1,30 +1,30 @@
-//! Tables of a page as people see them: which cell stands in which column, below which header.
+//! Tables of a page as people see them: which cell is in which column, below which header.
 //!
-//! After the HTML Standard, 4.9.12 ("Processing model" of tables), for what is found there: cells that span rows and
-//! columns are in each of them.
+//! Follows the HTML Standard, 4.9.12 ("Processing model" of tables): a cell that spans rows and columns is in each of
+//! them.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use webfill_document::NodeRef;
 
-/// Columns that a table may have, and cells that it may have together; HTML allows no wider cell.
+/// The most columns of a table, and the most cells of all its rows together. HTML allows no wider cell.
 const MOST_COLUMNS: usize = 1_000;
 const MOST_CELLS: usize = 2_000_000;
-/// A cell spans at most as many rows.
+/// The most rows that a cell spans.
 const MOST_ROWS_SPANNED: usize = 65_534;
 
 /// A table's cells by row and column.
 pub(crate) struct Table<'p> {
     /// By the row's position in its document: the cell of each column.
     rows: HashMap<usize, Vec<Option<NodeRef<'p>>>>,
-    /// The texts above each column, in their normal form; those of a higher row come first.
+    /// The texts above each column, in their normal form, from top to bottom.
     headers: Vec<Vec<String>>,
-    /// The positions of the rows that hold them.
+    /// The positions of the rows that contain the headers.
     head: HashSet<usize>,
 }
 
-/// The tables that were looked at already.
+/// The tables that were read already.
 #[derive(Default)]
 pub(crate) struct Tables<'p> {
     known: HashMap<(usize, usize), Rc<Table<'p>>>,
@@ -79,12 +79,12 @@ impl<'p> Table<'p> {
         }
         for (texts, cell) in self.headers.iter_mut().zip(cells) {
             let text = cell.map(|cell| webfill_values::folded_form(cell.text()));
-            // A cell that spans rows is above its column once.
+            // A cell that spans header rows counts once in its column.
             texts.extend(text.filter(|text| !text.is_empty() && texts.last() != Some(text)));
         }
     }
 
-    /// The cells of a row in the columns below a header, whose text is in its folded form.
+    /// The cells of a row in the columns below a header; `header` is in its folded form.
     pub(crate) fn below(&self, row: NodeRef<'p>, header: &str) -> Vec<NodeRef<'p>> {
         let columns = self.headers.iter().enumerate();
         let named = columns.filter(|(_, texts)| is_named(texts, header));
@@ -106,7 +106,7 @@ impl<'p> Table<'p> {
         self.headers.iter().any(|texts| is_named(texts, header))
     }
 
-    /// Whether the row is of the table's head, and so none of its rows of values.
+    /// Whether the row belongs to the table's head, and so has no values.
     pub(crate) fn is_header(&self, row: NodeRef<'p>) -> bool {
         self.head.contains(&row.position())
     }
@@ -118,7 +118,7 @@ impl<'p> Table<'p> {
     }
 }
 
-/// A column is named by one of the cells above it, or by all of them.
+/// A header names a column if it is one of the cells above it, or all of them together.
 fn is_named(texts: &[String], header: &str) -> bool {
     texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
 }
@@ -128,11 +128,11 @@ fn is_named(texts: &[String], header: &str) -> bool {
 pub struct ColumnOfRow<'p> {
     /// The texts above it, in their folded form.
     pub headers: Vec<String>,
-    /// Its cell, which may begin in another column, or in a row above.
+    /// Its cell, which may begin in another column, or in an earlier row.
     pub cell: Option<NodeRef<'p>>,
 }
 
-/// The columns of a `tr`, in their order; none of a row of headers, of which `cell` reads nothing.
+/// The columns of a `tr`, in order. A header row has none, because `cell` reads nothing there.
 pub fn columns_of_row(row: NodeRef<'_>) -> Vec<ColumnOfRow<'_>> {
     let Some(table) = table_of(row).map(Table::read) else {
         return Vec::new();
@@ -163,7 +163,7 @@ fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// Rows that cells may span: those of a `thead`, `tbody` or `tfoot`, or those between.
+/// The rows that a cell may span: those of a `thead`, `tbody` or `tfoot`, or those between them.
 struct Group<'p> {
     is_head: bool,
     rows: Vec<NodeRef<'p>>,
@@ -205,7 +205,7 @@ fn is_of_headers(cells: &[Option<NodeRef<'_>>]) -> bool {
     cells.peek().is_some() && cells.all(|cell| cell.tag() == Some("th"))
 }
 
-/// The cells of a row by column; `spans` are those of the rows above it that go on.
+/// The cells of a row by column. `spans` holds the cells of earlier rows that extend into this one.
 fn cells_of<'p>(
     row: NodeRef<'p>,
     spans: &mut Vec<Option<(NodeRef<'p>, usize)>>,
@@ -216,7 +216,7 @@ fn cells_of<'p>(
         .filter(|node| matches!(node.tag(), Some("td" | "th")));
     let mut column = 0;
     loop {
-        // What goes on from above has its place already.
+        // A cell that spans from above already occupies this column.
         while let Some(Some((cell, left))) = spans.get_mut(column) {
             put(&mut cells, column, *cell);
             *left -= 1;
@@ -230,7 +230,7 @@ fn cells_of<'p>(
         };
         let width = number(cell, "colspan").clamp(1, MOST_COLUMNS);
         let height = match number(cell, "rowspan") {
-            // To the end of the group.
+            // Spans to the end of the group.
             0 if cell.attribute("rowspan").is_some() => MOST_ROWS_SPANNED,
             height => height.clamp(1, MOST_ROWS_SPANNED),
         };
@@ -266,7 +266,7 @@ fn put<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeRef<'p
     cells[column] = Some(cell);
 }
 
-/// The number that an attribute begins with, after HTML's rules; 0 if there is none.
+/// The number at the start of an attribute, by HTML's rules; 0 if there is none.
 fn number(cell: NodeRef<'_>, attribute: &str) -> usize {
     let text = cell.attribute(attribute).unwrap_or_default().trim_start();
     let text = text.strip_prefix('+').unwrap_or(text);

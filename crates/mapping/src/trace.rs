@@ -39,7 +39,7 @@ pub struct Trace {
     /// Every mapping whose patterns match the URL; the first of them is used in a crawl.
     pub matching: Vec<String>,
     pub fields: Vec<FieldTrace>,
-    /// For each rule of rows, some of its rows.
+    /// Some rows of each row rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<RowsTrace>,
     pub url_parsers: Vec<UrlParserTrace>,
@@ -54,7 +54,7 @@ pub struct FieldTrace {
     pub name: String,
     /// Null where the field stays empty.
     pub value: Value,
-    /// Which step of each alternative lost the value.
+    /// The step of each alternative that lost the value.
     pub empty_because: Vec<String>,
     /// The steps of each alternative that was tried.
     pub alternatives: Vec<Vec<StepTrace>>,
@@ -81,7 +81,7 @@ pub struct StepTrace {
     pub reading: Reading,
 }
 
-/// Values for display: only some of them, shortened.
+/// Values for display: a selection, shortened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Values {
     pub count: usize,
@@ -94,7 +94,7 @@ impl Engine {
         self.trace_rows(mapping, page, None, &[])
     }
 
-    /// The same on the text of a document.
+    /// Like [`Engine::trace`], on the text of a document.
     pub fn trace_document(
         &self,
         mapping: Option<MappingIndex>,
@@ -104,8 +104,8 @@ impl Engine {
         self.trace_rows(mapping, page, Some(metadata), &[])
     }
 
-    /// The same with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]; without a choice the first one, and
-    /// the first that lacks a field.
+    /// Traces with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, it takes the first
+    /// row, and the first that lacks a field.
     pub fn trace_rows(
         &self,
         mapping: Option<MappingIndex>,
@@ -117,7 +117,7 @@ impl Engine {
         let url = page.url.as_str();
         let index = mapping.or_else(|| set.find(url))?;
         let deadline = Some(Instant::now() + TRACE_TIME);
-        // Expressions are evaluated more often than in a crawl, to show what they find.
+        // A trace evaluates expressions more often than a crawl does, to show what they find.
         let mut limits = self.limits().clone();
         limits.document.evaluation_time = TRACE_TIME;
         let page = Page::new(page, &limits, deadline);
@@ -163,7 +163,7 @@ impl Engine {
     }
 }
 
-/// `place` names what the field is read from.
+/// `place` names the source of the field.
 fn trace_field<'p>(field: &Field, start: &Item<'p>, place: &str, run: &Run<'p>) -> FieldTrace {
     let mut alternatives: Vec<Vec<StepTrace>> = Vec::new();
     let mut value = Value::Null;
@@ -218,7 +218,7 @@ impl Watch for Steps {
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
         let output = Values::of(output, true, run);
         let mut reading = step.processor.reading(input, run);
-        // The reading is of the first values only.
+        // The reading covers only the first values.
         if output.count > 0 && !output.are_empty_texts() {
             reading.hint = None;
         }
@@ -261,7 +261,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The step that returned no values.
+/// Names the step that returned no values.
 fn what_lost_it(steps: &[StepTrace], place: &str) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);

@@ -1,8 +1,8 @@
 //! Finds the mappings whose patterns match a URL: among hundreds, in a microsecond or two.
 //!
-//! - Most patterns require a literal text, such as a host or a path. One pass of an automaton over the
-//!   URL finds the patterns whose text occurs, and only those are tested.
-//! - Plain expressions without such a text are tested together, as one `RegexSet`.
+//! - Most patterns require a literal text, such as a host or a path. One pass of an automaton over the URL finds the
+//!   patterns whose text occurs, and only those are tested.
+//! - Plain expressions without such a text are tested together in one `RegexSet`.
 //! - All others are tested one by one.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::url_pattern::UrlPattern;
 
 const MAX_SET_BYTES: usize = 64 << 20;
 
-/// All patterns of a set, in the order in which they win.
+/// All patterns of a set, in order of precedence.
 #[derive(Debug)]
 pub(crate) struct UrlIndex {
     patterns: Vec<Entry>,
@@ -35,9 +35,9 @@ struct Entry {
 /// The result for one URL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// In the order in which they win, each once.
+    /// In order of precedence, each once.
     pub(crate) mappings: Vec<usize>,
-    /// Mappings one of whose expressions took too many steps, which counts as no match.
+    /// Mappings with an expression that took too many steps, which counts as no match.
     pub(crate) gave_up: Vec<usize>,
 }
 
@@ -75,7 +75,7 @@ impl UrlIndex {
         }
     }
 
-    /// The first mapping that matches, if any does.
+    /// The first matching mapping, if there is one.
     pub(crate) fn first(&self, url: &str) -> Found {
         self.search(url, true)
     }
@@ -201,7 +201,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_index_finds_exactly_what_trying_every_pattern_finds() {
+    fn the_index_finds_the_same_mappings_as_trying_every_pattern() {
         let index = index(PATTERNS);
         let hosts = [
             "a.example",
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(found.gave_up, [0]);
     }
 
-    /// 500 mappings as people write them: most name a host, some only a path, some look ahead.
+    /// 500 mappings like those that people write: most name a host, some only a path, some look ahead.
     fn five_hundred() -> UrlIndex {
         let patterns = (0..500).map(|number| {
             let (kind, text) = match number % 10 {
@@ -269,7 +269,7 @@ mod tests {
             .map(|number| format!("https://www.site{number}.example/profile{number}/"))
             .collect();
         let search = || -> usize { urls.iter().map(|url| index.first(url).mappings.len()).sum() };
-        // Expressions are compiled lazily: warm up.
+        // Expressions are compiled lazily, so warm up first.
         search();
         let start = Instant::now();
         let found = search();

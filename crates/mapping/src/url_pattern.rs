@@ -12,7 +12,7 @@ use crate::required_literals::{RequiredLiterals, of_fancy, of_plain};
 /// The most steps of a look-around expression on one URL; about 0.3 ms.
 const STEP_LIMIT: usize = 20_000;
 
-/// The kinds of pattern, as files name them, with what each means.
+/// The kinds of pattern by their names in files, with the meaning of each.
 pub(crate) const KINDS: &[(&str, &str)] = &[
     (
         "regex",
@@ -35,8 +35,8 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) enum UrlPattern {
-    /// A plain expression. Canonical URLs are ASCII, for which an automaton over bytes is equivalent,
-    /// and a tenth of the size.
+    /// A plain expression. Canonical URLs are ASCII, so an automaton over bytes is equivalent and a tenth of the
+    /// size.
     Ascii(regex::bytes::Regex),
     /// An expression with look-around, or one that names characters beyond ASCII.
     Regex(Pattern),
@@ -60,7 +60,7 @@ pub(crate) struct PatternFault {
 }
 
 impl UrlPattern {
-    /// Compiles a pattern of the kind that a file names.
+    /// Compiles a pattern of a kind named in a file.
     pub(crate) fn compile(kind: &str, text: &str) -> Result<UrlPattern, PatternFault> {
         let compiled = match kind {
             "regex" | "glob" | "prefix" | "host" if text.is_empty() => {
@@ -89,8 +89,8 @@ impl UrlPattern {
         }
     }
 
-    /// Texts of which at least one is in every URL that matches; none where nothing useful is
-    /// known. Letters may differ in case.
+    /// Texts of which every matching URL contains at least one; `None` if nothing useful is known. Letters may differ
+    /// in case.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {
             UrlPattern::Ascii(regex) => of_plain(regex.as_str()),
@@ -144,7 +144,7 @@ fn compile_glob(text: &str) -> Result<UrlPattern, String> {
     })
 }
 
-/// Runs of plain characters outside of every special construct of a glob.
+/// Runs of plain characters outside the special constructs of a glob.
 fn glob_literals(text: &str) -> Option<Vec<String>> {
     let mut literals = RequiredLiterals::default();
     let mut characters = text.chars();

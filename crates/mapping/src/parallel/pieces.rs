@@ -1,4 +1,4 @@
-//! Cuts selectors into pieces. What has no simple form, such as a list of selectors, is not cut.
+//! Cuts selectors into pieces. Selectors without a simple form, such as a list of selectors, are not cut.
 
 use super::way::{Language, Piece};
 
@@ -12,7 +12,7 @@ struct Depth {
 }
 
 impl Depth {
-    /// Whether a character stands outside of brackets and quotes.
+    /// Whether a character is outside brackets and quotes.
     fn is_outside(&mut self, c: char) -> bool {
         match (self.quote, c) {
             (Some(quote), c) => {
@@ -75,7 +75,7 @@ pub(super) fn split_css(selector: &str) -> Cut {
     Some((with_rows(pieces.collect()), end.to_owned()))
 }
 
-/// `is_first`: from the page, where a path without a slash begins at its root.
+/// `is_first`: the path starts from the page. Without a leading slash it begins at the root.
 pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
     let expression = expression.trim();
     let path = expression.strip_prefix('.').unwrap_or(expression);
@@ -147,7 +147,7 @@ pub(super) fn split_jsonpath(expression: &str) -> Cut {
     Some((pieces.collect(), String::new()))
 }
 
-/// `['name']` in the form of `.name`, which means the same.
+/// Rewrites `['name']` as the equivalent `.name`.
 fn plain_member(text: &str) -> String {
     let quoted = text
         .strip_prefix('[')
@@ -161,7 +161,7 @@ fn plain_member(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |name| format!(".{name}"))
 }
 
-/// The row of a cell (`td`) is a piece, even if it is not written.
+/// Adds the row of a cell (`td`) as a piece, even if it is not written.
 fn with_rows(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::with_capacity(pieces.len() + 1);
     for mut piece in pieces {

@@ -1,5 +1,5 @@
-//! The way of a chain to what it takes, cut into the pieces by which ways can be compared: `li.rating a::attr(href)`
-//! goes over `li.rating` and `a`, and takes an attribute.
+//! The way of a chain to its values, cut into comparable pieces: `li.rating a::attr(href)` passes `li.rating` and
+//! `a`, and reads an attribute.
 
 use serde_json::{Value, json};
 
@@ -11,15 +11,15 @@ pub(super) enum Language {
     Css,
     XPath,
     JsonPath,
-    /// The objects of a type; what is within them is [`Language::JsonPath`].
+    /// The objects of a type. Steps within them are [`Language::JsonPath`].
     JsonLd,
 }
 
-/// One piece: what is searched, and how it is reached from the piece before it.
+/// One piece: what is searched for, and how it is reached from the previous piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) language: Language,
-    /// A combinator of CSS, or the slashes of an XPath.
+    /// A CSS combinator, or the slashes of an XPath.
     pub(super) joint: &'static str,
     pub(super) text: String,
 }
@@ -27,7 +27,7 @@ pub(super) struct Piece {
 /// See the module.
 pub(super) struct Way {
     pub(super) pieces: Vec<Piece>,
-    /// What is taken in the end: an attribute or a text, or an element if it is empty.
+    /// What is read at the end: an attribute or a text; the element if empty.
     end: String,
     /// The processors after it.
     rest: Vec<Value>,
@@ -60,7 +60,7 @@ impl Way {
         self.pieces.starts_with(prefix)
     }
 
-    /// Whether what it takes stands in a list of its own below the prefix, such as the tags of each item.
+    /// Whether its values are in a list of their own below the prefix, such as the tags of each item.
     pub(super) fn is_list_below(&self, prefix: &[Piece]) -> bool {
         let tail = &self.pieces[prefix.len()..];
         let Some((last, before)) = tail.split_last() else {
@@ -69,7 +69,7 @@ impl Way {
         before.iter().any(Piece::is_list) || last.repeats()
     }
 
-    /// The processors of a row's field that take the same, where the prefix selects the rows.
+    /// The processors of a row's field that read the same values, if the prefix selects the rows.
     pub(super) fn below(&self, prefix: &[Piece]) -> Vec<Value> {
         let mut processors = render(
             &self.pieces[prefix.len()..],
@@ -81,7 +81,8 @@ impl Way {
         processors
     }
 
-    /// The same of a way from the page, within rows that something else selects; `None` if it does not lead to a row.
+    /// The processors that read the values of a way from the page within rows that something else selects. `None` if
+    /// it does not lead to a row.
     pub(super) fn within_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
@@ -97,19 +98,19 @@ impl Way {
     }
 }
 
-/// The processors that select what a prefix leads to.
+/// The processors that select the elements of a prefix.
 pub(super) fn select(prefix: &[Piece]) -> Vec<Value> {
     render(prefix, "", None, true)
 }
 
-/// Cells are of rows, which are not written in the chain.
+/// Cells belong to rows, which are not written in the chain.
 fn add_row(pieces: &mut Vec<Piece>) {
     if pieces.last().and_then(Piece::tag) != Some("tr") {
         pieces.push(Piece::of(Language::Css, " ", "tr"));
     }
 }
 
-/// The pieces of a step that searches, and what it takes in the end.
+/// The pieces of a search step, and what it reads at the end.
 fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
     let parameter = |name: &str| step.parameters.get(name).and_then(Value::as_str);
     match step.name {
@@ -135,8 +136,8 @@ fn processor(step: &Step) -> Value {
     }
 }
 
-/// Processors for the pieces, one for those of a language that follow each other. `before` is the piece that leads
-/// to where they begin.
+/// Processors for the pieces: one for each run of pieces in the same language. `before` is the piece that leads to
+/// their start.
 fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) -> Vec<Value> {
     let mut processors = Vec::new();
     let mut is_at_page = from_page;
@@ -159,7 +160,7 @@ fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) 
     processors
 }
 
-/// Takes the row itself, or its attribute or text.
+/// Reads the row itself, or its attribute or text.
 fn itself(end: &str) -> Value {
     let attribute = end
         .strip_prefix("::attr(")
@@ -225,7 +226,7 @@ impl Piece {
         }
     }
 
-    /// Whether one processor goes over both.
+    /// Whether one processor can cover both pieces.
     fn joins(&self, next: &Piece) -> bool {
         self.language == next.language
             || (self.language == Language::JsonLd && next.language == Language::JsonPath)
@@ -239,7 +240,7 @@ impl Piece {
         (is_element && end > 0).then(|| &self.text[..end])
     }
 
-    /// Whether it leads to each entry of a list, by the way it is written.
+    /// Whether its form shows that it leads to each entry of a list.
     pub(super) fn repeats(&self) -> bool {
         match self.language {
             Language::JsonLd => true,
@@ -256,7 +257,7 @@ impl Piece {
         }
     }
 
-    /// Whether it leads to a list, as its element or its name says.
+    /// Whether its element or name shows that it leads to a list.
     fn is_list(&self) -> bool {
         let is_plural = |word: &str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
         match self.language {
@@ -268,7 +269,7 @@ impl Piece {
         }
     }
 
-    /// Whether it leads to one of several alike: by its id, its number, or what is in it.
+    /// Whether it selects one of several similar elements: by id, number or content.
     fn picks_one(&self) -> bool {
         match self.language {
             Language::Css => {
@@ -316,10 +317,10 @@ impl Piece {
     }
 }
 
-/// Elements that never stand alone.
+/// Elements that never occur alone.
 const ROW_TAGS: [&str; 4] = ["tr", "li", "item", "entry"];
 const LIST_TAGS: [&str; 5] = ["ul", "ol", "li", "dl", "table"];
-/// What an entry of a list is called, and hardly ever a whole page.
+/// Names of list entries that are hardly ever names of whole pages.
 const ENTRY_WORDS: [&str; 9] = [
     "item", "card", "result", "rating", "review", "comment", "hit", "teaser", "tile",
 ];

@@ -87,7 +87,7 @@ pub(crate) const DATE: Entry = Entry {
 };
 
 struct ReadDate {
-    /// Empty for the usual ones.
+    /// Empty for the usual formats.
     formats: Vec<String>,
     order: Option<DateOrder>,
 }
@@ -145,7 +145,7 @@ impl ReadDate {
     }
 }
 
-/// Checks a format: it must read back what it writes, and contain at least a year.
+/// Checks a format: it must parse its own output, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
     let invalid = |reason: &dyn std::fmt::Display| {
         format!("invalid date format {}: {reason}", quoted(format))
@@ -163,7 +163,7 @@ fn check_format(format: &str) -> Result<(), String> {
     }
 }
 
-/// The format with `%z` for `%Z`: names of zones are read here, because the library reads none.
+/// Replaces `%Z` with `%z` in a format: zone names are resolved here, because the library reads none.
 fn with_numeric_zone(format: &str) -> String {
     let mut numeric = String::with_capacity(format.len());
     let mut letters = format.chars();
@@ -184,7 +184,7 @@ fn read(format: &str, text: &str) -> DateReading {
         return read_numeric(format, text);
     }
     match read_numeric(&numeric, &in_offsets(text, "?")) {
-        // What is a date but for its zone.
+        // It would be a date with another zone.
         DateReading::None
             if read_numeric(&numeric, &in_offsets(text, "+0000")) != DateReading::None =>
         {
@@ -204,8 +204,8 @@ fn read_numeric(format: &str, text: &str) -> DateReading {
     }
 }
 
-/// The date, with the precision of the input. A day that does not exist, or is another day of the week than it says,
-/// is none, also if its month is one.
+/// The date, with the precision of the input. `None` for a day that does not exist or contradicts its day of the
+/// week, even if its month is valid.
 fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());

@@ -76,7 +76,7 @@ impl Processor for JsonPaths {
     }
 }
 
-/// Adds what `query` finds in `json`; false means that no more is wanted.
+/// Adds the values that `query` finds in `json`. False means that no more are wanted.
 pub(super) fn push_found(
     query: &JsonQuery,
     json: &Value,
@@ -92,7 +92,7 @@ pub(super) fn push_found(
     }
 }
 
-/// Adds a JSON value: texts and numbers as such, null not at all, the rest as JSON.
+/// Adds a JSON value: texts and numbers unchanged, null not at all, everything else as JSON.
 pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     match value {
         Value::Null => true,
@@ -102,7 +102,7 @@ pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     }
 }
 
-/// JSON has a `-0`, which nobody means.
+/// JSON allows `-0`, which nobody means.
 fn without_sign_of_zero(number: &Number) -> Number {
     match number.as_f64() {
         Some(0.0) if number.is_f64() && number.to_string().starts_with('-') => 0.into(),

@@ -47,7 +47,7 @@ pub(crate) const JSON_LD: Entry = Entry {
 };
 
 struct JsonLd {
-    /// The @type that is wanted.
+    /// The requested @type.
     wanted: Option<String>,
     query: Option<JsonQuery>,
 }
@@ -108,7 +108,7 @@ fn of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     }
 }
 
-/// Whether an `@type` is or holds `wanted`, whatever vocabulary it is written with.
+/// Whether an `@type` is or contains `wanted`, in whatever vocabulary it is written.
 fn names(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(name) => name.rsplit(['/', '#', ':']).next() == Some(wanted),

@@ -1,4 +1,4 @@
-//! `meta`: selects metadata from the head of a page, and those of a document.
+//! `meta`: selects metadata from the head of a page, or from a document.
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;

@@ -1,4 +1,4 @@
-//! `pagination`: from a count on the first page of a list, the URLs of its further pages.
+//! `pagination`: computes the URLs of further pages from a count on the first page of a list.
 
 use webfill_urls::{Url, canonical};
 
@@ -9,11 +9,11 @@ use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::run::{OutOfTime, Processor, Run};
 
-/// Pages that one list may have.
+/// The most pages of one list.
 const MOST_PAGES: i64 = 10_000;
 const PAGES_BY_DEFAULT: u64 = 1_000;
 
-/// Stands in a template for the number of a page.
+/// Placeholder for the page number in a template.
 const PLACE: &str = "{}";
 
 pub(crate) const PAGINATION: Entry = Entry {
@@ -151,10 +151,10 @@ fn page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
     size.map(|size| Some(size as u64)).ok_or(refusal("", why))
 }
 
-/// Where in a URL the number of its page is.
+/// Where a URL contains its page number.
 enum Place {
     Parameter(String),
-    /// What is before it, and after it.
+    /// The texts before and after it.
     Template(String, String),
 }
 
@@ -163,7 +163,7 @@ struct Pagination {
     page_size: Option<u64>,
     step: u64,
     first: u64,
-    /// Pages, the first included.
+    /// The most pages, including the first.
     most: u64,
 }
 
@@ -195,7 +195,7 @@ impl Processor for Pagination {
                 break;
             };
             if url == *own {
-                // This is a further page itself.
+                // This page is itself a further page.
                 run.list.is_further.set(true);
                 return output.finish();
             }
@@ -238,8 +238,7 @@ impl Pagination {
         }
     }
 
-    /// A page whose URL has the number of another one is not the first, even if the list has become
-    /// shorter since.
+    /// A page whose URL has another page's number is not the first page, even if the list has become shorter.
     fn is_first(&self, own: &Url) -> bool {
         let Place::Parameter(name) = &self.place else {
             return true;
@@ -250,7 +249,7 @@ impl Pagination {
     }
 }
 
-/// The query with the parameter set to a number, in its place; the rest stays as it is, to the letter.
+/// Sets a parameter of the query to a number, in its place. The rest stays byte for byte.
 fn with_parameter(query: &str, name: &str, number: u64) -> String {
     let mut pairs: Vec<String> = Vec::new();
     let mut is_set = false;
@@ -268,7 +267,7 @@ fn with_parameter(query: &str, name: &str, number: u64) -> String {
     pairs.join("&")
 }
 
-/// The value of a pair of this name.
+/// The value of the pair, if it has this name.
 fn value_of<'q>(pair: &'q str, name: &str) -> Option<&'q str> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let encoded = || name.replace('[', "%5B").replace(']', "%5D");

@@ -1,5 +1,4 @@
-//! `regex` (takes parts of texts) and `filter` (keeps or drops whole values), both by a regular
-//! expression.
+//! `regex` (extracts parts of texts) and `filter` (keeps or drops whole values), both by a regular expression.
 
 use crate::catalogue::{
     Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal,

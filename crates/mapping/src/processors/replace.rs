@@ -74,7 +74,7 @@ enum Find {
     Pattern(Pattern),
 }
 
-/// A part of what a match is replaced with.
+/// A part of the replacement of a match.
 enum Piece {
     Literal(String),
     Group(usize),
@@ -144,7 +144,7 @@ impl Replace {
     }
 }
 
-/// Reads `$1`, `${1}`, `${name}` and `$$`; a group that the expression lacks is refused.
+/// Parses `$1`, `${1}`, `${name}` and `$$`. Rejects a group that the expression lacks.
 fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     let mut pieces = Vec::new();
     let mut rest = with;
@@ -167,7 +167,7 @@ fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     Ok(pieces)
 }
 
-/// What follows a dollar sign: digits, or a number or name in braces.
+/// Parses what follows a dollar sign: digits, or a number or name in braces.
 fn reference(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
         let end = braced.find('}')?;

@@ -145,7 +145,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(allowed) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// What `date` writes: a year, year and month, a day, perhaps with a time and its offset.
+/// Whether the text is in the form that `date` writes: a year, a year and month, or a day, with an optional time and
+/// its offset.
 fn is_date(text: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     match text.len() {
@@ -159,7 +160,7 @@ fn is_date(text: &str) -> bool {
     }
 }
 
-/// A mail address as HTML's `input type=email` takes it: a dot-atom and a host with a dot.
+/// A mail address as accepted by HTML's `input type=email`: a dot-atom and a host with a dot.
 fn is_email(text: &str) -> bool {
     let Some((name, host)) = text.split_once('@') else {
         return false;
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_told_apart() {
+    fn types_are_distinguished() {
         for (name, good, bad) in [
             ("integer", ["0", "-12", "+7"], ["", "1.5", "seven"]),
             ("number", ["0.5", "-1e3", "12"], ["1,5", "NaN", "inf"]),

@@ -1,4 +1,4 @@
-//! What is usually wrong with a CSS selector that finds nothing.
+//! Suggestions for a CSS selector that finds nothing: its usual faults.
 
 use webfill_document::NodeRef;
 
@@ -63,7 +63,7 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     names.map(|name| broken.instead(&[other(name)])).collect()
 }
 
-/// The elements among which the piece was looked for.
+/// The elements among which the piece was searched.
 fn candidates<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
     match broken.piece().joint.trim() {
         ">" => children(broken.found).collect(),

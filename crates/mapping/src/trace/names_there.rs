@@ -1,16 +1,16 @@
-//! The names and values that a page has at a place, the ones most similar to a written one first.
+//! The names and values at a place of the page, the ones most similar to a written one first.
 
 use std::collections::BTreeSet;
 
 use webfill_document::NodeRef;
 
-/// Names less alike than this are no spelling of each other.
+/// Less similar names are not spellings of each other.
 const ALIKE: f64 = 0.8;
 const MOST_NAMES: usize = 3;
-/// A search for names stops after so many nodes.
+/// A search for names stops after this many nodes.
 const MOST_NODES: usize = 50_000;
 
-/// The names most similar to the written one, which itself is not among them.
+/// The names most similar to the written one, excluding itself.
 pub(super) fn alike<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let folded = |name: &str| name.to_lowercase().replace('_', "-");
     let wanted = folded(written);
@@ -42,7 +42,7 @@ pub(super) fn attribute_names<'p>(
     attributes.map(|attribute| attribute.name())
 }
 
-/// The values of an attribute; of `class` each class.
+/// The values of an attribute; for `class`, each class.
 pub(super) fn values<'p>(
     nodes: impl IntoIterator<Item = NodeRef<'p>>,
     attribute: &str,

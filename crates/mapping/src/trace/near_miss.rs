@@ -1,5 +1,5 @@
-//! How far a path or selector that finds nothing does match, and which small change of it would find
-//! something. Only what was tried on the page is suggested.
+//! How far a failing path or selector matches, and which small change would make it find something. Only changes that
+//! were tried on the page are suggested.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use super::written::{Piece, Written, text_of};
 /// How many expressions are tried for one that finds nothing, and for how long.
 const MOST_TRIED: u32 = 200;
 const MOST_TIME: Duration = Duration::from_secs(1);
-/// So many faults of one expression can be cured.
+/// The most faults that can be fixed in one expression.
 const MOST_FAULTS: usize = 3;
 
-/// What an expression finds at the places where it is searched.
+/// Evaluates an expression at the places where it is searched.
 pub(super) type Probe<'s, 'p> = &'s dyn Fn(&str) -> Vec<XValue<'p>>;
 
-/// The changes that usually cure a break, likeliest first.
+/// The changes that usually fix a break, likeliest first.
 pub(super) type Cures = fn(&Break<'_, '_>) -> Vec<Vec<Piece>>;
 
-/// Where a path or selector does not go on: the pieces before `at` match together, not with that one.
+/// Where a path or selector breaks: the pieces before `at` match together, but not with that one.
 pub(super) struct Break<'b, 'p> {
     pub(super) pieces: &'b [Piece],
     pub(super) at: usize,
-    /// What the pieces before select; at the first piece, the places where the search begins.
+    /// The nodes selected by the earlier pieces. For the first piece, the places where the search begins.
     pub(super) found: &'b [NodeRef<'p>],
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Search<'s, 'p> {
     places: &'s [NodeRef<'p>],
     cures: Cures,
     left: Cell<u32>,
-    /// Something was not tried any more, so that it is not known whether it matches.
+    /// The limit was reached before everything was tried, so it is not known whether it matches.
     is_exhausted: Cell<bool>,
     until: Instant,
 }
@@ -65,8 +65,8 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// `matches up to //table; did you mean //table/tbody/tr?`, or `None` if it does match, or if that takes
-    /// too long to find out.
+    /// `matches up to //table; did you mean //table/tbody/tr?`. `None` if it does match, or if finding out takes too
+    /// long.
     pub(super) fn hint(&self, written: &Written) -> Option<String> {
         let (at, _) = self.reach(&written.pieces)?;
         if self.is_exhausted.get() {
@@ -82,8 +82,8 @@ impl<'s, 'p> Search<'s, 'p> {
         })
     }
 
-    /// The first piece that does not match with those before it, and what those select; `None` if all
-    /// match together.
+    /// The first piece that does not match together with the earlier ones, and the nodes that those select. `None` if
+    /// all match together.
     fn reach(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
         let mut found = self.places.to_vec();
         for at in 0..pieces.len() {
@@ -109,7 +109,7 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// The nearest pieces that match all together.
+    /// The nearest pieces that match together.
     fn cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
         let (at, found) = self.reach(pieces)?;
         let cures = (self.cures)(&Break {
@@ -121,7 +121,7 @@ impl<'s, 'p> Search<'s, 'p> {
         if whole.is_some() || faults == 1 {
             return whole.cloned();
         }
-        // There is another fault behind this one.
+        // There is another fault after this one.
         let ends_nearer = |cured: &&Vec<Piece>| {
             let reached = self.reach(cured);
             reached.is_some_and(|(next, _)| cured.len() - next < pieces.len() - at)

@@ -1,4 +1,4 @@
-//! What a step reads: the nodes that a path or selector finds, or where an expression matches.
+//! What a step reads: the nodes found by a path or selector, or the matches of an expression.
 
 use std::borrow::Cow;
 
@@ -14,24 +14,24 @@ use crate::pattern::Pattern;
 
 const SHOWN_NODES: usize = 5;
 const SHOWN_MATCHES: usize = 5;
-/// Branches of a union, and selectors of a list, of which each may have a hint.
+/// The most branches of a union, or selectors of a list, that get a hint.
 const MOST_HINTS: usize = 3;
 
-/// What a step reads; of most processors their input says it all.
+/// What a step reads. For most processors the input alone shows this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reading {
-    /// The first nodes that were found.
+    /// The first nodes found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<FoundNode>,
     /// The first matches of a regular expression.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<FoundMatch>,
-    /// Of what finds nothing: how far it does match, and what does find something.
+    /// If nothing is found: how far the expression matches, and which one does find something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// A node, where it is in its page, and its text.
+/// A node, its position in the page, and its text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundNode {
     pub path: String,
@@ -41,16 +41,16 @@ pub struct FoundNode {
 /// A match of a regular expression.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FoundMatch {
-    /// The value of the input, counted from 1.
+    /// The number of the input value, from 1.
     pub value: usize,
-    /// Where in it the match begins, in characters, counted from 0.
+    /// Where the match begins in it, in characters, counted from 0.
     pub at: usize,
     /// The whole match.
     pub text: String,
 }
 
 impl Reading {
-    /// What an XPath finds at the places; of a function's value, the nodes that it is made from.
+    /// The nodes that an XPath finds at the places. For the value of a function, the nodes it is computed from.
     pub(crate) fn of_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -75,7 +75,7 @@ impl Reading {
         Reading::of_nodes(&nodes, hint.flatten())
     }
 
-    /// What a CSS selector finds at the places.
+    /// The nodes that a CSS selector finds at the places.
     pub(crate) fn of_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -100,11 +100,11 @@ impl Reading {
         }
     }
 
-    /// Where a regular expression matches in the texts.
+    /// The matches of a regular expression in the texts.
     pub(crate) fn of_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
         let mut matches = Vec::new();
         for (index, text) in texts.iter().enumerate() {
-            // One that takes too many steps is told of by the step itself.
+            // The step itself reports an expression that takes too many steps.
             let _ = pattern.each_match(text, |groups| {
                 let range = groups.range();
                 matches.push(FoundMatch {

@@ -11,28 +11,28 @@ use crate::row_extraction::gather_columns;
 use crate::rows::{Origin, RowField, RowRule};
 use crate::run::Run;
 
-/// The trace of one rule of rows.
+/// The trace of one row rule.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowsTrace {
     pub dataset: String,
-    /// How many elements `select` yields.
+    /// The number of elements that `select` yields.
     pub count: usize,
     pub empty_because: Option<String>,
     pub select: Vec<StepTrace>,
-    /// Those that were chosen.
+    /// The chosen rows.
     pub rows: Vec<RowTrace>,
 }
 
 /// The trace of one row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowTrace {
-    /// Which of the selected elements it is, counted from 0.
+    /// The position among the selected elements, counted from 0.
     pub position: usize,
     pub fields: Vec<FieldTrace>,
 }
 
 impl RowsTrace {
-    /// Rows that a trace shows of each rule.
+    /// The most rows that a trace shows for each rule.
     pub const MOST_ROWS: usize = 20;
 }
 

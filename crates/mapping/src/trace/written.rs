@@ -1,8 +1,7 @@
-//! XPath location paths and CSS selectors as they were written, cut into pieces that can be left out
-//! from the end: `//table/tr[1]` is `//table`, `/tr`, `[1]`.
+//! XPath location paths and CSS selectors as written, cut into pieces that can be dropped from the end:
+//! `//table/tr[1]` becomes `//table`, `/tr`, `[1]`.
 
-/// What stands between a piece and the one before it, and the piece: `//` and `table`, or `/` and `tr`;
-/// nothing and `[1]`.
+/// A piece, and what separates it from the one before: `//` and `table`, or `/` and `tr`; nothing and `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) joint: String,
@@ -18,7 +17,7 @@ impl Piece {
     }
 }
 
-/// A path or a selector, with what is around it in its expression: `count(` and `)`.
+/// A path or a selector, with the rest of its expression: `count(` and `)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     before: String,
@@ -27,8 +26,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// What is left when pieces are left out from the end, the whole included. If one of them is not
-    /// valid, the pieces were not cut where they end.
+    /// The expressions left after dropping pieces from the end, including the whole. If one of them is invalid, the
+    /// pieces were cut in the wrong places.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = String> {
         (1..=self.pieces.len()).map(|end| text_of(&self.pieces[..end]))
     }
@@ -47,8 +46,8 @@ pub(super) fn text_of(pieces: &[Piece]) -> String {
         .collect()
 }
 
-/// The location paths of an XPath expression: that of a path, those of a union, or that in the first
-/// argument of a function. Of other expressions none.
+/// The location paths of an XPath expression: a path itself, the branches of a union, or the path in the first
+/// argument of a function. Other expressions have none.
 pub(super) fn paths(expression: &str) -> Vec<Written> {
     let expression = expression.trim();
     if let Some((before, inner, after)) = first_argument(expression) {
@@ -84,7 +83,7 @@ fn whole(pieces: Vec<Piece>) -> Option<Written> {
     })
 }
 
-/// The characters outside quotes and brackets, with opening brackets and where they are.
+/// The characters outside quotes and brackets, including opening brackets, with their positions.
 fn outside(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
@@ -119,14 +118,14 @@ fn parts(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// `name(`, its first argument, and the rest, if the expression is one call of a function.
+/// `name(`, its first argument, and the rest, if the expression is a single function call.
 fn first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     let open = expression.find('(')?;
     let name = &expression[..open];
     let is_function = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
         && !matches!(name, "text" | "comment" | "node" | "processing-instruction");
-    // Nothing follows the call.
+    // The call ends the expression.
     let ends = outside(expression).len() == open + 1 && expression.ends_with(')');
     if !is_function || !ends {
         return None;
@@ -180,7 +179,7 @@ fn selector_pieces(selector: &str) -> Vec<Piece> {
     })
 }
 
-/// Cuts a text; `joint` says how many bytes of a piece stand before its text.
+/// Cuts a text. `joint` returns how many bytes of a piece come before its text.
 fn cut(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let ends = cuts.iter().copied().chain([text.len()]);
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_around_a_path_stays() {
+    fn text_around_a_path_stays() {
         let written = &paths("substring-after( //td/a , ':')")[0];
         let other = [Piece::new("//", "th")];
         assert_eq!(written.with(&other), "substring-after( //th , ':')");

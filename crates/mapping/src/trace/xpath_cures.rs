@@ -1,4 +1,4 @@
-//! What is usually wrong with an XPath that finds nothing.
+//! Suggestions for an XPath that finds nothing: its usual faults.
 
 use webfill_document::NodeRef;
 
@@ -29,7 +29,7 @@ fn names_in_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     (lower != piece.text).then(|| broken.instead(&[Piece::new(&piece.joint, lower)]))
 }
 
-/// Browsers show a `tbody` in every table, and sources often have none.
+/// Browsers show a `tbody` in every table, but sources often have none.
 fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
@@ -76,7 +76,7 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         (_, true) => alike(name, descendants(&from).filter_map(NodeRef::tag)),
         (_, false) => alike(name, children(&from).filter_map(NodeRef::tag)),
     };
-    // Most prefixes cannot be written.
+    // Most prefixes cannot be written in an expression, so the local name is tried too.
     let of_any_namespace = (sign.is_empty()).then(|| format!("*[local-name() = '{name}']"));
     let others = names.into_iter().map(|name| format!("{sign}{name}"));
     let others = others.chain(of_any_namespace);
@@ -102,7 +102,7 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     let Some((what, value)) = equality_in(predicate) else {
         return Vec::new();
     };
-    // A value that has both quotes cannot be written in another function's argument as it is.
+    // A value with both quotes cannot be written unchanged in another function's argument.
     let quote = if value.contains('\'') { '"' } else { '\'' };
     let contains = |value: &str| format!("[contains({what}, {quote}{value}{quote})]");
     let mut cures = Vec::new();
