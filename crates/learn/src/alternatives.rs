@@ -1,10 +1,11 @@
-//! Alternatives: chains by other kinds of anchors, which serve when the site takes the first one away.
+//! Alternatives: chains that use other kinds of anchors, in case the site removes the first one.
 //!
-//! They serve as well where a page lacks the value. So none may count positions, or take the first of several: it
-//! would read whatever stands there instead.
+//! They also run on pages that lack the value. So none may count positions, or take the first of several: it would
+//! read whatever is there instead.
 //!
-//! One may fill pages that the first chain does not read, if all evidence is for it: known values have one shape, which
-//! the guard of the field demands of all others as well, it reads each of them, and elsewhere the same as the first.
+//! An alternative may fill pages that the first chain does not read, but only if all evidence supports it. The known
+//! values must share a shape, which the field's guard then requires of all other values. The chain must read each
+//! known value, and the same as the first chain elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +13,16 @@ use crate::field::Found;
 use crate::guards::Guard;
 use crate::score::{Scores, reads_cut_off};
 
-/// Alternatives of one field.
+/// The most alternatives of one field.
 const MOST: usize = 2;
 
-/// Known pages that must be read rightly by a chain that fills others, and other pages on which it must agree.
+/// The number of known pages that a chain must read correctly to fill others, and of other pages on which it must
+/// agree.
 const PROVEN: usize = 3;
 
-/// Positions of candidates of other kinds than the best that agree with it wherever both read something,
-/// and that read nothing where it reads nothing, unless a known value proves them right, or [`fills`] is true.
+/// Positions of candidates whose anchors differ in kind from the best one's, and that agree with it wherever both
+/// read something. Where the best reads nothing they read nothing, unless a known value proves them right, or
+/// [`fills`] is true.
 pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,
@@ -51,7 +54,7 @@ pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
     chosen.split_off(1)
 }
 
-/// Whether a chain says what it reads, and not where among others that stands.
+/// Whether the chain identifies the value itself rather than its position among others.
 fn reads_by_name(found: &Found, one: usize) -> bool {
     let is_only = || {
         let mut pages = found.readings[one].iter();
@@ -60,11 +63,11 @@ fn reads_by_name(found: &Found, one: usize) -> bool {
     !found.candidates[one].counts_positions() && (found.multiple || is_only())
 }
 
-/// How what a chain reads differs from what the best one does.
+/// How the readings of a chain differ from those of the best chain.
 #[derive(PartialEq, Eq)]
 enum Compared {
     Alike,
-    /// It reads the same, and something where the best reads nothing.
+    /// Reads the same, and also something where the best reads nothing.
     ReadsMore,
     Differs,
 }
@@ -92,13 +95,13 @@ fn compared(scores: &Scores<'_>, best: usize, one: usize) -> Compared {
     match both >= 1.0 && alike / both >= 0.95 {
         false => Compared::Differs,
         true if more == 0 || proven > more => Compared::Alike,
-        // One that differs somewhere is not trusted with pages of its own.
+        // A chain that differs anywhere is not trusted to fill pages alone.
         true if alike == both && both >= (2 * PROVEN) as f64 => Compared::ReadsMore,
         true => Compared::Differs,
     }
 }
 
-/// Whether a chain reads each known value, and on other pages different ones of their shape.
+/// Whether the chain reads each known value, and different values of the same shape on other pages.
 fn fills(found: &Found, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
     let known = || {
         let labels = found.labels.iter().enumerate();

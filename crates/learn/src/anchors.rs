@@ -1,4 +1,4 @@
-//! Ways to a place: from something on the page that holds, by as few steps as lead there.
+//! Routes to a place: from a lasting anchor on the page, by as few steps as possible.
 
 use serde_json::{Value, json};
 use webfill_document::NodeRef;
@@ -9,17 +9,17 @@ use crate::places::{At, Places, Root, Written};
 use crate::steps::{absolute_paths, steps_between};
 use crate::survival::Anchor;
 
-/// A way to a place.
+/// A route to a place.
 pub(crate) struct Route {
     pub(crate) anchor: Anchor,
     pub(crate) select: Value,
     pub(crate) then: Vec<Value>,
-    /// Whether it yields texts of the page, whose white space means nothing.
+    /// Whether it yields texts of the page, whose white space has no meaning.
     pub(crate) is_text: bool,
     pub(crate) burden: f64,
 }
 
-/// Levels above a place at which anchors are looked for.
+/// Levels above a place that are searched for anchors.
 const LEVELS: usize = 8;
 
 /// All routes to a place.
@@ -43,7 +43,7 @@ pub(crate) fn routes(
     routes.flatten().collect()
 }
 
-/// A route as it goes on from a row, or from a part of it.
+/// The route continued from a row, or from a part of it.
 fn within_row(mut route: Route, root: &Root<'_>) -> Route {
     route.burden += root.burden;
     let Some(lead) = &root.lead else {
@@ -53,14 +53,14 @@ fn within_row(mut route: Route, root: &Root<'_>) -> Route {
     if next["parameters"]["expression"] != "." {
         route.then.insert(0, next);
     }
-    // The cell is found by its header, whatever is taken of it, but by a class within it if need be.
+    // A cell is found by its header, however it is read; a part of the cell may need a class.
     if route.anchor == Anchor::Path {
         route.anchor = root.anchor;
     }
     route
 }
 
-/// An XPath from the page, as one from a row.
+/// Makes an XPath from the page relative to a row.
 fn rebased(expression: &str, root: Option<&Root<'_>>) -> String {
     let Some(root) = root else {
         return expression.to_owned();
@@ -127,7 +127,7 @@ fn routes_from(
     }
 }
 
-/// The element at which routes end, and how they go on from there, with its burden.
+/// The element where routes end, how they continue from there, and the burden of that.
 struct Ending<'d> {
     node: NodeRef<'d>,
     forms: Vec<(String, f64)>,
@@ -196,7 +196,7 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .collect()
 }
 
-/// The target of a link by its text, where all pages have such a link.
+/// A link's target, found by the text of the link, if all pages have such a link.
 fn named_link(
     owner: NodeRef<'_>,
     attribute: &str,
@@ -212,7 +212,7 @@ fn named_link(
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
-/// From the parent of a text to the text.
+/// The steps from the parent of a text to the text.
 fn text_forms(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
     let texts: Vec<NodeRef<'_>> = parent
         .children()
@@ -247,7 +247,7 @@ fn tree_routes(
     let mut starts: Vec<(Anchor, String, NodeRef<'_>, f64)> = Vec::new();
     let mut node = end.node;
     for level in 0..LEVELS {
-        // Nothing within a row leads to the row itself.
+        // A row cannot be reached from within itself.
         if root.is_some_and(|root| root.node == node) {
             break;
         }
@@ -260,7 +260,7 @@ fn tree_routes(
             None => break,
         }
     }
-    // A row is found already: from there on it is only steps.
+    // The row is already found: plain steps lead on from there.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in steps_between(from, end.node) {
@@ -314,12 +314,12 @@ fn xpath_route(anchor: Anchor, expression: String, burden: f64) -> Route {
     }
 }
 
-/// What `normalize-space` makes empty: no-break spaces are none of its white space.
+/// Whether `normalize-space` makes the text empty. It does not treat no-break spaces as white space.
 fn is_blank(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
 }
 
-/// The XPath condition that a node says this, as it is written on the page, or as other pages write it.
+/// The XPath condition that a node has this text, as written on this page or on others.
 pub(crate) fn says(written: &str, text: &str, labels: &Labels) -> Option<String> {
     let normal = match written.contains('\u{a0}') {
         true => "normalize-space(translate(.,'\u{a0}',' '))",
@@ -334,7 +334,7 @@ pub(crate) fn says(written: &str, text: &str, labels: &Labels) -> Option<String>
     })
 }
 
-/// A text as an XPath literal, if one kind of quotes suffices.
+/// A text as an XPath literal, if it does not contain both kinds of quotes.
 pub(crate) fn literal(text: &str) -> Option<String> {
     match (text.contains('\''), text.contains('"')) {
         (false, _) => Some(format!("'{text}'")),
@@ -343,11 +343,11 @@ pub(crate) fn literal(text: &str) -> Option<String> {
     }
 }
 
-/// Longer names of elements, attributes and classes are no anchors.
+/// Longer names of elements, attributes and classes are not used as anchors.
 const LONGEST_NAME: usize = 60;
 const LONGEST_CLASS: usize = 160;
 
-/// What an element itself can be found by.
+/// The anchors that an element itself offers.
 pub(crate) fn own_anchors(
     page: &Places<'_>,
     node: NodeRef<'_>,
@@ -449,7 +449,7 @@ fn first_segment(href: &str) -> Option<&str> {
     is_word.then(|| &href[..end + 2])
 }
 
-/// Whether a name of an element or an attribute can stand in an XPath as it is.
+/// Whether an XPath can contain this element or attribute name unchanged.
 pub(crate) fn is_step(name: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     name.len() <= LONGEST_NAME
@@ -457,12 +457,12 @@ pub(crate) fn is_step(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// Whether the value of an attribute `class` can be an anchor as a whole.
+/// Whether a whole `class` attribute is short enough for an anchor.
 pub(crate) fn is_short_class(class: &str) -> bool {
     !class.trim().is_empty() && class.len() <= LONGEST_CLASS && !looks_generated(class)
 }
 
-/// Whether a class that an expression names as a whole holds a known value.
+/// Whether a whole class in an expression contains a known value.
 fn names_a_value(expression: &str, leaks: &Leaks) -> bool {
     expression.split("[@class=").skip(1).any(|rest| {
         let quote = rest.chars().next().unwrap_or_default();

@@ -7,17 +7,17 @@ use crate::labels::Labels;
 use crate::places::{At, Places};
 use crate::steps::steps_between;
 
-/// Texts before a value among which its label is looked for.
+/// Texts before a value that are searched for its label.
 const NEAR: usize = 12;
 
-/// Labels of one value.
+/// The most labels of one value.
 const MOST: usize = 3;
 
-/// Headings may stand this many texts before.
+/// Headings may be this many texts before the value.
 const FAR: usize = 60;
 
-/// Gives each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. Of a row,
-/// labels are taken within the same part of it only.
+/// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a
+/// row, labels come only from the same part of it.
 pub(crate) fn label_routes(
     page: &Places<'_>,
     part: Option<NodeRef<'_>>,
@@ -27,7 +27,7 @@ pub(crate) fn label_routes(
     found: &mut dyn FnMut(&str, f64, bool),
 ) {
     let is_text = matches!(page.all[index].at, At::Text(_));
-    // Positions of nodes say which texts stand before.
+    // The positions of nodes determine which texts come before.
     let start = match &page.all[index].at {
         At::Text(node) => node.position(),
         _ => end.position(),
@@ -60,14 +60,14 @@ pub(crate) fn label_routes(
         let Some(written) = says(label.text(), &page.all[text].text, labels) else {
             continue;
         };
-        // What does not look like a label may be any text that all pages share.
+        // A text that does not look like a label may be any text that all pages share.
         let doubt = match distance {
             _ if is_heading || page.all[text].text.ends_with(':') => 0.0,
             1 => 0.05,
             _ => 0.15,
         };
         let burden = 0.04 * distance as f64 + doubt;
-        // From a row that lacks the value, `following` would lead to the next one.
+        // In a row without the value, `following` would lead into the next row.
         if is_text && distance <= 4 && part.is_none() {
             let after =
                 format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
@@ -88,7 +88,7 @@ fn position(page: &Places<'_>, index: usize) -> usize {
     }
 }
 
-/// Routes by the tree: up from the label to what it shares with the value, and down again.
+/// Routes through the tree: up from the label to its common ancestor with the value, and down again.
 fn structure(
     label: NodeRef<'_>,
     parent: NodeRef<'_>,
@@ -123,7 +123,7 @@ fn structure(
             beside(node, up, end, &from, more, found);
         }
         if up == end {
-            // A text of the element that holds the label, right after it.
+            // A text right after the label, in the same element.
             let after = format!("{from}/following-sibling::text()[normalize-space(.)][1]");
             found(&after, more + 0.1, true);
         }
@@ -159,7 +159,7 @@ fn up_to_the_next(
     }
 }
 
-/// The value is in the same element as the text of the label: nothing beyond the steps is known.
+/// The value is in the same element as the text of the label: only the steps are known.
 fn after_the_label(
     label: NodeRef<'_>,
     node: NodeRef<'_>,
@@ -177,7 +177,7 @@ fn after_the_label(
     }
 }
 
-/// By the siblings after the one with the label.
+/// Routes through the siblings of the label's element.
 fn beside(
     node: NodeRef<'_>,
     up: NodeRef<'_>,

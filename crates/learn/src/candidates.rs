@@ -1,4 +1,4 @@
-//! Candidates: chains of processors that read a known value from where it stands.
+//! Candidates: chains of processors that read a known value from its place.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,30 @@ use crate::score::Label;
 use crate::shape;
 use crate::survival::Anchor;
 
-/// A chain, with what it holds on to.
+/// A chain, and its anchor.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) anchor: Anchor,
     pub(crate) processors: Vec<Value>,
-    /// How much of it is position, and how long it is: less is better.
+    /// How much the chain depends on positions, and how long it is. Less is better.
     pub(crate) burden: f64,
     /// The labelled pages on which it was found.
     pub(crate) found_on: Vec<usize>,
 }
 
-/// Of a processor after the place was found: a pattern depends on the words around, a conversion on the value alone.
+/// The burden of a processor after the place is found: a pattern depends on surrounding words, a conversion only on
+/// the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
         Some("regex") => 0.6,
-        // An order that known values show is better than none.
+        // A date order proved by known values is better than none.
         Some("date") if processor["parameters"] == json!({}) => 0.35,
         _ => 0.3,
     }
 }
 
 impl Candidate {
-    /// Whether the chain says how many others stand before, but for the first one beside a label.
+    /// Whether the chain counts the elements before its own. The first one next to a label does not count.
     pub(crate) fn counts_positions(&self) -> bool {
         self.processors.iter().any(|processor| {
             let parameters = &processor["parameters"];
@@ -61,11 +62,11 @@ fn has_position(expression: &str) -> bool {
     false
 }
 
-/// What all known values of a field say together.
+/// Properties of all known values of a field together.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    /// A page writes a number otherwise than its record does, so that texts do not suffice. Never of codes: a number
-    /// would lose the zeros that postcodes and telephone numbers begin with.
+    /// Pages and records write a number differently, so comparing texts is not enough. Never true of codes: a number
+    /// would lose the leading zeros of postcodes and telephone numbers.
     has_numbers: bool,
     /// The pattern of codes, see [`shape::code`].
     code: Option<String>,
@@ -88,7 +89,7 @@ impl Column {
         }
     }
 
-    /// Patterns that take a code out of a longer text, whatever stands beside it.
+    /// Patterns that extract a code from a longer text, whatever surrounds it.
     fn patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
         let Some(code) = self.code.as_ref() else {
             return Vec::new();
@@ -117,17 +118,17 @@ pub(crate) struct Candidates {
     by_chain: BTreeMap<String, Candidate>,
 }
 
-/// Distinct candidates that are kept while they are made.
+/// The most distinct candidates kept while they are made.
 const MOST: usize = 60_000;
 
-/// Places of one value on one page from which candidates are made.
+/// The most places of one value on one page that yield candidates.
 const MOST_PLACES: usize = 12;
 
-/// The burden of a pattern that texts must match.
+/// The burden of a pattern that filters texts.
 const NARROWED: f64 = 0.15;
 
 impl Candidates {
-    /// Adds those of a known value of a page.
+    /// Adds the candidates of a known value of a page.
     pub(crate) fn add_value(
         &mut self,
         number: usize,
@@ -159,7 +160,7 @@ impl Candidates {
         }
     }
 
-    /// Adds those of places that hold the known date between other words.
+    /// Adds the candidates of places that contain the known date among other words.
     fn add_date(
         &mut self,
         number: usize,
@@ -181,7 +182,7 @@ impl Candidates {
         }
     }
 
-    /// Adds those of places that hold several known values of a page in one text.
+    /// Adds the candidates of places that contain several known values of a page in one text.
     pub(crate) fn add_joined(
         &mut self,
         number: usize,
@@ -206,7 +207,7 @@ impl Candidates {
         }
     }
 
-    /// Adds those of a place, whatever it holds.
+    /// Adds the candidates of a place, whatever it contains.
     pub(crate) fn add_place(
         &mut self,
         number: usize,
@@ -243,7 +244,7 @@ impl Candidates {
         }
     }
 
-    /// Adds to each that yields plain texts the same with only those texts that match a pattern.
+    /// For each candidate that yields plain texts, adds one that keeps only texts matching a pattern.
     pub(crate) fn narrow(&mut self, pattern: &str) {
         let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
         let ends_in_text = |candidate: &&Candidate| {
@@ -266,20 +267,21 @@ impl Candidates {
         }
     }
 
-    /// The likeliest: those found on most pages, of anchors that last; at most `most`.
+    /// The likeliest candidates, `most` at most: found on the most pages, with lasting anchors.
     pub(crate) fn likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
         let rank = |candidate: &Candidate| {
             candidate.found_on.len() as f64 * 2.0 + candidate.anchor.survival() - candidate.burden
         };
-        // Stable: equal ones stay in the order of their chains.
+        // Stable sort: equal candidates stay in the order of their chains.
         all.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
         all.truncate(most);
         all
     }
 }
 
-/// What makes the known value of a text that says the same, in one way or several; empty: nothing does.
+/// The processors that turn a text with the same meaning into the known value, in all possible ways. Empty if there
+/// is no way.
 fn conversions(wanted: &Wanted, text: &str, column: &Column) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
@@ -315,7 +317,7 @@ fn as_number(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>>
     }])
 }
 
-/// What makes the record's spelling of a text that says more of the same: a time beside the date, marks between the
+/// The processor that turns a longer spelling into the record's: it drops a time after the date, or marks between the
 /// digits.
 fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
     if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
@@ -332,7 +334,7 @@ fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
     })
 }
 
-/// Patterns that take the value out of a longer text: by all that stands before it, or by its last word.
+/// Patterns that extract the value from a longer text: by everything before it, or by the last word before it.
 fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Vec<String> {
     let (before, after) = (&place.text[..start], &place.text[start + length..]);
     let mut patterns = Vec::new();
@@ -359,7 +361,8 @@ fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Ve
     patterns
 }
 
-/// How a pattern begins with a prefix. A word may stand in a text before as well, so the last one may be meant.
+/// How a pattern begins with a prefix. A word may also occur earlier in the text, so the last occurrence may be the
+/// right one.
 fn beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
@@ -374,7 +377,7 @@ fn beginnings(prefix: &str, before: &str) -> Vec<String> {
     }
 }
 
-/// The text as a pattern in which numbers may be others: they differ from page to page.
+/// The text as a pattern that matches any numbers, because they differ between pages.
 fn any_digits(text: &str) -> String {
     let mut pattern = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {

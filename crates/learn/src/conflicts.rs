@@ -1,10 +1,11 @@
-//! Two fields do not choose the same place if their known values differ: one of them is there by chance.
+//! Resolves conflicts: two fields with different known values must not choose the same place. In one of them it is a
+//! coincidence.
 
 use crate::field::{Found, right};
 
-/// Takes a place that two fields chose from the field that is less often right there.
+/// Removes a place chosen by two fields from the field that is less often right there.
 pub(crate) fn settle(fields: &mut [(String, Found)]) {
-    // Each turn takes a place from a field for good, so that two turns a field are ample.
+    // Each turn removes a place from a field for good, so two turns per field are ample.
     for _ in 0..fields.len() * 2 {
         let pairs = (0..fields.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
         let conflict = pairs
@@ -27,7 +28,7 @@ pub(crate) fn settle(fields: &mut [(String, Found)]) {
     }
 }
 
-/// The same is read on all pages, and on a page nothing that is known of one is known of the other.
+/// The fields read the same on all pages, but on some page their known values have nothing in common.
 fn is_conflict(one: &Found, other: &Found) -> bool {
     let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
         return false;
@@ -43,7 +44,7 @@ fn is_conflict(one: &Found, other: &Found) -> bool {
     differ && one.readings[first] == other.readings[second]
 }
 
-/// What was expected without a page is no more than the new winner reads on it.
+/// Expected credits cannot exceed what the new winner reads on the page.
 fn doubt(found: &mut Found) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {

@@ -1,7 +1,7 @@
-//! Dates that pages write otherwise than records do: which day a text means, and the processors that read it.
+//! Dates that pages and records write differently: which day a text means, and the processors that read it.
 //!
-//! The crate `values` is the one reader of dates; the processor `date` of a mapping is the same reader, so that what is
-//! recognised here is read in the crawl.
+//! All dates are read by the crate `values`. The processor `date` uses it too, so a crawl reads every date that is
+//! recognised here.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,13 @@ use regex::Regex;
 use serde_json::{Value, json};
 use webfill_values::{DateOrder, DateReading, read_dates};
 
-/// A longer text is no date alone.
+/// A longer text is not only a date.
 const LONGEST: usize = 60;
 
-/// Bytes before and behind the year in which the rest of a date stands.
+/// Bytes before and after the year that may contain the rest of a date.
 const AROUND_YEAR: usize = 40;
 
-/// Numbers in a text that may be the year.
+/// The most numbers in a text that are tried as the year.
 const MOST_YEARS: usize = 4;
 
 /// One way to read a text as a date.
@@ -24,7 +24,7 @@ pub(crate) struct Way {
     /// In ISO 8601, without the time: `2024-03-01`, or `2024-03` of a month.
     pub(crate) day: String,
     pub(crate) has_time: bool,
-    /// Of the processor `date`.
+    /// The parameters of the processor `date`.
     parameters: Value,
 }
 
@@ -40,7 +40,7 @@ impl Way {
         }
     }
 
-    /// What reads the text so; without the time, if the record has none.
+    /// The processors that read the text this way, without the time if the record has none.
     pub(crate) fn processors(&self, with_time: bool) -> Vec<Value> {
         let mut processors = vec![json!({"type": "date", "parameters": self.parameters})];
         if self.has_time && !with_time {
@@ -50,15 +50,15 @@ impl Way {
     }
 }
 
-/// Takes the day out of a date with a time.
+/// Extracts the day from a date with a time.
 pub(crate) fn day_alone() -> Value {
     json!({"type": "regex", "parameters": {"pattern": r"^\d{4}-\d{2}-\d{2}"}})
 }
 
-/// The ways to read a text that is a date: none, one, or two where either number may be the day.
+/// The ways to read a text as a date: none, one, or two if either number may be the day.
 pub(crate) fn ways(text: &str) -> Vec<Way> {
     let has_digit = text.bytes().any(|b| b.is_ascii_digit()) || !text.is_ascii();
-    // A number of eight digits is an article number as well.
+    // A number of eight digits may also be an article number.
     if text.len() > LONGEST || !has_digit || text.bytes().all(|b| b.is_ascii_digit()) {
         return Vec::new();
     }
@@ -102,7 +102,8 @@ pub(crate) fn iso_day(text: &str) -> Option<String> {
     (is_day && (rest.is_empty() || rest.starts_with(['T', ' ']))).then(|| day.to_owned())
 }
 
-/// Dates with two digits for the year, which are read by a format only: known values say that it is one.
+/// Dates with a two-digit year. They are only read with a format, because only the known values show that they are
+/// dates.
 fn of_short_year(text: &str) -> Vec<Way> {
     let Some(parts) = SHORT_YEAR.captures(text) else {
         return Vec::new();
@@ -111,7 +112,7 @@ fn of_short_year(text: &str) -> Vec<Way> {
     let orders = [(1, 3, "%d", "%m"), (3, 1, "%m", "%d")].into_iter();
     let ways = orders.filter_map(|(day, month, first, second)| {
         let (day, month) = (&parts[day], &parts[month]);
-        // As strptime has it.
+        // The same rule as in strptime.
         let century = if &parts[4] < "69" { "20" } else { "19" };
         let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
         let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
@@ -125,17 +126,17 @@ static SHORT_YEAR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,2})([./-])(\d{1,2})[./-](\d{2})$").expect("constant pattern")
 });
 
-/// Where in a longer text a day is written: the shortest part that means it, and how that is read.
+/// Finds a day in a longer text: the shortest part that means the day, and how to read it.
 pub(crate) fn within(text: &str, day: &str) -> Option<(usize, usize, Vec<Way>)> {
     let (century, year) = (day.get(..2)?, day.get(2..4)?);
     let is_whole = |at: &usize| text[..*at].ends_with(century);
     let written = || text.match_indices(year).map(|(at, _)| at).take(MOST_YEARS);
-    // That with its century first.
+    // A year with its century comes first.
     let years = written().filter(is_whole).chain(written());
     years.into_iter().find_map(|at| around(text, day, at))
 }
 
-/// The same, where the two last digits of the year stand there.
+/// Finds the day around the last two digits of its year at `year`.
 fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)> {
     let number = day.get(8..)?.trim_start_matches('0');
     let from = year.saturating_sub(AROUND_YEAR);
@@ -158,7 +159,7 @@ fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)
     })
 }
 
-/// Whether words or numbers end here. Chinese and Japanese dates stand between letters.
+/// Whether a word or number ends here. Chinese and Japanese dates may be directly between letters.
 fn is_bound(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;
@@ -178,7 +179,7 @@ fn is_bound(text: &str, at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// A text, and the parameters by which it is 1 March 2024.
+    /// A text, and the parameters that read it as 1 March 2024.
     const WRITTEN: &[(&str, &str)] = &[
         ("2024-03-01", "{}"),
         ("March 1st, 2024", "{}"),

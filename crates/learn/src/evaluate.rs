@@ -1,5 +1,5 @@
-//! Runs candidates on pages, with the engine of the crawl and its bounds: many as the fields of one
-//! mapping, so that a page is parsed once for all of them.
+//! Runs candidates on pages with the engine and the limits of the crawl. Many candidates run as fields of one
+//! mapping, so that a page is parsed only once for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,30 +10,31 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Row, Source, Wants}
 use crate::fold::Spelling;
 use crate::types::Page;
 
-/// Candidates in one mapping.
+/// The most candidates in one mapping.
 const TOGETHER: usize = 100;
 
-/// Values of one reading that are compared, and their bytes; a list that is longer is cut for all alike.
+/// The most values of one reading that are compared, and their bytes. Longer lists are cut the same way for all
+/// candidates.
 const MOST_VALUES: usize = 200;
 const MOST_BYTES: usize = 40_000;
 
-/// Characters of a value that are compared.
+/// The most characters of a value that are compared.
 const LONGEST: usize = 2_000;
 
-/// What a chain reads on a page: the different values, in the order of the page.
+/// The values that a chain reads on a page: distinct, in page order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) values: Vec<Spelling>,
-    /// Values with repetitions.
+    /// The number of values, including repetitions.
     pub(crate) count: usize,
 }
 
-/// What each chain reads on each page: `[chain][page]`.
+/// The readings of each chain on each page: `[chain][page]`.
 pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     let mut readings = vec![Vec::with_capacity(pages.len()); chains.len()];
     for (chunk, chains) in chains.chunks(TOGETHER).enumerate() {
         let Some(engine) = engine_of(chains) else {
-            // One that cannot be loaded spoils none of the others.
+            // A chain that cannot be loaded does not affect the others.
             for (at, chain) in chains.iter().enumerate() {
                 let engine = engine_of(&[chain]);
                 for page in pages {
@@ -56,16 +57,16 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     readings
 }
 
-/// Rows of pages, in each of which chains are run.
+/// Rows of pages, in each of which chains run.
 pub(crate) struct RowsOf<'p> {
     pub(crate) select: Vec<Value>,
     pub(crate) pages: Vec<&'p Page>,
-    /// Of each row its page, and its position among the rows of that page.
+    /// For each row its page, and its position among the rows of that page.
     pub(crate) rows: Vec<(usize, usize)>,
 }
 
 impl RowsOf<'_> {
-    /// What each chain reads in each of these rows: `[chain][row]`.
+    /// The readings of each chain in each of these rows: `[chain][row]`.
     pub(crate) fn read(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = Vec::with_capacity(chains.len());
         for chains in chains.chunks(TOGETHER) {
@@ -116,7 +117,7 @@ fn rows_of(engine: &Engine, page: &Page) -> Vec<Row> {
     listing.map(|listing| listing.rows).unwrap_or_default()
 }
 
-/// The JSON of the rows that a chain selects on a page.
+/// The JSON rows that a chain selects on a page.
 pub(crate) fn objects(select: &[Value], page: &Page) -> Vec<Value> {
     let whole = json!([{"type": "jsonpath", "parameters": {"expression": "$"}}]);
     let rows = json!({
@@ -136,7 +137,7 @@ pub(crate) fn objects(select: &[Value], page: &Page) -> Vec<Value> {
     rows_of(&engine, page).into_iter().map(object).collect()
 }
 
-/// What a rule of rows reads on a page.
+/// The rows that a rule reads on a page.
 pub(crate) fn rows_by(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     let engine = engine_with("rows", rule.clone());
     let rows = engine
@@ -145,7 +146,7 @@ pub(crate) fn rows_by(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     rows.into_iter().map(|row| row.fields).collect()
 }
 
-/// A field that all rows have stands beside the candidates, so that no row is left out.
+/// Adds a field that all rows have, so that no row is left out.
 fn engine_of_rows(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
     let mut fields = fields_of(chains);
     let row = json!({"type": "default", "parameters": {"value": "row"}});
@@ -184,7 +185,7 @@ fn engine_with(part: &str, what: Value) -> Option<Engine> {
     Some(Engine::new(Arc::new(set), limits()))
 }
 
-/// Those of the crawl, with as much memory as a worker gives a page.
+/// The limits of the crawl, with the memory that a worker gives a page.
 pub(crate) fn limits() -> Limits {
     Limits::within(256 << 20)
 }
@@ -208,7 +209,7 @@ fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// The values of a field as they are compared.
+/// The values of a field in the form in which they are compared.
 pub(crate) fn reading(value: &Value) -> Reading {
     let values = match value {
         Value::Array(values) => values.as_slice(),

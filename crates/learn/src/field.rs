@@ -15,12 +15,12 @@ use crate::stale;
 use crate::types::{Limits, Page};
 use crate::unions;
 
-/// Candidates that are evaluated on the first few labelled pages, and those on all pages.
+/// Candidates evaluated on the first few labelled pages, and candidates evaluated on all pages.
 const AT_FIRST: usize = 500;
 const AT_LAST: usize = 80;
 const FIRST_PAGES: usize = 4;
 
-/// What was found for a field.
+/// The result of learning a field.
 pub(crate) struct Found {
     pub(crate) multiple: bool,
     pub(crate) candidates: Vec<Candidate>,
@@ -29,23 +29,23 @@ pub(crate) struct Found {
     pub(crate) labels: Vec<Label>,
     /// Positions in `candidates`, the likeliest first.
     pub(crate) ranking: Vec<usize>,
-    /// For each label: what the winner without it gets of it.
+    /// For each label, the credit of the winner that was chosen without it.
     pub(crate) left_out: Vec<f64>,
-    /// Numbers of the labels whose record is likelier to be wrong than the page, see `stale.rs`.
+    /// Numbers of the labels whose record is more likely wrong than the page, see `stale.rs`.
     pub(crate) doubted: Vec<usize>,
 }
 
-/// A group of pages as it is learned from; or of rows, each of which is as a page to what learns fields.
+/// A group of pages prepared for learning. May also be a group of rows; learning fields treats each row as a page.
 pub(crate) struct Group<'d> {
     pub(crate) pages: Vec<Places<'d>>,
     pub(crate) labels: Labels,
     pub(crate) leaks: Leaks,
-    /// How chains are run within rows.
+    /// How chains run within rows.
     pub(crate) rows: Option<RowsOf<'d>>,
 }
 
 impl Group<'_> {
-    /// What candidates read on these of its pages.
+    /// The readings of candidates on these pages.
     fn read(&self, candidates: &[Candidate], numbers: &[usize]) -> Vec<Vec<Reading>> {
         let chains: Vec<&[Value]> = candidates
             .iter()
@@ -66,7 +66,7 @@ impl Group<'_> {
     }
 }
 
-/// Learns a field, given what is known of it, and whether it is a list, if that is known.
+/// Learns a field from what is known about it, including whether it is a list, if known.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
@@ -88,7 +88,7 @@ pub(crate) fn learn_field(
     }
 }
 
-/// Whether every page with several known values shows that they are a list: most of them are read to the last.
+/// Whether the pages with several known values show a list: most of these pages are read completely.
 fn reads_lists(list: &Found) -> bool {
     let Some(&best) = list.ranking.first() else {
         return false;
@@ -102,7 +102,7 @@ fn reads_lists(list: &Found) -> bool {
     read * 2 > all
 }
 
-/// Labels of which the winner reads what is known, in full or in part.
+/// The labels for which the winner reads the known values, in full or in part.
 pub(crate) fn right(found: &Found) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
@@ -181,7 +181,7 @@ fn learn_as(
 /// How many pages have several known values.
 enum Listed {
     Never,
-    /// Fewer than three in ten: it may be a list, or a record knows something else as well.
+    /// Fewer than three in ten: it may be a list, or a record contains a different value too.
     Rarely,
     Always,
 }
@@ -207,7 +207,7 @@ fn listed(labels: &[Label]) -> Listed {
     }
 }
 
-/// The best on the first labelled pages, which go on to all pages.
+/// The best on the first labelled pages, which proceed to all pages.
 fn best_of_first(
     group: &Group<'_>,
     candidates: Vec<Candidate>,
@@ -241,8 +241,8 @@ fn best_of_first(
         .collect()
 }
 
-/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote; and a few for each
-/// known value, so that lists whose values stand in several places can be joined.
+/// The first of the ranking, but a few of each kind of anchor, so that kinds can vote, and a few for each known
+/// value, so that lists with values in several places can be joined.
 fn spread(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],

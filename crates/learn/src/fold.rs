@@ -1,10 +1,10 @@
-//! When two spellings are the same value: white space, case, compatibility forms, numbers, dates, the
-//! digits of telephone numbers.
+//! When two spellings mean the same value: white space, case, compatibility forms, numbers, dates, the digits of
+//! telephone numbers.
 
 use crate::dates;
 pub(crate) use webfill_values::{collapsed, folded_form as folded};
 
-/// A known value with what its other spellings have in common.
+/// A known value, with the normal forms that it shares with its other spellings.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     /// As the record writes it.
@@ -19,7 +19,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// `None` for a text without anything to look for.
+    /// `None` for a text that contains nothing to search for.
     pub(crate) fn new(value: &str) -> Option<Wanted> {
         let text = collapsed(&decoded(value));
         let folded = folded(&text);
@@ -42,18 +42,18 @@ impl Wanted {
         })
     }
 
-    /// Whether it begins with a plus or with zeros, as telephone numbers and postcodes do; a number would lose them.
+    /// Whether it begins with a plus or with zeros, as telephone numbers and postcodes do. A number would lose them.
     pub(crate) fn is_code(&self) -> bool {
         is_code(&self.text)
     }
 
-    /// Whether a text that was read is this date in another form than the record's, which is ISO 8601.
+    /// Whether the read text is this date, but not in the record's form, which is ISO 8601.
     pub(crate) fn is_date_respelt(&self, read: &Spelling) -> bool {
         let is_iso = |text: &str| dates::iso_day(text).is_some();
         self.day.is_some() && self.is(read) && is_iso(&self.text) && !is_iso(&read.text)
     }
 
-    /// Whether a text that was read is this value.
+    /// Whether the read text is this value.
     pub(crate) fn is(&self, read: &Spelling) -> bool {
         self.folded == read.folded
             || (self.number.is_some() && self.number == read.number)
@@ -113,14 +113,14 @@ impl Spelling {
 }
 
 impl Spelling {
-    /// Those of a telephone number.
+    /// The digits, if this is a telephone number.
     pub(crate) fn digits(self) -> Option<String> {
         self.digits
     }
 }
 
-/// Whether a text ends in the mark of what was cut off for want of room: `...`, `…`, or one of them alone in brackets.
-/// Brackets that hold more belong to the text, as in `DROP VIEW name [, ...]`.
+/// Whether a text ends in a mark of truncation: `...`, `…`, or one of them alone in brackets. Brackets that hold more
+/// belong to the text, as in `DROP VIEW name [, ...]`.
 pub(crate) fn is_cut_off(text: &str) -> bool {
     let text = text.trim_end();
     let inner = |open, close| {
@@ -134,7 +134,7 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
         || is_mark(inner('(', ')'))
 }
 
-/// Character references that were left in a known value.
+/// Resolves character references left in a known value.
 fn decoded(value: &str) -> String {
     if !value.contains('&') {
         return value.to_owned();
@@ -154,7 +154,7 @@ fn decoded(value: &str) -> String {
     })
 }
 
-/// The only number in a text, in one spelling: no groups, no zeros at the end of a fraction.
+/// The only number in a text, in a normal form: no groups, no trailing zeros in the fraction.
 pub(crate) fn number_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut runs = text

@@ -1,4 +1,4 @@
-//! Pages of one site and one layout, which one mapping can serve.
+//! Groups pages of one site and one layout, which one mapping can serve.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn groups(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<u
     groups
 }
 
-/// Digits of two sketches that are equal, in a hundred.
+/// The percentage of equal digits in two sketches.
 fn likeness(one: &str, other: &str) -> usize {
     if one.len() != other.len() {
         return 0;

@@ -1,5 +1,5 @@
-//! Guards: what a chain reads must look like the known values, if these look alike. A page that lacks the value may
-//! have something else in its place, and nothing is better than that.
+//! Guards: if the known values look alike, the values that a chain reads must look like them. A page that lacks the
+//! value may have something else in its place, and reading nothing is better.
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -10,21 +10,21 @@ use crate::fold::{Spelling, is_cut_off};
 use crate::score::reads_cut_off;
 use crate::shape;
 
-/// Distinct values that show what they have in common.
+/// Distinct values needed to show a common form.
 const ENOUGH: usize = 3;
 
-/// The share of values on pages of which nothing is known that a pattern must match: known values may be too few to
-/// show all forms.
+/// The share of values on pages without known values that a pattern must match. Known values may be too few to show
+/// all forms.
 const MATCHED: f64 = 0.95;
 
-/// Values of codes and numbers may be so many times as long as the known ones.
+/// Values of codes and numbers may be this many times as long as the known ones.
 const LONGER: f64 = 1.5;
 
-/// And so many digits shorter, but no shorter than that.
+/// Values may have this many digits fewer, down to the shortest length.
 const SHORTER: usize = 3;
 const SHORTEST: usize = 4;
 
-/// A processor that drops what does not look like the known values.
+/// A processor that drops values unlike the known ones.
 pub(crate) struct Guard {
     pub(crate) processor: Value,
     accepts: Box<dyn Fn(&str) -> bool>,
@@ -50,23 +50,23 @@ impl Guard {
         (self.accepts)(text)
     }
 
-    /// Whether it says how known values look, and not only that they are whole.
+    /// Whether the guard checks the form of values, not only that they are complete.
     pub(crate) fn has_shape(&self) -> bool {
         self.processor["parameters"]["pattern"] != WHOLE
     }
 
-    /// Whether it takes nothing away that a chain reads rightly.
+    /// Whether the guard keeps every correct value that the chain reads.
     pub(crate) fn keeps_what_is_right_of(&self, found: &Found, one: usize) -> bool {
         values_read_rightly(found, one).all(|value| (self.accepts)(&value.text))
     }
 }
 
-/// The guard of what a chain reads.
+/// The guard for the readings of a chain.
 pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
     of_shape(found, one).or_else(|| of_whole_values(found, one))
 }
 
-/// Drops what is cut off.
+/// Drops truncated values.
 fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
     reads_cut_off(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
@@ -74,10 +74,10 @@ fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
     })
 }
 
-/// A text that does not end in the mark of what was cut off.
+/// A text that does not end in a mark of truncation.
 const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
-/// That of values with a common shape.
+/// The guard for values with a common shape.
 fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     let mut values: Vec<&str> = values_read_rightly(found, one)
         .map(|value| value.text.as_str())
@@ -100,7 +100,7 @@ fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     };
     let is_phone = |value: &&str| Spelling::new(value).digits().is_some();
     let code = match values.iter().all(is_phone) {
-        // They are written in many ways.
+        // They are written in many ways, so no pattern is used.
         true => None,
         false => shape::code(values.iter().copied(), true),
     };
@@ -117,7 +117,7 @@ fn whole(code: String) -> String {
     format!("^{code}$")
 }
 
-/// What is read for a single value, or for all of a list.
+/// The first value of a reading, or all of them if the field is a list.
 fn first_or_all(found: &Found) -> impl Fn(&Reading) -> &[Spelling] + use<> {
     let most = if found.multiple { usize::MAX } else { 1 };
     move |reading| &reading.values[..reading.values.len().min(most)]
@@ -133,7 +133,7 @@ fn values_read_rightly(found: &Found, one: usize) -> impl Iterator<Item = &Spell
     found.labels.iter().flat_map(of_label)
 }
 
-/// Digits and the marks between them, in about the same number: telephone numbers in several notations.
+/// Telephone numbers in several notations: digits and the marks between them, about the same number of digits.
 fn loose(values: &[&str]) -> Option<String> {
     let is_mark = |c: char| " +-./(),:".contains(c);
     let is_number = |value: &&str| value.chars().all(|c| c.is_ascii_digit() || is_mark(c));

@@ -1,35 +1,35 @@
-//! Lists in one text: known values between which the same few characters stand.
+//! Lists in one text: known values separated by the same few characters.
 
 use serde_json::{Value, json};
 
 use crate::fold::Wanted;
 use crate::places::{At, Places};
 
-/// Places of one page that are taken.
+/// The most places used per page.
 const MOST: usize = 12;
 
-/// Known values that are looked for in a text.
+/// The most known values searched for in a text.
 const MOST_VALUES: usize = 30;
 
-/// Bytes between two values.
+/// The most bytes between two values.
 const LONGEST: usize = 8;
 
 /// Words that join the last value to those before it.
 const WORDS: [&str; 6] = ["and", "und", "et", "y", "e", "or"];
 
-/// A text that holds several known values.
+/// A text that contains several known values.
 pub(crate) struct Joined {
     /// Its position in the page's places.
     pub(crate) place: usize,
     /// From the first value to the last, in bytes.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// What stands between them.
+    /// The texts between them.
     separators: Vec<String>,
 }
 
 impl Joined {
-    /// The processor that takes the values apart.
+    /// The processor that splits the values.
     pub(crate) fn split(&self) -> Value {
         if let [only] = self.separators.as_slice() {
             return json!({"type": "split", "parameters": {"separator": only}});
@@ -43,7 +43,7 @@ impl Joined {
     }
 }
 
-/// The texts of a page that hold two of these values at least, and between them nothing but separators.
+/// The texts of a page that contain at least two of these values, with only separators between them.
 pub(crate) fn find(page: &Places<'_>, wanted: &[Wanted]) -> Vec<Joined> {
     if wanted.len() < 2 {
         return Vec::new();
@@ -60,7 +60,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
         let start = text.find(value.text.as_str());
         spans.extend(start.map(|start| (start, start + value.text.len())));
     }
-    // Most of the values are elsewhere: this is another text in which two of them stand.
+    // Most of the values are elsewhere: this text happens to contain two of them.
     if spans.len() < 2 || spans.len() * 2 < wanted.len() {
         return None;
     }
@@ -75,7 +75,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
             separators.push(between.to_owned());
         }
     }
-    // Longer ones first: `, and ` before `, `.
+    // Longer ones first: `, and ` goes before `, `.
     separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
     let (first, last) = (spans.first()?, spans.last()?);
     (separators.len() <= 3).then_some(Joined {
@@ -86,7 +86,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
     })
 }
 
-/// Marks and spaces, or a word that joins.
+/// Whether the text consists of marks and spaces, or of a joining word.
 fn is_separator(between: &str) -> bool {
     let has_mark = between
         .chars()

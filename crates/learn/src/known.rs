@@ -1,4 +1,4 @@
-//! What is known of the pages of a group: records' values, and what a person has said, which counts more.
+//! The known values of the pages of a group: from records, and from a person, whose statements count more.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::types::{Page, Said};
 
-/// Values of a field of one page that are looked at.
+/// The most values used of one field of one page.
 const MOST_VALUES: usize = 100;
 
 /// The fields to learn, in order of name.
@@ -41,7 +41,7 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
     folded
 }
 
-/// The labels of a field, and the places that were pointed at: page and place.
+/// The labels of a field, and the places that a person pointed at, as page and place.
 pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usize, usize)>) {
     let mut labels = Vec::new();
     let mut pointed = Vec::new();

@@ -1,19 +1,19 @@
-//! Labels: short texts that stand on most pages of a group and say what stands after them.
+//! Labels: short texts on most pages of a group that describe the text after them.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::places::{At, Place, Places};
 
-/// Characters of a label.
+/// The most characters of a label.
 const LONGEST: usize = 40;
 
-/// Shorter known values, such as `2`, are in too many texts by chance.
+/// Shorter known values, such as `2`, occur in too many texts by chance.
 const SHORTEST: usize = 3;
 
-/// Known values from this length on are no parts of other words by chance.
+/// From this length on, known values do not occur within other words by chance.
 const LONG: usize = 6;
 
-/// Known values, by which no candidate may hold on: it would be right for one page only.
+/// Known values. No candidate may depend on one: it would work on one page only.
 pub(crate) struct Leaks(BTreeSet<String>);
 
 impl Leaks {
@@ -21,7 +21,7 @@ impl Leaks {
         Leaks(known.collect())
     }
 
-    /// Whether a text is a known value, or holds one as whole words; a long one may be a part of a word.
+    /// Whether a text is a known value, or contains one as whole words. A long one may be part of a word.
     pub(crate) fn holds(&self, text: &str) -> bool {
         let folded = crate::fold::folded(text);
         let bare = folded.trim_end_matches([':', ' ']);
@@ -31,7 +31,7 @@ impl Leaks {
             _ => false,
         };
         let has = |text: &str| self.0.contains(text);
-        // As the value stands in a class, an id or an address.
+        // The form of the value in a class, an id or an address.
         let spaced = folded.replace(['-', '_', '/', '.'], " ");
         let is_slug =
             |known: &String| known.chars().count() >= SHORTEST && is_word_of(known, &spaced);
@@ -49,7 +49,7 @@ fn is_word_of(known: &str, text: &str) -> bool {
     })
 }
 
-/// The labels of a group of pages. Some pages may write a colon after a label, and others none.
+/// The labels of a group of pages. Some pages may write a colon after a label, and others not.
 pub(crate) struct Labels(HashMap<String, Forms>);
 
 /// How pages write a label.
@@ -57,12 +57,12 @@ pub(crate) struct Labels(HashMap<String, Forms>);
 struct Forms {
     with_colon: bool,
     without: bool,
-    /// One page has both, so they are not the same label.
+    /// One page has both forms, so they are different labels.
     differ: bool,
 }
 
 impl Forms {
-    /// Those of one more page.
+    /// Adds the forms of another page.
     fn add(&mut self, here: Forms) {
         self.differ |= here.with_colon && here.without;
         self.with_colon |= here.with_colon;
@@ -70,7 +70,7 @@ impl Forms {
     }
 }
 
-/// On how many pages a text stands, and what says that it is a label.
+/// On how many pages a text occurs, and the evidence that it is a label.
 #[derive(Default)]
 struct Count {
     pages: usize,
@@ -102,7 +102,7 @@ impl Labels {
         }
         let most = (pages.len() / 2).max(2);
         counts.retain(|text, count| {
-            // On a few pages nothing can be counted: what looks like a label is one.
+            // A few pages do not allow counting: everything that looks like a label is one.
             let is_common = count.pages >= most;
             let is_likely =
                 count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));
@@ -120,7 +120,7 @@ impl Labels {
         self.0.contains_key(bare(text))
     }
 
-    /// The same label as other pages write it, if any does.
+    /// The same label as written on other pages, if they write it differently.
     pub(crate) fn other_form(&self, text: &str) -> Option<String> {
         let bare = bare(text);
         let forms = self.0.get(bare).filter(|forms| !forms.differ)?;
@@ -131,7 +131,7 @@ impl Labels {
     }
 }
 
-/// Without the colon at its end.
+/// The label without a colon at its end.
 fn bare(text: &str) -> &str {
     text.strip_suffix(':').map_or(text, str::trim_end)
 }

@@ -16,8 +16,8 @@ use crate::report;
 use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
 use crate::url_patterns;
 
-/// Learns a mapping for each group of pages of one site and layout of which something is known.
-/// `other_urls` are pages of the sites that are of another kind: no pattern may match them.
+/// Learns a mapping for each group of pages of one site and layout with known values. No pattern may match
+/// `other_urls`, the pages of the sites that are of another kind.
 ///
 /// # Errors
 ///
@@ -26,7 +26,8 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
     learn_with_links(pages, &[], other_urls, task)
 }
 
-/// The same. `links` are those of all records, also to pages that are not given: patterns are wide enough for them.
+/// Like [`learn`], with the `links` of all records, also to pages that are not given: patterns are wide enough for
+/// them.
 ///
 /// # Errors
 ///
@@ -43,7 +44,7 @@ pub fn learn_with_links(
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
-    // One tree at a time: those of all pages would be too large together.
+    // One tree at a time: the trees of all pages together would be too large.
     let sketches = pages.iter().map(|page| parsed(page, 8).sketch());
     let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
@@ -126,7 +127,7 @@ pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     Ok(())
 }
 
-/// The trees of these pages, in bounded memory together.
+/// The trees of these pages, which share a memory limit.
 pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     let trees = chosen
         .iter()
@@ -134,7 +135,7 @@ pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     trees.collect()
 }
 
-/// The tree of one of so many pages.
+/// The tree of a page when `pages` trees share the memory.
 pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
@@ -149,7 +150,7 @@ pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     }
 }
 
-/// The pages of a group that are learned from: those of which something is known come first.
+/// The pages of a group to learn from. Those with known values come first.
 fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
@@ -213,7 +214,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
     (reports, doubts)
 }
 
-/// URLs that a group's patterns must not match: those of other kinds, and of the other groups of its site.
+/// URLs that a group's patterns must not match: pages of other kinds, and of other groups of the site.
 pub(crate) fn others_of<'p>(
     pages: &'p [Page],
     groups: &[Vec<usize>],

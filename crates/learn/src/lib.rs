@@ -1,11 +1,10 @@
-//! Learns a mapping from pages of which some values are known. No network, no files, no clock of its own.
+//! Learns a mapping from pages with known values. No network, no files, no clock of its own.
 //!
-//! Pages are grouped by site and layout (`groups`); where a known value stands on a page (`places`) chains
-//! of processors are made that read it (`candidates`), by what is likely to last (`anchors`, `survival`).
-//! The engine of the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`), judged
-//! by whether it would have been found without the page that it is judged on. Where a record's values
-//! stand behind a link, the link is learned as well (`links`). The same learner repairs
-//! mappings ([`repair`]).
+//! Pages are grouped by site and layout (`groups`). For each place of a known value (`places`), chains of processors
+//! are made that read it (`candidates`) from anchors that are likely to last (`anchors`, `survival`). The engine of
+//! the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`). A chain counts on a page only if
+//! it would have been found without that page. If a record's values are behind a link, the link is learned as well
+//! (`links`). The same learner repairs mappings ([`repair`]).
 
 mod alternatives;
 mod anchors;

@@ -1,5 +1,4 @@
-//! Links to follow: where values of a record do not stand on a page, but on another page of the record
-//! to which it links.
+//! Learns links to follow: values of a record may be on another page to which the record's page links.
 
 use serde_json::{Value, json};
 use webfill_urls::Url;
@@ -10,21 +9,21 @@ use crate::places::{At, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
-/// Pages that must show the link.
+/// The number of pages that must have the link.
 const ENOUGH: usize = 2;
 
-/// The share of them on which the link is found by what was learned from the others.
+/// The share of these pages on which the chain learned from the others finds the link.
 const SURE: f64 = 0.9;
 
-/// A group of pages, and what was learned of its fields.
+/// A group of pages, and the learned fields.
 pub(crate) struct Learnt {
     /// Positions of the pages.
     pub(crate) group: Vec<usize>,
     pub(crate) reports: Vec<FieldReport>,
 }
 
-/// The pages to which pages of a group should lead, each with the page that should lead there: those of
-/// the same record, in another group, on which a value is read that is not read on this one.
+/// The pages to which pages of a group should lead, each paired with the page that should lead there. They belong to
+/// the same record but to another group, and a value is read there that is not read here.
 pub(crate) fn wanted(pages: &[Page], learnt: &[Learnt], from: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for &page in &learnt[from].group {
@@ -54,7 +53,7 @@ fn agrees(report: &FieldReport, page: &Page) -> bool {
     report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 
-/// The `url_parsers` that select the links of these pairs; none if no chain is sure.
+/// The `url_parsers` that select the links of these pairs; empty if no chain is reliable.
 pub(crate) fn parsers(
     group: &Group<'_>,
     chosen: &[usize],
@@ -83,7 +82,7 @@ pub(crate) fn parsers(
     chain.into_iter().collect()
 }
 
-/// As the page writes them: the targets of its links that are one of these pages.
+/// The links to these pages, as the page writes them.
 fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
     let mut found: Vec<Wanted> = Vec::new();
     if targets.is_empty() {
@@ -107,7 +106,7 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
     found
 }
 
-/// The likeliest chain that reads the link and nothing else, if it is sure.
+/// The likeliest chain that reads the link and nothing else, if it is reliable.
 fn sure(found: &Found) -> Option<Vec<Value>> {
     let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
     let is_right = |one: usize| {

@@ -1,4 +1,4 @@
-//! Where texts stand on a page: text nodes, whole elements, attributes, linked data, JSON, scripts.
+//! Where texts are on a page: text nodes, whole elements, attributes, linked data, JSON, scripts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -13,27 +13,27 @@ use crate::fold::{Spelling, Wanted, collapsed, folded};
 use crate::survival::Anchor;
 use crate::types::Page;
 
-/// Places of a page that are looked at; a page with more is read to here.
+/// The most places read from a page; the rest is ignored.
 const MOST_PLACES: usize = 120_000;
 
 /// Bytes of all texts of a page that are compared.
 const MOST_BYTES: usize = 4 << 20;
 
-/// A longer type of linked data names nothing.
+/// A longer type of linked data is not a name.
 const LONGEST_KIND: usize = 80;
 
-/// A longer text is no value.
+/// A longer text is not a value.
 const LONGEST: usize = 4_000;
 
-/// Whole elements are values up to this length; longer ones are sections.
+/// Whole elements are values up to this length. Longer ones are sections.
 const LONGEST_ELEMENT: usize = 1_000;
 
-/// Attributes in which values stand.
+/// Attributes that contain values.
 const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
-/// Of an element without a text that is pointed at, the first of these is meant.
+/// If a person points at an element without text, the first of these attributes is meant.
 const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
 
 /// One place.
@@ -46,14 +46,14 @@ pub(crate) struct Place<'d> {
 #[derive(Clone)]
 pub(crate) enum At<'d> {
     Text(NodeRef<'d>),
-    /// The whole text of an element with several texts.
+    /// The whole text of an element that contains several texts.
     Element(NodeRef<'d>),
     Attribute(NodeRef<'d>, &'d str),
     /// A member of an object of linked data: its type, and the path within.
     JsonLd(String, String),
     /// A path in the data scripts, or in a JSON page.
     Json(String),
-    /// A text or a number after a key in a script that is no JSON.
+    /// A text or a number after a key, in a script that is not JSON.
     ScriptKey(String, Written),
 }
 
@@ -72,7 +72,7 @@ impl Written {
         Written::AsNumber,
     ];
 
-    /// With the value as its only group.
+    /// The pattern, with the value as its only group.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             Written::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
@@ -83,7 +83,7 @@ impl Written {
 }
 
 impl At<'_> {
-    /// What it takes of its own: a page decides how long that is.
+    /// The bytes that it owns: the page decides how many.
     fn bytes(&self) -> usize {
         match self {
             At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
@@ -94,14 +94,14 @@ impl At<'_> {
     }
 }
 
-/// An element from which places within a row of a listing are found.
+/// An element from which places within a row are found.
 pub(crate) struct Root<'d> {
     pub(crate) node: NodeRef<'d>,
-    /// The processor that leads from the row to a cell; `None`: the XPath below does.
+    /// The processor that leads from the row to a cell. `None` if the XPath below does.
     pub(crate) lead: Option<Value>,
-    /// From the row, or from the cell, to the element.
+    /// The XPath from the row, or from the cell, to the element.
     pub(crate) path: String,
-    /// What `lead` or `path` holds on to.
+    /// The kind of anchor of `lead` or `path`.
     pub(crate) anchor: Anchor,
     pub(crate) burden: f64,
 }
@@ -110,7 +110,7 @@ pub(crate) struct Root<'d> {
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
-    /// Of a row; a page has none.
+    /// The roots of a row; a page has none.
     pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
     /// The text nodes, in the order of the page: positions in `all`.
@@ -135,7 +135,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// Those of a row: `page` is what is known of it.
+    /// The places of a row: `page` has the known values of the row.
     pub(crate) fn of_row(
         page: &'d Page,
         document: &'d Document,
@@ -146,7 +146,7 @@ impl<'d> Places<'d> {
         let mut places = Places::none(page, document, roots);
         let mut before: Option<NodeRef<'d>> = None;
         for node in nodes {
-            // A cell is read with its row.
+            // A cell is read as part of its row.
             if before.is_none_or(|before| !before.contains(node)) {
                 before = Some(node);
                 places.read_nodes(std::iter::once(node).chain(node.descendants()));
@@ -155,7 +155,7 @@ impl<'d> Places<'d> {
         places
     }
 
-    /// Those of a row that is a JSON object.
+    /// The places of a row that is a JSON object.
     pub(crate) fn of_object(page: &'d Page, document: &'d Document, row: &Value) -> Places<'d> {
         let mut places = Places::none(page, document, Vec::new());
         places.read_members(row, "$", 0, &|path| At::Json(path));
@@ -185,7 +185,7 @@ impl<'d> Places<'d> {
         let index = self.all.len();
         for key in keys(&text) {
             let places = self.by_text.entry(key).or_default();
-            // A text that stands in so many places says nothing of any of them.
+            // A text in this many places identifies none of them.
             if places.len() < 64 {
                 places.push(index);
             }
@@ -215,7 +215,7 @@ impl<'d> Places<'d> {
 
     fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
         match tag {
-            // A script within a row is no part of what the row's chains see.
+            // The chains of a row do not see scripts within it.
             "script" if !self.roots.is_empty() => return,
             "script" => return self.read_script(node),
             "style" => return,
@@ -265,7 +265,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The objects of linked data that have a type, each with what it holds itself.
+    /// The typed objects of linked data, each with its own members.
     fn read_linked(&mut self, value: &Value, depth: usize) {
         if depth > 16 {
             return;
@@ -341,7 +341,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The places of a known value; those whose text is the whole value.
+    /// The places of a known value whose text is the whole value.
     pub(crate) fn of(&self, wanted: &Wanted) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         let mut look = |key: String| {
@@ -362,7 +362,7 @@ impl<'d> Places<'d> {
         found
     }
 
-    /// The element in which a place is; `None` of places in JSON and scripts.
+    /// The element that contains a place. `None` for places in JSON and scripts.
     pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
         match self.all[place].at {
             At::Text(text) => text.parent(),
@@ -372,12 +372,12 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// Whether the value stands somewhere on the page as the record writes it.
+    /// Whether the page contains the value as the record writes it.
     pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
         self.by_text.contains_key(&wanted.folded) || !self.around(wanted, 1).is_empty()
     }
 
-    /// The places whose text holds the value between other words.
+    /// The places whose text contains the value among other words.
     pub(crate) fn around(&self, wanted: &Wanted, most: usize) -> Vec<(usize, usize)> {
         let value = wanted.text.as_str();
         if value.chars().count() < 2 {
@@ -400,7 +400,7 @@ impl<'d> Places<'d> {
         found
     }
 
-    /// The places whose text holds the date between other words: where it begins and ends, and how it is read.
+    /// The places whose text contains the date among other words: its range, and how to read it.
     pub(crate) fn around_date(
         &self,
         day: &str,
@@ -419,7 +419,7 @@ impl<'d> Places<'d> {
         found.take(most).collect()
     }
 
-    /// Whether the value stands somewhere on the page, in whatever spelling.
+    /// Whether the page contains the value in any spelling.
     pub(crate) fn mentions(&self, wanted: &Wanted) -> bool {
         let has_date = |day: &String| !self.around_date(day, 1).is_empty();
         self.holds(wanted)
@@ -427,7 +427,7 @@ impl<'d> Places<'d> {
             || wanted.day.as_ref().is_some_and(has_date)
     }
 
-    /// The place of an attribute that was pointed at.
+    /// The place of an attribute that a person pointed at.
     pub(crate) fn at_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
         self.all.iter().position(|place| match &place.at {
             At::Attribute(node, attribute) => *node == owner && *attribute == name,
@@ -435,8 +435,8 @@ impl<'d> Places<'d> {
         })
     }
 
-    /// The place of a text or element that was pointed at. One without a text (`img`, `meta`, `input`) stands for
-    /// its value.
+    /// The place of a text or element that a person pointed at. An element without text (`img`, `meta`, `input`)
+    /// stands for its value.
     pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
         let text = self.all.iter().position(|place| match &place.at {
             At::Text(text) => {
@@ -453,7 +453,7 @@ impl<'d> Places<'d> {
     }
 }
 
-/// Under which a place is found: its text, and the number, telephone number or days that it is.
+/// The keys of a place: its text, and the number, telephone number or days that it means.
 fn keys(text: &str) -> Vec<String> {
     let mut keys = vec![folded(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {

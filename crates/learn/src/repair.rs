@@ -1,5 +1,5 @@
-//! Repairs the fields of a mapping that a changed site has broken: what was extracted before is what is
-//! known of the new pages. A wrong repair is worse than none, so what is not sure is refused.
+//! Repairs the fields of a mapping that a change of the site has broken. The values extracted before the change are
+//! the known values of the new pages. A wrong repair is worse than none, so uncertain ones are refused.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// Pages whose value of before must be found again.
+/// The number of pages whose earlier value must be found again.
 const ENOUGH: usize = 3;
 
-/// The confidence that a repair needs.
+/// The confidence required for a repair.
 const SURE: f64 = 0.9;
 
-/// The share of what is read on all pages that must look like the values of before.
+/// The share of values read on all pages that must look like the earlier ones.
 const ALIKE: f64 = 0.9;
 
 /// A repaired mapping.
@@ -30,26 +30,26 @@ const ALIKE: f64 = 0.9;
 pub struct Repaired {
     /// The old mapping with the chains of the accepted fields replaced.
     pub mapping: Value,
-    /// Every field of which values of before are known.
+    /// Every field with earlier values.
     pub fields: Vec<FieldRepair>,
 }
 
-/// What became of a field.
+/// The result for a field.
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldRepair {
     pub field: String,
-    /// The old chain reads less than half of the values of before.
+    /// The old chain reads less than half of the earlier values.
     pub broken: bool,
     /// Broken, and replaced.
     pub accepted: bool,
     /// One sentence for people.
     pub why: String,
-    /// What was learned, accepted or not; `None` if the field is not broken.
+    /// The learned chain, accepted or not; `None` if the field is not broken.
     pub learned: Option<FieldReport>,
 }
 
-/// Learns the broken fields of a mapping again. `pages` are new pages of the mapping, on which `known` is
-/// what was extracted from the same URLs before the site changed.
+/// Learns the broken fields of a mapping again. `pages` are new pages of the mapping. Their `known` values were
+/// extracted from the same URLs before the site changed.
 ///
 /// # Errors
 ///
@@ -165,7 +165,7 @@ fn judge(field: String, found: &Found, group: &Group<'_>) -> FieldRepair {
     }
 }
 
-/// Why a repair is not sure enough.
+/// Why a repair is not reliable enough.
 fn refusal(found: &Found, report: &FieldReport) -> Option<String> {
     let Some(&best) = found.ranking.first() else {
         return Some(report.why.clone());
@@ -211,7 +211,7 @@ fn is_varied(readings: &[Reading]) -> bool {
     filled.any(|reading| Some(&reading.values) != first.map(|first| &first.values))
 }
 
-/// Whether a value has a length and characters like those of before.
+/// Whether a value resembles the earlier ones in length and characters.
 fn fits(value: &str, known: &[&Wanted]) -> bool {
     let length = |text: &str| text.chars().count();
     let longest = known
@@ -231,7 +231,7 @@ fn fits(value: &str, known: &[&Wanted]) -> bool {
         true => !never(of),
         false => !always(of),
     };
-    // Few values of before do not say how long one may be.
+    // A few earlier values do not show how long one may be.
     (shortest / 3..=longest * 3 + 2).contains(&length(value))
         && agrees(|c| c.is_ascii_digit())
         && agrees(char::is_alphabetic)

@@ -1,4 +1,4 @@
-//! What is told of a learned field and mapping.
+//! Reports on learned fields and mappings.
 
 use std::collections::BTreeSet;
 
@@ -16,25 +16,25 @@ use crate::score::{Label, Scores};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
-/// A field below this confidence makes a draft.
+/// A field below this confidence makes the mapping a draft.
 const SURE: f64 = 0.9;
 
 /// A field below this confidence is left out: more of its values would be wrong than right.
 const LIKELY: f64 = 0.5;
 
-/// The most that a field is trusted of which more than a quarter of the records are doubted: its mapping is a draft.
+/// The highest confidence of a field with more than a quarter of its records doubted: its mapping is a draft.
 const MOST_WHERE_DOUBTED: f64 = 0.8;
 
-/// Pages with a value that show that a name is not one of a single page.
+/// Pages with a value that prove that a name is not specific to one page.
 const READ_BY_NAME: usize = 3;
 
-/// Records from which at least a mapping is learned that is no draft.
+/// A mapping learned from fewer records is a draft.
 const ENOUGH: usize = 3;
 
-/// Values of a disagreement that are shown.
+/// The most values shown of a disagreement.
 const SHOWN: usize = 10;
 
-/// What is told of a field.
+/// The report on a field.
 pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> FieldReport {
     let mut report = FieldReport {
         field: field.to_owned(),
@@ -81,7 +81,8 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         guard.all(|guard| guard.keeps_what_is_right_of(found, *one))
     };
     report.processors = Some(chain(best));
-    // A row that lacks the value has others beside it: what is found by no name, or by its shape, may be one of them.
+    // Other values are next to a missing one in a row. A chain without a name, or one that filters by shape, may read
+    // one of them.
     let is_of_row = group.rows.is_some();
     let of_shape = guard
         .as_ref()
@@ -100,10 +101,12 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     report
 }
 
-/// The share of labels that the learner reads rightly without having them, of a list as F1. Of one label that share
-/// cannot be known: on how many pages something is read stands for it, and how far another kind of anchor agrees.
+/// The share of labels that the learner reads correctly without knowing them; for lists, as F1. A single label cannot
+/// show that share. Then it is estimated from the number of pages that yield a value, and from how far another kind
+/// of anchor agrees.
 fn confidence(found: &Found, best: usize) -> f64 {
-    // The credit of a list is what is read and known of all that is either; F1 weighs both alike.
+    // A list's credit is the number of values both read and known, divided by those either read or known. F1 weighs
+    // both alike.
     let share = |credit: f64| match found.multiple {
         true => 2.0 * credit / (1.0 + credit),
         false => credit,
@@ -143,7 +146,7 @@ fn confidence(found: &Found, best: usize) -> f64 {
     rounded((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
 }
 
-/// The pages with a known value, each with whether it is read by what was found without the page.
+/// The pages with a known value, each with whether a chain found without the page reads the value.
 fn without_page(found: &Found, group: &Group<'_>) -> Vec<(String, bool)> {
     let labels = found.labels.iter().zip(&found.left_out);
     let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
@@ -159,8 +162,8 @@ fn without_page(found: &Found, group: &Group<'_>) -> Vec<(String, bool)> {
     }
 }
 
-/// Whether a chain finds the value by its name alone, such as a label or an attribute: a page that lacks the name lacks
-/// the field, and speaks as little against the chain as for it.
+/// Whether a chain finds the value only by a name, such as a label or an attribute. A page that lacks the name lacks
+/// the field, and is no evidence for or against the chain.
 fn is_named(candidate: &Candidate) -> bool {
     let is_unnamed_pattern = |processor: &Value| {
         let pattern = processor["parameters"]["pattern"].as_str();
@@ -171,7 +174,7 @@ fn is_named(candidate: &Candidate) -> bool {
         && !candidate.processors.iter().any(is_unnamed_pattern)
 }
 
-/// Whether a pattern holds on to a word, and not to marks or positions alone.
+/// Whether a pattern depends on a word, and not only on marks or positions.
 fn has_word(pattern: &str) -> bool {
     let mut letters = 0;
     let mut is_escaped = false;
@@ -225,7 +228,7 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
     }
 }
 
-/// Whether one value is read where the page has others that are known as well.
+/// Whether one value is read although the page has further known ones.
 fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     let is_read = |wanted: &Wanted| reading.values.first().is_some_and(|read| wanted.is(read));
     let mut others = label.wanted.iter().filter(|wanted| !is_read(wanted));
@@ -280,7 +283,7 @@ fn why_nothing(found: &Found) -> String {
     )
 }
 
-/// Why it was chosen; `reads` says of a page whether something is read there.
+/// Why it was chosen. `reads` returns whether something is read on a page.
 fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -> bool) -> String {
     let kind = found.candidates[best].anchor.name();
     let right = report.agree.len();
@@ -302,8 +305,8 @@ fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -
     )
 }
 
-/// On how many pages of which nothing is known nothing is read, if that is on every fifth of them at least: they may
-/// lack the field, or what the chain holds on to.
+/// The number of pages without known values on which nothing is read, if that is at least every fifth of them. They
+/// may lack the field, or the anchor of the chain.
 fn lacking(found: &Found, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
@@ -321,7 +324,7 @@ fn lacking(found: &Found, reads: impl Fn(usize) -> bool) -> String {
     }
 }
 
-/// What is told of a mapping.
+/// The report on a mapping.
 pub(crate) fn mapping_report(
     mapping: Value,
     urls: &[&Url],
@@ -341,7 +344,7 @@ pub(crate) fn mapping_report(
     }
 }
 
-/// How far the best candidates of other kinds read something else than the chosen one, for each page.
+/// For each page, how far the best candidates of other kinds read something different from the chosen one.
 pub(crate) fn doubts(found: &Found, group: &Group<'_>) -> Vec<f64> {
     let mut doubts = vec![0.0; group.pages.len()];
     let Some(&best) = found.ranking.first() else {

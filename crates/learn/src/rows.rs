@@ -1,9 +1,10 @@
-//! Learns what pages list: which elements are rows, and where the fields of a row stand, from records that stand there.
+//! Learns how to read lists: which elements are rows, and where the fields of a row are, from known records on the
+//! pages.
 //!
-//! Known values show where records stand side by side (`standing`), and how rows look (`likeness`), which tells rows
-//! of which nothing is known from headers, advertisements and spacers (`target`). An XPath is made that selects all rows
-//! and nothing else (`select`). Then each row is learned from as pages are, from the row on (`roots`). Rows may also be
-//! objects (`objects`), and fields may stand once for all rows of a page (`shared`).
+//! Known values show where records are side by side (`standing`), and how rows look (`likeness`). That distinguishes
+//! unknown rows from headers, advertisements and spacers (`target`). An XPath is made that selects all rows and
+//! nothing else (`select`). Fields are then learned from each row as from a page, starting at the row (`roots`). Rows
+//! may also be objects (`objects`), and a field may occur once for all rows of a page (`shared`).
 
 mod key;
 mod likeness;
@@ -38,27 +39,27 @@ use crate::types::{
 };
 use crate::url_patterns;
 
-/// Pages of one layout that are learned from.
+/// The most pages of one layout to learn from.
 const MOST_PAGES: usize = 20;
 
-/// Rows that are learned from: those that are known, and others.
+/// The most rows to learn from: known rows, and others.
 const MOST_KNOWN: usize = 80;
 const MOST_OTHERS: usize = 120;
 
-/// Below this confidence of a field of the row, what stands once on the page is looked at.
+/// Below this confidence of a row's field, values that occur once on the page are tried.
 const SURE: f64 = 0.9;
 
-/// Records from which at least rows are learned that are no draft.
+/// A mapping of rows learned from fewer records is a draft.
 const ENOUGH: usize = 3;
 
-/// A page, and the records that stand on it.
+/// A page, and the records on it.
 #[derive(Clone, Copy)]
 struct ListPage<'p> {
     page: &'p Page,
     rows: &'p [KnownRow],
 }
 
-/// A page as it is learned from.
+/// A page prepared for learning.
 struct Sheet<'d> {
     list: ListPage<'d>,
     document: &'d Document,
@@ -66,7 +67,7 @@ struct Sheet<'d> {
 }
 
 impl KnownRow {
-    /// Its values, each once.
+    /// The values of the record, each once.
     fn wanted(&self) -> Vec<Wanted> {
         let mut all: Vec<Wanted> = Vec::new();
         for one in self
@@ -84,8 +85,8 @@ impl KnownRow {
     }
 }
 
-/// Learns a mapping with `rows` for each group of pages of one site and layout on which known records stand. `rows` are
-/// the records of each page. `links` and `other_urls` as for [`crate::learn_with_links`].
+/// Learns a mapping with `rows` for each group of pages of one site and layout that contain known records. `rows` are
+/// the records of each page. For `links` and `other_urls` see [`crate::learn_with_links`].
 ///
 /// # Errors
 ///
@@ -133,8 +134,8 @@ pub fn learn_rows(
     Ok(learned)
 }
 
-/// The rows that records, or elements which were pointed at, show on pages: what selects them, and the numbers of their
-/// first elements, page by page. `None` if they do not stand side by side.
+/// Finds the rows on pages from records, or from elements that a person pointed at. Returns the chain that selects
+/// them, and the numbers of their first elements, page by page. `None` if the records are not side by side.
 pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
     let all: Vec<usize> = (0..pages.len()).collect();
     let documents = parsed_all(pages, &all);
@@ -170,11 +171,12 @@ fn sheets<'d>(
     chosen.iter().zip(documents).map(sheet).collect()
 }
 
-/// Which of these records stand on a page: two of their values do, of which one is a text that stands in few places.
+/// Which of these records are on a page. Two values of the record must be, one of them a text that occurs in few
+/// places.
 pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
-    /// Places of a value that says whose it is.
+    /// The most places of a value that identifies its record.
     const FEW: usize = 4;
-    /// Its characters.
+    /// The fewest characters of such a value.
     const TELLING: usize = 4;
     if records.is_empty() {
         return Vec::new();
@@ -204,12 +206,12 @@ fn chosen_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
     chosen
 }
 
-/// What was learned of a group of pages.
+/// The result of learning a group of pages.
 struct Listing {
     rule: Value,
     fields: Vec<FieldReport>,
     parsers: Vec<Value>,
-    /// The pages to which these lead.
+    /// The pages to which these link.
     further: Vec<Url>,
     report: RowsReport,
 }
@@ -232,7 +234,7 @@ impl Listing {
     }
 }
 
-/// A row of a page, as it is learned from.
+/// A row of a page, prepared for learning.
 struct RowAt<'d> {
     sheet: usize,
     position: usize,
@@ -251,7 +253,7 @@ struct Rule<'d> {
     anchor: String,
     shape: Shape,
     rows: Vec<RowAt<'d>>,
-    /// How far what a part of the known rows shows holds for the others.
+    /// How well rules learned from some of the known rows select the others.
     confidence: f64,
 }
 
@@ -371,7 +373,7 @@ fn finished(
     })
 }
 
-/// The likeliest way to select rows: elements, or objects if these hold more of what is known.
+/// The likeliest way to select rows: elements, or objects if these contain more known values.
 fn rule_of<'d>(sheets: &[Sheet<'d>]) -> Option<Rule<'d>> {
     let standings = standing::standings(sheets);
     let elements = rule_of_elements(sheets, &standings);
@@ -418,7 +420,7 @@ fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
     }
 }
 
-/// With how many known values stand in the rows of their records.
+/// The rule, and the number of known values that are in the rows of their records.
 fn rule_of_elements<'d>(
     sheets: &[Sheet<'d>],
     standings: &[standing::Standing<'d>],
@@ -492,7 +494,7 @@ fn selected<'d>(
     Some((layout, target, selected))
 }
 
-/// The share of known rows that are selected by what the other half of them shows.
+/// The share of known rows selected by a rule that was learned from the other half.
 fn confidence<'d>(
     sheets: &[Sheet<'d>],
     standings: &[standing::Standing<'d>],
@@ -522,7 +524,7 @@ fn confidence<'d>(
     (f1 * 1_000.0 * right as f64 / all.max(1) as f64).round() / 1_000.0
 }
 
-/// The fields of rows, learned from each row as from a page.
+/// Learns the fields of rows from each row as from a page.
 fn fields_of(
     sheets: &[Sheet<'_>],
     rule: &Rule<'_>,
@@ -597,7 +599,7 @@ fn heads(rows: &[RowAt<'_>]) -> BTreeMap<usize, HashSet<usize>> {
     heads
 }
 
-/// A row as a page of its own: what is known of it, and what was pointed at in it.
+/// A row as a page of its own: its known values, and the nodes that a person pointed at in it.
 fn page_of(
     sheets: &[Sheet<'_>],
     row: &RowAt<'_>,

@@ -1,10 +1,9 @@
-//! How likely a candidate is the field, given what is known of the pages, which may be wrong.
+//! How likely a candidate is the field, given the known values of the pages, which may be wrong.
 //!
-//! A known value is right with probability p (Dalvi et al., VLDB 2011); a candidate's log likelihood grows
-//! by the same amount for each page that it reads rightly, and p is estimated from the best candidate
-//! and used again. What labels cannot tell, the rest does: how often such anchors survive, how much of
-//! the chain is position, and whether candidates of other kinds read the same on pages of which nothing
-//! is known.
+//! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the
+//! same amount for each page that it reads correctly. p is estimated from the best candidate and used again. Where
+//! labels do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
+//! positions, and whether candidates of other kinds read the same on pages without known values.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +12,20 @@ use crate::evaluate::Reading;
 use crate::fold::{Wanted, is_cut_off};
 use crate::survival::Anchor;
 
-/// What is known of a field of a page.
+/// The known values of a field of a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
     pub(crate) wanted: Vec<Wanted>,
-    /// A person has said so.
+    /// Stated by a person.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
     pub(crate) rejected: Vec<Wanted>,
 }
 
 impl Label {
-    /// How much of what is known a reading holds: 1 if it is right.
+    /// The share of the known values that a reading contains: 1 if it is right.
     pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
         if !multiple {
             let first = reading.values.first();
@@ -51,7 +50,7 @@ impl Label {
         }
     }
 
-    /// Whether a reading contradicts what a person has said.
+    /// Whether a reading contradicts the statement of a person.
     fn contradicts(&self, reading: &Reading, multiple: bool) -> bool {
         let rejected = |one: &Wanted| reading.values.iter().any(|value| one.is(value));
         (self.is_absent && !reading.values.is_empty())
@@ -69,7 +68,7 @@ impl Label {
         self.wanted.iter().any(is_it)
     }
 
-    /// Values that were read beside the known ones.
+    /// The values that were read in addition to the known ones.
     fn surplus(&self, reading: &Reading) -> usize {
         let known = |value| self.wanted.iter().any(|one: &Wanted| one.is(value));
         reading.values.iter().filter(|value| !known(value)).count()
@@ -79,13 +78,14 @@ impl Label {
 /// The weight of the vote that is neither for nor against a candidate.
 const DEFAULT_VOTE: f64 = 0.3;
 
-/// The burden of a chain that reads texts which are cut off, where no known value is: more than most anchors differ by.
+/// The burden of a chain that reads truncated texts without a known value: more than the usual difference between
+/// anchors.
 const CUT_OFF: f64 = 8.0;
 
-/// The share of a vote that a chain has which counts positions.
+/// The share of a vote for a chain that counts positions.
 const COUNTING: f64 = 0.3;
 
-/// Candidates with what they read, and what is known.
+/// Candidates, their readings, and the known values.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
     /// `[candidate][page]`
@@ -95,9 +95,9 @@ pub(crate) struct Scores<'a> {
     /// `[candidate][label]`
     pub(crate) credits: Vec<Vec<f64>>,
     surplus: Vec<f64>,
-    /// Whether it reads a known date in another form than the record's.
+    /// Whether the candidate reads a known date, but not in the record's form.
     is_respelt: Vec<bool>,
-    /// Whether it reads copies that are cut off.
+    /// Whether the candidate reads truncated copies.
     is_cut_off: Vec<bool>,
     is_possible: Vec<bool>,
     agreement: Vec<f64>,
@@ -159,8 +159,8 @@ impl<'a> Scores<'a> {
         scores
     }
 
-    /// The candidates from the likeliest on, as if label `without` were not known. Those that read no
-    /// known value are left out.
+    /// The candidates, likeliest first, as if label `without` were unknown. Those that read no known value are left
+    /// out.
     pub(crate) fn ranking(&self, without: Option<usize>) -> Vec<usize> {
         let p = self.precision(0.7, without);
         let p = self.precision(p, without);
@@ -175,7 +175,7 @@ impl<'a> Scores<'a> {
         ranked.into_iter().map(|(candidate, _)| candidate).collect()
     }
 
-    /// Whether another page than the one left out shows the candidate.
+    /// Whether the candidate was found on a page other than the one left out.
     fn is_found_without(&self, candidate: usize, without: Option<usize>) -> bool {
         let Some(without) = without else { return true };
         let page = self.labels[without].page;
@@ -191,7 +191,7 @@ impl<'a> Scores<'a> {
             .sum()
     }
 
-    /// The share of labels that the best candidate reads, with a little doubt.
+    /// The share of labels that the best candidate reads, slightly discounted.
     fn precision(&self, p: f64, without: Option<usize>) -> f64 {
         let known = self.labels.iter().enumerate();
         let known = known
@@ -224,7 +224,7 @@ impl<'a> Scores<'a> {
             + 3.0 * agreement
     }
 
-    /// The best candidate of each kind of anchor, as far as labels say.
+    /// The best candidate of each kind of anchor, judging by labels.
     fn best_of_kinds(&self) -> BTreeMap<Anchor, (usize, f64)> {
         let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
         for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
@@ -242,7 +242,7 @@ impl<'a> Scores<'a> {
         best
     }
 
-    /// For each candidate the share of votes that it agrees with: each kind of anchor has one on each page.
+    /// For each candidate, the share of votes that it agrees with. Each kind of anchor has one vote on each page.
     fn agreements(&self) -> Vec<f64> {
         let best = self.best_of_kinds();
         let most = best
@@ -254,7 +254,7 @@ impl<'a> Scores<'a> {
             .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
             .filter(|(_, _, share)| *share > 0.6)
             .map(|(anchor, one, share)| {
-                // Chains that count positions go wrong together, so their votes count less.
+                // Chains that count positions fail together, so their votes count less.
                 let counts = self.candidates[one].counts_positions();
                 let trust = (1.0 - self.candidates[one].burden).max(0.1).powi(2);
                 let trust = if counts { COUNTING * trust } else { trust };
@@ -283,13 +283,13 @@ impl<'a> Scores<'a> {
                     all += weight;
                 }
             }
-            // Half agrees by default, so that few and doubtful votes decide little.
+            // The default vote agrees by half, so few and doubtful votes decide little.
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         (0..self.candidates.len()).map(share).collect()
     }
 
-    /// Whether two candidates read the same on a page; for lists, how much of it.
+    /// How far two candidates read the same on a page: 0 or 1, or a share for lists.
     pub(crate) fn likeness(&self, one: usize, other: usize, page: usize) -> f64 {
         let (one, other) = (
             &self.readings[one][page].values,
@@ -308,8 +308,8 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Whether a chain reads texts that are cut off, where no known value is: titles, descriptions and breadcrumbs have
-/// copies of values, whole where these are short.
+/// Whether a chain reads truncated texts where no value is known. Titles, descriptions and breadcrumbs contain copies
+/// of values, complete only if the values are short.
 pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
     let most = if multiple { usize::MAX } else { 1 };
     let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
@@ -317,7 +317,7 @@ pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool)
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// Whether two pages are known to have nothing in common.
+/// Whether the known values of some page have nothing in common with those of the first.
 fn varies(labels: &[Label]) -> bool {
     let mut known = labels.iter().filter(|label| !label.wanted.is_empty());
     let Some(first) = known.next() else {
@@ -326,7 +326,7 @@ fn varies(labels: &[Label]) -> bool {
     known.any(|label| !label.wanted.iter().any(|one| first.wanted.contains(one)))
 }
 
-/// The same on every page, and on three at least: part of the layout.
+/// Whether the reading is the same on every page, and on at least three: part of the layout.
 fn is_constant(pages: &[Reading]) -> bool {
     let first = pages.first();
     pages.len() >= 3

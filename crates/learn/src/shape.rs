@@ -1,15 +1,15 @@
-//! The shape of values that consist of digits and fixed characters between them, as telephone numbers do, and of
-//! codes with capitals as well.
+//! The shape of values made of digits and fixed characters between them, such as telephone numbers, and of codes that
+//! also have capitals.
 
 use std::collections::BTreeSet;
 
 use crate::score::Label;
 
-/// Distinct values that show a shape.
+/// Distinct values needed to show a shape.
 const ENOUGH: usize = 3;
 
-/// A pattern that all known values match from end to end; `None`: they have no common shape, or one so loose
-/// that it would tell nothing.
+/// A pattern that matches every known value as a whole. `None` if they have no common shape, or one too loose to be
+/// useful.
 pub(crate) fn common(labels: &[Label]) -> Option<String> {
     let mut values: Vec<&str> = labels
         .iter()
@@ -26,7 +26,7 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
         parts = joined(&parts, &parts_of(value)?)?;
     }
     let digits = parts.iter().filter(|part| !matches!(part, Part::Fixed(_)));
-    // One number alone is everywhere.
+    // A single number occurs everywhere.
     if digits.count() < 2 {
         return None;
     }
@@ -35,8 +35,8 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
 }
 
 /// A pattern of codes such as postcodes and article numbers, without its ends: runs of digits or capitals, with the
-/// same marks between them. `None`: the values are no codes, or have no common shape.
-/// Of few values any run may be longer elsewhere, if `is_loose`.
+/// same marks between them. `None` if the values are not codes, or have no common shape. With few values and
+/// `is_loose`, any run may be longer elsewhere.
 pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, is_loose: bool) -> Option<String> {
     let values: BTreeSet<&str> = values.collect();
     if values.len() < ENOUGH {
@@ -48,12 +48,12 @@ pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, is_loose: bool) ->
     if !is_code(&shape) {
         return None;
     }
-    // One run of digits has its length, as a postcode has.
+    // A single run of digits has a fixed length, as in a postcode.
     let is_loose = is_loose && values.len() < MANY && shape.len() > 1;
     Some(shape.iter().map(|run| run.written(is_loose)).collect())
 }
 
-/// Not numbers and amounts of money, which may have other lengths and marks on other pages.
+/// Excludes numbers and amounts of money, whose lengths and marks may differ on other pages.
 fn is_code(shape: &[Run]) -> bool {
     let has_digits = shape.iter().any(|run| run.kind == Kind::Digit);
     let is_amount = |run: &Run| match run.kind {
@@ -67,10 +67,10 @@ fn is_code(shape: &[Run]) -> bool {
     has_digits && !is_number && !shape.iter().any(is_amount)
 }
 
-/// Distinct values that show how long runs are.
+/// Distinct values needed to show how long runs are.
 const MANY: usize = 6;
 
-/// A longer value is a text.
+/// A longer value is text.
 const LONGEST_CODE: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ enum Kind {
     Mark(char),
 }
 
-/// So many characters of one kind, at least and at most.
+/// A run of characters of one kind, with its shortest and longest length.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     kind: Kind,
@@ -141,14 +141,14 @@ fn widened(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     Some(one)
 }
 
-/// Shorter runs of digits may be longer elsewhere, as inches and hours are.
+/// Shorter runs of digits may be longer elsewhere, such as inches and hours.
 const FIXED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
-    /// So many digits at least, and at most.
+    /// The fewest and the most digits.
     Digits(usize, usize),
-    /// Digits in groups of three, if they are many enough for groups.
+    /// Digits in groups of three, if there are enough digits for groups.
     Grouped,
     Fixed(String),
 }

@@ -1,23 +1,21 @@
-//! Known values that are out of date, or another record's: records, too, may be wrong.
+//! Known values that are out of date, or belong to another record: records can be wrong, too.
 
 use crate::evaluate::Reading;
 use crate::field::Group;
 use crate::score::{Label, Scores};
 
-/// Labels that must be read as they are known for each that is doubted: where more differ, it is the chain that is
-/// wrong.
+/// The number of correctly read labels required for each doubted one. If more differ, the chain is wrong.
 const RIGHT_FOR_EACH: usize = 3;
 
-/// Labels that must be read as they are known, if the doubted ones have values that the chain reads on other pages:
-/// records were mixed up, and the chain reads what they are about. So many for each two.
+/// The fewest correctly read labels (and at least one for every two doubted ones) if the chain reads the doubted
+/// ones' known values on other pages. Then records were mixed up, and the chain is right.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// The share of what the best chain reads rightly that an unrelated one must read to bear witness.
+/// The share of the best chain's correct readings that an unrelated chain must also read to count as a witness.
 const WITNESS: f64 = 0.6;
 
-/// The labels whose known value is out of date: it stands nowhere on its page, and chains that hold on to different
-/// things agree on another value there, as they do on the pages whose value is known. What a person has said is
-/// never doubted.
+/// The labels whose known value is out of date. The value is nowhere on its page, and chains with different anchors
+/// agree there on another one, as they do on pages with a correct value. Statements of a person are never doubted.
 pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>) -> Vec<usize> {
     let Some(&best) = ranking.first() else {
         return Vec::new();
@@ -58,7 +56,7 @@ pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>)
     }
 }
 
-/// Whether other pages have what is known of this one.
+/// Whether the known value of this page is read on other pages.
 fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     let of_others = || {
         let others = readings.iter().enumerate();

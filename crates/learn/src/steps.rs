@@ -4,7 +4,7 @@ use webfill_document::NodeRef;
 
 use crate::anchors::{is_short_class, is_step, literal};
 
-/// A step down: the tag, its number among the siblings of that tag, and how many they are.
+/// A step down: the tag, its number among the siblings with that tag, and their count.
 pub(crate) struct Step {
     tag: String,
     number: usize,
@@ -20,7 +20,7 @@ impl Step {
     }
 }
 
-/// The steps from an element to one within it; `None` if a name is no step.
+/// The steps from an element to one within it; `None` if a name cannot be a step.
 pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut node = to;
@@ -53,7 +53,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
     Some(steps)
 }
 
-/// How to write the steps from an element to one within it, each with its burden.
+/// The ways to write the steps from an element to one within it, each with its burden.
 pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
     let Some(steps) = steps(from, to, 24) else {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     found
 }
 
-/// From the root: with all numbers, with none, and with all but the last.
+/// Paths from the root: with all numbers, with none, and with all but the last.
 pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let root = to.document().root();
     let steps = steps(root, to, 60)?;

@@ -1,12 +1,12 @@
-//! How often an anchor is still right when a site changes its pages: one figure for each kind.
+//! How often an anchor still works after a site changes its pages: one number for each kind.
 //!
-//! Two measurements, combined. The share of n real pairs (81 pages, an old and a newly saved copy of each) counts n;
-//! that of made redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) counts as much as
-//! 20 real pairs, because which changes are made, and how often, was our choice: (n real + 20 made) / (n + 20). The
-//! strengths of made redesigns are such that over all kinds they break as much as real ones do. Kinds
-//! marked as estimates were in neither, or too rarely, and stand between their neighbours.
+//! Two measurements are combined. Real pairs (81 pages, an old and a newly saved copy of each) count by their number
+//! n. Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count as
+//! much as 20 real pairs, because their kinds and frequency of change were our choice: (n real + 20 made) / (n + 20).
+//! Their strength is such that over all kinds they break as much as real ones do. Kinds marked as estimates occurred
+//! in neither, or too rarely, and are placed between their neighbours.
 
-/// What a candidate holds on to.
+/// What a candidate depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Anchor {
     JsonLd,
@@ -22,17 +22,17 @@ pub(crate) enum Anchor {
     Link,
     ScriptKey,
     Path,
-    /// What a mapping had before it was repaired, and chains that a person wrote.
+    /// The existing chain of a mapping under repair, or a chain written by a person.
     Given,
 }
 
 impl Anchor {
-    /// The word of the documentation.
+    /// The name in the documentation.
     pub(crate) fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// The share of pages that are still read rightly after a redesign.
+    /// The share of pages that are still read correctly after a redesign.
     pub(crate) fn survival(self) -> f64 {
         TABLE[self as usize].2
     }

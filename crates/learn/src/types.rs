@@ -1,4 +1,4 @@
-//! What goes into learning, and what comes out.
+//! The input and the output of learning.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
-/// A page, and what is known of it.
+/// A page, and its known values.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The canonical URL that the page was read from, after redirects.
@@ -15,38 +15,37 @@ pub struct Page {
     pub kind: PageKind,
     /// The decoded text of the page.
     pub text: String,
-    /// The record that links here; pages of one record may share what is known.
+    /// The record that links here. Pages of one record may share known values.
     pub record: Option<String>,
-    /// What the record knows, by field. It may be wrong, or not be on the page. A field that is not
-    /// here is unknown.
+    /// The values of the record, by field. They may be wrong, or not be on the page. A missing field is unknown.
     pub known: BTreeMap<String, Vec<String>>,
-    /// What a person has said of this page, by field; taken as true.
+    /// Statements of a person about this page, by field; taken as true.
     pub said: BTreeMap<String, Said>,
 }
 
-/// What a person has said of a field of one page.
+/// The statement of a person about a field of one page.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
-    /// Exactly these are the values; empty and `absent` unset: nothing was said.
+    /// Exactly these are the values. If empty, and `absent` is unset, there is no statement.
     pub values: Vec<String>,
     /// The page has no value.
     pub absent: bool,
     /// These are not values of the field here.
     pub rejected: Vec<String>,
-    /// Elements, texts and attributes that were pointed at, as absolute XPaths: the value stands there. At most a
-    /// hundred of a page are looked at.
+    /// Elements, texts and attributes that contain the value, as absolute XPaths, because a person pointed at them.
+    /// At most a hundred of a page are used.
     pub nodes: Vec<String>,
-    /// Nodes that were pointed at as wrong.
+    /// Nodes that a person marked as wrong.
     pub rejected_nodes: Vec<String>,
 }
 
-/// A record that stands on a page which lists many.
+/// A record on a page that lists many.
 #[derive(Debug, Clone, Default)]
 pub struct KnownRow {
     pub record: Option<String>,
-    /// What the record knows, by field, as for [`Page`].
+    /// The values of the record, by field, as for [`Page`].
     pub known: BTreeMap<String, Vec<String>>,
-    /// Elements of the row that were pointed at, as absolute XPaths.
+    /// Elements of the row that a person pointed at, as absolute XPaths.
     pub nodes: Vec<String>,
 }
 
@@ -54,25 +53,25 @@ pub struct KnownRow {
 #[derive(Debug, Clone)]
 pub struct RowsTask {
     pub task: Task,
-    /// The dataset that the rows are records of.
+    /// The dataset of the rows' records.
     pub dataset: String,
 }
 
 /// What to learn.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The name of the mapping; where several are learned, a number is appended from the second on.
+    /// The name of the mapping. If several are learned, a number is appended from the second on.
     pub name: String,
-    /// The fields to learn; empty: all that are known.
+    /// The fields to learn; empty: all known ones.
     pub fields: Vec<String>,
     pub limits: Limits,
 }
 
-/// The bounds of learning; counts, not times, so that the same input gives the same mapping, unless a page is so slow
-/// that the engine's own deadline ends its reading.
+/// The limits of learning. They are counts, not times, so that the same input gives the same mapping, unless a page
+/// is so slow that the engine's own deadline ends its reading.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Pages of one group that are looked at.
+    /// Pages of one group that are used.
     pub pages: usize,
     /// Candidates for one field that are evaluated.
     pub candidates: usize,
@@ -93,13 +92,13 @@ pub enum LearnError {
     /// No page was given.
     #[error("there are no pages to learn from")]
     NoPages,
-    /// No page has a known value, and nobody has said one.
+    /// No page has a known value, nor a statement of a person.
     #[error("nothing is known of any page: give records with values, or label a page")]
     NothingKnown,
     /// A mapping cannot have this name.
     #[error("`{0}` cannot name a mapping: letters, digits, `.`, `_` and `-` can")]
     Name(String),
-    /// The mapping that is to be repaired has errors.
+    /// The mapping to repair has errors.
     #[error("the old mapping cannot be loaded: {0}")]
     OldMapping(String),
     /// A field cannot have this name.
@@ -107,27 +106,27 @@ pub enum LearnError {
     FieldName(String),
 }
 
-/// What was learned.
+/// The result of learning.
 #[derive(Debug, Clone, Serialize)]
 pub struct Learned {
-    /// One for each group of pages of one site and template of which something was learned.
+    /// One for each group of pages of one site and template from which something was learned.
     pub mappings: Vec<LearnedMapping>,
-    /// Pages of which nothing was learned, each with the reason.
+    /// Pages from which nothing was learned, each with the reason.
     pub left_out: Vec<LeftOut>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct LearnedMapping {
-    /// As it is written to a mapping file; it passes `mapping check`.
+    /// In the form of a mapping file; it passes `mapping check`.
     pub mapping: Value,
     /// URLs of its pages.
     pub pages: Vec<String>,
     pub fields: Vec<FieldReport>,
     /// A draft has a field below .9, or was learned from fewer than three records.
     pub draft: bool,
-    /// The page that a person should look at, because on it the best candidates disagree most.
+    /// The page that a person should check, because the best candidates disagree most on it.
     pub look_at: Option<String>,
-    /// How the rows were learned, whose fields are `fields`; `None`: it is a mapping of pages.
+    /// How the rows were learned; their fields are `fields`. `None` if it is a mapping of pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowsReport>,
 }
@@ -152,10 +151,10 @@ pub struct RowsReport {
     pub anchor: String,
     /// Rows that the mapping reads on the pages it was learned from.
     pub rows: usize,
-    /// Known records, and those of them that stand in rows.
+    /// Known records, and how many of them are in rows.
     pub known: usize,
     pub matched: usize,
-    /// The share of known rows that are selected by what others show.
+    /// The share of known rows selected by a rule that was learned from others.
     pub confidence: f64,
     /// One sentence for people.
     pub why: String,
@@ -166,26 +165,26 @@ pub struct RowsReport {
 pub struct FieldReport {
     pub field: String,
     pub multiple: bool,
-    /// The processors of the best candidate; `None`: nothing was found, or nothing that is right more often than
+    /// The processors of the best candidate. `None` if nothing was found, or nothing that is right more often than
     /// wrong; `why` says which.
     pub processors: Option<Value>,
     pub alternatives: Vec<Value>,
     /// The kind of anchor, in words of the documentation.
     pub anchor: Option<String>,
-    /// The share of the labelled pages that a candidate learned without them reads rightly.
+    /// The share of labelled pages that a candidate learned without them reads correctly.
     pub confidence: f64,
-    /// URLs of the pages where the value is a known one.
+    /// URLs of the pages whose value is a known one.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
-    /// Pages whose record is likelier to be wrong than the page: its value stands nowhere there, and chains that
-    /// hold on to different things read another one. They count neither for the field nor against it.
+    /// Pages whose record is more likely wrong than the page: its value is nowhere on it, and chains with different
+    /// anchors read another one. They count neither for the field nor against it.
     pub doubted: Vec<Disagreement>,
     /// URLs of pages with a known value, and whether the best candidate that was found without the page reads it there;
     /// `doubted` ones are not among them. Of one page alone this is not known.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
     pub runner_up: Option<Value>,
-    /// The best candidates of different kinds of anchors, at most three, the chosen one first.
+    /// The best candidates with different kinds of anchors, at most three, the chosen one first.
     pub candidates: Vec<CandidateReport>,
     /// One sentence for people.
     pub why: String,
@@ -198,7 +197,7 @@ pub struct CandidateReport {
     pub anchor: String,
     /// URLs of the pages where it reads a known value.
     pub agree: Vec<String>,
-    /// The share of all pages of the group on which it reads what the chosen one reads.
+    /// The share of all pages of the group on which it reads the same as the chosen one.
     pub agreement: f64,
 }
 

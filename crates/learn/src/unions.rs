@@ -1,4 +1,4 @@
-//! Lists whose values stand in two places: the union of two candidates.
+//! Lists with values in two places: the union of two candidates.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::score::Label;
 
-/// Unions that are evaluated.
+/// The most unions that are evaluated.
 const MOST: usize = 24;
 
-/// What a union must read beyond the better of the two, as a share of all labels.
+/// How much more a union must read than the better of the two, as a share of all labels.
 const WORTH: f64 = 0.1;
 
-/// The unions of two candidates that read most of what is known, judged by what each of the two reads.
+/// The unions of two candidates that read the most known values, judging by the readings of the two.
 pub(crate) fn of_pairs(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -74,7 +74,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         anchor: one.anchor.max(other.anchor),
         processors,
         burden: one.burden + other.burden + 0.3,
-        // A page on which only one of them was found does not show the union.
+        // A page on which only one of them was found is no evidence for the union.
         found_on: one
             .found_on
             .iter()

@@ -1,4 +1,4 @@
-//! URL patterns: what the URLs of a group have in common and others of the site have not.
+//! URL patterns: the common parts of a group's URLs that the site's other URLs do not have.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use webfill_urls::Url;
 
 use crate::types::Page;
 
-/// Groups of one site whose URLs cannot be told apart become one: a crawl finds the mapping by the URL.
+/// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping by the URL.
 pub(crate) fn separable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<usize>> {
     let mut at = 0;
     while at < groups.len() {
@@ -45,9 +45,9 @@ fn compiled(patterns: &[String]) -> Vec<Regex> {
         .collect()
 }
 
-/// The patterns of a mapping: those of [`patterns`], without what is known to be of another kind. Records may link to
-/// more pages than those that were looked at: patterns are wide enough for links of the same form, unless they would
-/// then match more of another kind.
+/// The patterns of a mapping: those of [`patterns`], excluding URLs known to be of another kind. Records may link to
+/// more pages than were read. Patterns are wide enough for links of the same form, unless they would then match more
+/// URLs of another kind.
 pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url]) -> Vec<String> {
     let general = patterns(urls, others);
     let matched = compiled(&general);
@@ -74,7 +74,7 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         .collect()
 }
 
-/// The pattern without those URLs, if they are few: many are a kind, which names do not tell.
+/// The pattern without those URLs, if they are few. Many URLs form a kind, which a list of names does not describe.
 fn excluding(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
@@ -93,7 +93,7 @@ fn excluding(pattern: String, others: &[&Url]) -> String {
     format!("^(?!(?:{})$){rest}", names.join("|"))
 }
 
-/// The most general patterns that match all `urls` and as few of `others` as can be.
+/// The most general patterns that match all `urls` and as few of `others` as possible.
 pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
     let mut shapes: Vec<((String, usize), Vec<&Url>)> = Vec::new();
     for url in urls {
@@ -112,16 +112,16 @@ pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
         .collect()
 }
 
-/// How far a pattern goes into what varies.
+/// How precisely a pattern describes the varying parts.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Detail {
     /// Constant segments.
     Segments,
-    /// And what the varying ones are made of: digits, what they begin and end with.
+    /// Also the form of the varying segments: digits, their beginnings and ends.
     Parts,
-    /// And the names of the query.
+    /// Also the names of the query.
     Query,
-    /// And the marks between letters, and that digits end them.
+    /// Also the marks between letters, and whether digits end them.
     Marks,
 }
 
@@ -160,7 +160,7 @@ fn pattern(urls: &[&Url], others: &[&Url]) -> String {
     };
     match best {
         Some((0, pattern)) => pattern,
-        // Nothing tells one page from others: that page itself.
+        // Nothing distinguishes one page from others, so only that page itself matches.
         _ if urls.len() == 1 => listed(),
         Some((_, pattern)) => pattern,
         None => listed(),
@@ -208,7 +208,7 @@ fn varying(all: &[&str], detail: Detail) -> String {
     let mut texts: Vec<Vec<char>> = all.iter().map(|text| text.chars().collect()).collect();
     let is_part = |c: &char| !c.is_alphanumeric();
     let single = all.len() == 1;
-    // What is shared ends at a mark or before digits: letters may be shared by chance.
+    // A shared part ends at a mark or before digits: letters may be shared by chance.
     let mut start = if single { 0 } else { shared(&texts) };
     let word = texts[0][..start]
         .iter()
@@ -257,7 +257,7 @@ fn varying(all: &[&str], detail: Detail) -> String {
     )
 }
 
-/// Letters and digits, and such marks as all of them have together; digits at the end, if all end in digits.
+/// Letters and digits, and the marks that all of them share; digits at the end, if all end in digits.
 fn with_marks(all: &[&str]) -> String {
     let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
     let marks: BTreeSet<char> = all
@@ -276,7 +276,7 @@ fn with_marks(all: &[&str]) -> String {
     }
 }
 
-/// The query: names that all URLs have are needed if they tell pages apart.
+/// The query: names that all URLs have are required if they distinguish pages.
 fn query(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_tell_kinds_apart_if_nothing_else_does() {
+    fn marks_separate_kinds_if_nothing_else_does() {
         let own = ["/wiki/Ada", "/wiki/Grace_Hopper", "/wiki/Emmy"];
         assert_eq!(of(&own, &[]), "^https?://made\\.example/wiki/[^/?]+$");
         let others = ["/wiki/Talk:Ada", "/wiki/Special:Search"];
@@ -350,7 +350,7 @@ mod tests {
             (vec!["/item/99"], vec![], narrow),
             (vec!["/item/lamp", "/item/98"], vec![], wide),
             (vec!["/item/lamp"], vec!["/about"], wide),
-            // Of another form, or a page of another kind.
+            // URLs of another form, or pages of another kind.
             (vec!["/", "/a/b/c"], vec![], narrow),
             (vec!["/item/all"], vec!["/item/all"], narrow),
         ] {

@@ -1,10 +1,10 @@
-//! The key of learned rows: the fewest fields that tell all rows apart.
+//! The key of learned rows: the fewest fields that distinguish all rows.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Names by which fields tell one thing from another, the likeliest first.
+/// Names of fields that often identify a thing, the likeliest first.
 const TELLING: [&str; 14] = [
     "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
     "user", "key",
@@ -13,7 +13,7 @@ const TELLING: [&str; 14] = [
 /// Rows of a page, as the rule reads them.
 pub(super) type Rows = Vec<Map<String, Value>>;
 
-/// `fields` are those that are no lists. Empty if there is none.
+/// `fields` are those that are not lists. Empty if there is no key.
 pub(super) fn key(pages: &[Rows], fields: &[String]) -> Vec<String> {
     let mut fields: Vec<&String> = fields.iter().collect();
     fields.sort_by_key(|field| rank(field));
@@ -52,8 +52,8 @@ fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>>
     all
 }
 
-/// Rows without a key of their own. The same key on several pages is as likely the same thing as another one, so it
-/// counts only if the rows differ in what else they have.
+/// The number of rows without a unique key. The same key on several pages may be the same thing or another one, so it
+/// counts only if the rows differ in their other fields.
 fn faults(pages: &[Rows], key: &[&String]) -> usize {
     let mut faults = 0;
     let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];

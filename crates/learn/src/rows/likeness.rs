@@ -1,4 +1,4 @@
-//! Whether an element is a row as known rows are: by the names of what it is made of.
+//! Whether an element is a row like the known ones, judging by the names of its parts.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 
-/// Names that are looked at in one element, and how deep they stand.
+/// The most names read in one element, and the deepest level.
 const MOST_PARTS: usize = 200;
 const DEPTH: usize = 4;
 
-/// Classes that say where a row stands among others, or that it is one of a few, and not of which kind it is.
+/// Classes that show where a row is among others, or that it is one of a few, but not its kind.
 const STANDING: [&str; 18] = [
     "odd",
     "even",
@@ -32,7 +32,7 @@ const STANDING: [&str; 18] = [
     "unread",
 ];
 
-/// Words of classes and ids by which sites and blockers know advertisements.
+/// Words in classes and ids by which sites and blockers mark advertisements.
 const OF_ADVERTISEMENTS: [&str; 13] = [
     "ad",
     "ads",
@@ -49,32 +49,32 @@ const OF_ADVERTISEMENTS: [&str; 13] = [
     "adsbygoogle",
 ];
 
-/// And those of rows that say what stands below them.
+/// Words in classes and ids of rows that head the ones below them.
 const OF_HEADS: [&str; 8] = [
     "head", "header", "heading", "thead", "headings", "labels", "total", "totals",
 ];
 
-/// How an element looks beside known rows.
+/// How similar an element is to known rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     Row,
-    /// It may be one that lacks much, or it is empty.
+    /// It may be a row with many parts missing, or it is empty.
     Doubtful,
     Other,
 }
 
-/// What known rows have in common.
+/// Common features of known rows.
 pub(super) struct Model {
     all: BTreeSet<String>,
     core: BTreeSet<String>,
-    /// Where known values stand.
+    /// The paths of known values.
     of_values: BTreeSet<String>,
-    /// Cells of the row of a table that has fewest.
+    /// The fewest cells in any known table row.
     fewest_cells: usize,
 }
 
 impl Model {
-    /// `values` are the elements at which known values stand in each row.
+    /// `values` are the elements with known values in each row.
     pub(super) fn new<'d>(rows: &[(NodeRef<'d>, Vec<NodeRef<'d>>)]) -> Model {
         let mut model = Model {
             all: BTreeSet::new(),
@@ -106,7 +106,7 @@ impl Model {
         let parts = parts(element);
         let cells_here = cells(element, "td");
         let is_of_headers = self.fewest_cells > 0 && cells(element, "th") > 0 && cells_here == 0;
-        // One cell across the table heads a section of it.
+        // One cell across the whole table is the heading of a section.
         let is_across = self.fewest_cells > 2 && cells_here == 1 && cells(element, "th") == 0;
         if is_of_headers || is_across || self.is_named_otherwise(&parts) {
             return Likeness::Other;
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// Whether classes say that it is an advertisement, or a head, and those of known rows do not.
+    /// Whether classes mark it as an advertisement, or a heading, and those of known rows do not.
     fn is_named_otherwise(&self, parts: &BTreeSet<String>) -> bool {
         let is_head = |part: &&String| part.starts_with("self.") && has_word(part, &OF_HEADS);
         let is_advert = |part: &&String| has_word(part, &OF_ADVERTISEMENTS);
@@ -136,7 +136,7 @@ impl Model {
         here.0 && !known.0 || here.1 && !known.1
     }
 
-    /// How much of an element is as in these rows.
+    /// The share of an element's parts that these rows also have.
     pub(super) fn share(&self, element: NodeRef<'_>) -> f64 {
         let parts = parts(element);
         let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
@@ -144,7 +144,7 @@ impl Model {
     }
 }
 
-/// Whether it has neither a text nor anything that links or shows.
+/// Whether it has no text and no links, images or the like.
 pub(super) fn is_empty(element: NodeRef<'_>) -> bool {
     let shows =
         |node: NodeRef<'_>| node.attribute("href").is_some() || node.attribute("src").is_some();
@@ -158,7 +158,7 @@ fn cells(element: NodeRef<'_>, tag: &str) -> usize {
         .count()
 }
 
-/// The classes of an element that say of which kind it is.
+/// The classes of an element that show its kind.
 pub(super) fn tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
     let classes = element.attribute("class").unwrap_or_default();
     let is_kind = |token: &&str| {
@@ -209,7 +209,7 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
     }
 }
 
-/// The path by names from a row to an element within it; that of its tag alone for the row itself.
+/// The path by names from a row to an element within it. For the row itself, only its tag.
 fn path(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
     if row == element {
         return row.tag().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Rows that are objects: of a JSON page, of data in a script, of linked data.
+//! Rows that are objects: from a JSON page, data in a script, or linked data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::fold::Wanted;
 use crate::places::Places;
 use crate::types::Page;
 
-/// Paths and types that are tried.
+/// The most paths and types that are tried.
 const MOST: usize = 60;
 
-/// The share of records that have an object of their own.
+/// The share of records that must have an object of their own.
 const SEPARATE: f64 = 0.75;
 
 /// A way to select objects.
@@ -22,13 +22,13 @@ pub(super) struct Objects {
     pub(super) select: Vec<Value>,
     /// By page, in the order of the page.
     pub(super) rows: Vec<Vec<Value>>,
-    /// By page, which known row each object is.
+    /// By page, the known row of each object.
     pub(super) known: Vec<Vec<Option<usize>>>,
-    /// The share of known values that stand in the objects of their records.
+    /// The share of known values that are in the objects of their records.
     pub(super) coverage: f64,
 }
 
-/// The likeliest; `None` if records stand in no objects.
+/// The likeliest way; `None` if the records are not in objects.
 pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
     let mut selects: BTreeSet<String> = BTreeSet::new();
     for sheet in sheets.iter().filter(|sheet| !sheet.list.rows.is_empty()) {
@@ -43,7 +43,7 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
             continue;
         };
         let rows = objects.rows.iter().map(Vec::len).sum();
-        // Of two that read about as much the one with more rows is meant: the other holds several in one.
+        // If two ways read about as much, the one with more rows is right: the other has several in one object.
         let rank = ((objects.coverage * 20.0).round() as usize, rows);
         if best.as_ref().is_none_or(|(most, _)| rank > *most) {
             best = Some((rank, objects));
@@ -181,7 +181,7 @@ struct Matched {
     known: usize,
 }
 
-/// Which known row each object is: that of which it holds most values, if no other holds as many.
+/// The known row of each object: the one with the most values in it, if no other has as many.
 fn matched(sheet: &Sheet<'_>, rows: &[Value]) -> Matched {
     let list = sheet.list;
     let places: Vec<Places<'_>> = rows

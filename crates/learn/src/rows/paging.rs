@@ -7,7 +7,7 @@ use webfill_urls::Url;
 use super::Sheet;
 use crate::anchors::literal;
 
-/// Ways in which sites name the link to the next page, in the order in which they are tried.
+/// How sites name the link to the next page, in the order in which the names are tried.
 const BY_NAME: [&str; 4] = [
     "//a[@rel='next' or contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href",
     "//link[@rel='next']/@href",
@@ -41,7 +41,7 @@ const TEXTS: [&str; 22] = [
     "volgende",
 ];
 
-/// The processors of a `url_parsers` entry, and the URLs to which they lead.
+/// The processors of a `url_parsers` entry, and the URLs that they yield.
 pub(super) struct Paging {
     pub(super) processors: Value,
     pub(super) urls: Vec<Url>,
@@ -54,7 +54,8 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Paging> {
     found.into_iter().next()
 }
 
-/// All that it selects are pages of the same listing: the path, or the query, differs in a number alone.
+/// Accepts an expression if everything it selects is a page of the same listing: the path, or the query, differs in
+/// only one number.
 fn judged(sheets: &[Sheet<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();
@@ -98,7 +99,7 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
     shape(page) == shape(next)
 }
 
-/// The first link that is called so.
+/// The first link with such a text.
 fn by_text(sheet: &Sheet<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {

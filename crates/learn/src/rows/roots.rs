@@ -1,5 +1,5 @@
-//! From where the fields of a row are read: the row itself, the cells below the headers of its table, and the elements
-//! beside the first one of a wide row.
+//! The roots from which the fields of a row are read: the row itself, the cells below the headers of its table, and
+//! the elements after the first one of a wide row.
 
 use std::collections::HashSet;
 
@@ -15,11 +15,11 @@ use crate::fold::folded;
 use crate::places::Root;
 use crate::survival::Anchor;
 
-/// How the rows of a rule are made up.
+/// The structure of the rows of a rule.
 pub(super) struct Shape {
-    /// Elements side by side that make a row.
+    /// The number of adjacent elements that make a row.
     pub(super) width: usize,
-    /// An XPath condition that the first of them meets and the others do not; `None`: they are counted.
+    /// An XPath condition that only the first of them meets. `None`: they are counted.
     pub(super) first: Option<String>,
 }
 
@@ -93,8 +93,8 @@ fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
     }
 }
 
-/// The elements after the first one of a wide row, each from the one before, so that a row which lacks one does not
-/// go on into the next row.
+/// Adds the elements after the first one of a wide row, each found from the one before. So a row that lacks one does
+/// not continue into the next row.
 fn add_beside<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -130,7 +130,7 @@ fn add_beside<'d>(
     }
 }
 
-/// What one of these elements is called, if none of the others is.
+/// The name of one of these elements, if none of the others has it.
 fn named(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
     let tag = node.tag().filter(|tag| is_step(tag))?;
     let others = || all.iter().filter(|other| **other != node);

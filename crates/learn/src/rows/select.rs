@@ -14,25 +14,25 @@ use crate::labels::Leaks;
 use crate::steps::{absolute_paths, steps_between};
 use crate::survival::Anchor;
 
-/// Known rows from which selectors are made, and levels above them at which anchors are looked for.
+/// The known rows from which selectors are made, and the levels above them that are searched for anchors.
 const HEADS: usize = 4;
 const LEVELS: usize = 7;
 
-/// Conditions of one selector.
+/// The most conditions of one selector.
 const MOST_CONDITIONS: usize = 3;
 
-/// Selectors that are tried with conditions.
+/// The most selectors that are tried with conditions.
 const TRIED: usize = 150;
 
-/// What selects rows.
+/// A selector of rows and its result.
 pub(super) struct Selected<'d> {
     pub(super) expression: String,
     pub(super) anchor: Anchor,
     /// By page, in the order of the page.
     pub(super) rows: Vec<Vec<NodeRef<'d>>>,
-    /// How it agrees with what is known of the pages.
+    /// How well it agrees with the known rows of the pages.
     pub(super) f1: f64,
-    /// What the first element of a wide row is, as an XPath condition; the later ones are not.
+    /// An XPath condition that the first element of a wide row meets, and the later ones do not.
     pub(super) first: Option<String>,
 }
 
@@ -107,7 +107,7 @@ fn bases(
     bases.into_values().collect()
 }
 
-/// Selectors by what the row itself is called.
+/// Selectors by names of the row itself.
 fn of_row(
     sheet: &Sheet<'_>,
     head: NodeRef<'_>,
@@ -134,7 +134,7 @@ fn of_row(
     }
 }
 
-/// Selectors by what stands above or before the rows.
+/// Selectors by anchors above or before the rows.
 fn above(
     sheet: &Sheet<'_>,
     head: NodeRef<'_>,
@@ -166,7 +166,7 @@ fn above(
     }
 }
 
-/// A table by what one of its columns is called, or by its caption.
+/// Selects a table by the header of a column, or by its caption.
 fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     if node.tag() != Some("table") {
         return Vec::new();
@@ -188,7 +188,7 @@ fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     found
 }
 
-/// An element by the heading before it.
+/// Selects an element by the heading before it.
 fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
     let tag = node.tag().filter(|tag| is_step(tag))?;
     let siblings = node.parent()?.children().take_while(|one| *one != node);
@@ -212,7 +212,7 @@ fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f6
     Some((Anchor::Label, start, 0.05 * number as f64))
 }
 
-/// What an expression selects on each page.
+/// The nodes that an expression selects on each page.
 fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
     let xpath = XPath::compile(expression).ok()?;
     let of_sheet = |sheet: &Sheet<'d>| -> Option<Vec<NodeRef<'d>>> {
@@ -222,7 +222,7 @@ fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeR
     sheets.iter().map(of_sheet).collect()
 }
 
-/// A selector with the conditions that it needs, and how good it is.
+/// A selector with its necessary conditions, and how good it is.
 fn judged<'d>(
     sheets: &[Sheet<'d>],
     target: &Target<'d>,
@@ -233,7 +233,7 @@ fn judged<'d>(
         .iter()
         .map(|(sheet, row)| (*sheet, row.position()))
         .collect();
-    // Pages of which nothing is known say nothing of what is selected there.
+    // Pages without known rows are no evidence for or against a selector.
     let known: BTreeSet<usize> = rows.iter().map(|(sheet, _)| *sheet).collect();
     let found = evaluated(sheets, &base.expression)?;
     let (mut right, mut open, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
@@ -290,7 +290,7 @@ pub(super) struct Condition {
     meets: Box<dyn Fn(NodeRef<'_>) -> bool>,
 }
 
-/// Conditions that all rows meet, and as few as can be of what else is selected.
+/// Conditions that all rows meet, and as few other selected elements as possible.
 fn conditions(
     rows: &[NodeRef<'_>],
     open: &[NodeRef<'_>],
@@ -304,7 +304,7 @@ fn conditions(
         .collect();
     let mut possible = possible(rows, &wrong, stride);
     possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
-    // One that drops rows which lack much is better than none, but only then.
+    // A condition that drops incomplete rows is better than none, but only then.
     let (keeping, others): (Vec<_>, Vec<_>) = possible
         .into_iter()
         .partition(|one| shown.iter().all(|open| (one.meets)(*open)));
@@ -342,7 +342,7 @@ fn token_test(token: &str) -> Option<String> {
     ))
 }
 
-/// The children of an element by tag, what is within it by tag and class, and by tag alone (with an empty class).
+/// The children of an element by tag, and its descendants by tag and class, and by tag alone (with an empty class).
 fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
     let mut found = BTreeSet::new();
     for child in element.descendants().take(400) {

@@ -1,4 +1,4 @@
-//! Fields that all rows of a page have in common: they stand once on the page, or in its URL.
+//! Fields that all rows of a page share: they occur once on the page, or in its URL.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::learning::prepared;
 use crate::report;
 use crate::types::{FieldReport, Limits, Page};
 
-/// A field of rows, and where it is read.
+/// A field of rows, and its source.
 pub(super) struct Shared {
     pub(super) from: &'static str,
     pub(super) report: FieldReport,
 }
 
-/// The values of a field that all known rows of a page share, of each page that has such; `None` if rows differ.
+/// The values of a field that all known rows of a page share, for each page that has them. `None` if rows differ.
 fn of_pages(sheets: &[Sheet<'_>], field: &str) -> Option<Vec<(usize, String)>> {
     let mut found = Vec::new();
     for (number, sheet) in sheets.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn learn(
     by_url(sheets, field, &values).or_else(|| on_page(sheets, documents, field, &values, limits))
 }
 
-/// A part of the URL.
+/// Learns the field as a part of the URL.
 fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Option<Shared> {
     let urls: Vec<(&Url, Wanted)> = values
         .iter()
@@ -93,7 +93,7 @@ fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Opti
     })
 }
 
-/// Patterns that take the value out of a URL.
+/// Patterns that extract the value from a URL.
 fn patterns(url: &Url, wanted: &Wanted) -> Vec<String> {
     let is_it = |text: &str| wanted.is(&Spelling::new(text));
     let mut patterns = Vec::new();
@@ -121,7 +121,7 @@ fn patterns(url: &Url, wanted: &Wanted) -> Vec<String> {
     patterns
 }
 
-/// Somewhere on the page, as a field of the page is.
+/// Learns the field anywhere on the page, like a field of the page.
 fn on_page(
     sheets: &[Sheet<'_>],
     documents: &[Document],

@@ -1,4 +1,4 @@
-//! Where records stand on pages: in which elements, repeated side by side, their values lie together.
+//! Where records are on pages: repeated adjacent elements that each contain the values of one record.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,20 +8,20 @@ use super::Sheet;
 use super::likeness::{Likeness, Model};
 use crate::fold::Wanted;
 
-/// Values of a record, and elements at which one of them stands, that are looked at.
+/// The most values of a record that are used, and the most elements per value.
 const MOST_VALUES: usize = 40;
 const MOST_NODES: usize = 24;
 
-/// Elements side by side that may make one row.
+/// The most adjacent elements that may make one row.
 pub(super) const WIDEST: usize = 8;
 
-/// What rows of several elements must read beyond rows of one.
+/// How much more rows of several elements must read than rows of one.
 const WORTH_SEVERAL: f64 = 0.12;
 
-/// The share of records that have an element of their own.
+/// The share of records that must have an element of their own.
 const SEPARATE: f64 = 0.75;
 
-/// A record on a page, and the elements at which each of its values stands.
+/// A record on a page, and the elements that contain each of its values.
 #[derive(Clone)]
 pub(super) struct Standing<'d> {
     pub(super) sheet: usize,
@@ -88,31 +88,31 @@ fn elements<'d>(sheet: &Sheet<'d>, wanted: &Wanted) -> Vec<NodeRef<'d>> {
     nodes
 }
 
-/// An element that holds records, each in children of its own.
+/// An element that contains records, each in children of its own.
 struct Container<'d> {
     sheet: usize,
     node: NodeRef<'d>,
-    /// By record and child, the values that stand in it.
+    /// By record and child, the values in it.
     hits: BTreeMap<usize, BTreeMap<usize, BTreeSet<usize>>>,
 }
 
 /// A way to cut pages into rows.
 pub(super) struct Layout<'d> {
-    /// The containers in which known records stand.
+    /// The containers of known records.
     pub(super) containers: Vec<(usize, NodeRef<'d>)>,
-    /// Of each record that stands in one: its number among the standings, and the first element of its row.
+    /// For each record in a container, its number among the standings, and the first element of its row.
     pub(super) heads: Vec<(usize, NodeRef<'d>)>,
-    /// Whether a row is several elements side by side.
+    /// Whether a row is several adjacent elements.
     pub(super) is_wide: bool,
     coverage: f64,
-    /// Rows of all containers, as far as they look like the known ones.
+    /// The rows in all containers that look like the known ones.
     alike: usize,
     /// Whether one container holds several records.
     holds_several: bool,
     depth: usize,
 }
 
-/// The likeliest layout; `None` if records stand nowhere side by side.
+/// The likeliest layout; `None` if records are nowhere side by side.
 pub(super) fn layout<'d>(standings: &[Standing<'d>]) -> Option<Layout<'d>> {
     let mut layouts = Vec::new();
     for containers in by_path(containers(standings)) {
@@ -170,7 +170,7 @@ fn containers<'d>(standings: &[Standing<'d>]) -> Vec<Container<'d>> {
     containers
 }
 
-/// Those of one kind together: at the same path by tags.
+/// Groups containers of one kind: those with the same path by tags.
 fn by_path(containers: Vec<Container<'_>>) -> Vec<Vec<Container<'_>>> {
     let mut kinds: BTreeMap<String, Vec<Container<'_>>> = BTreeMap::new();
     for container in containers {
@@ -215,7 +215,7 @@ fn single<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Optio
         let Some(&(container, child, count)) = children.first() else {
             continue;
         };
-        // One value may stand in many rows: then it says nothing of where the record is.
+        // If one value is in many rows, it does not show where the record is.
         if children.get(1).is_some_and(|(_, _, other)| *other == count) {
             continue;
         }
@@ -240,7 +240,7 @@ fn wide<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Option<
         }
     }
     let kind = commonest(heads.iter().map(|(_, head)| kind(*head)))?;
-    // A record that lacks what its row begins with.
+    // The first element of a row may contain no value of the record, so find it among the elements before.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
         let mut own = std::iter::once(*head).chain(before);
@@ -281,7 +281,8 @@ pub(super) fn commonest<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Option<
     Some(most.0.clone())
 }
 
-/// The children side by side that hold most values of a record: the first, the values, and how many they are.
+/// The adjacent children that contain the most values of a record: the first child, the number of values, and the
+/// number of children.
 fn window<'d>(container: &Container<'d>, record: usize) -> Option<(NodeRef<'d>, usize, usize)> {
     let hits = container.hits.get(&record)?;
     let children: Vec<NodeRef<'d>> = container
@@ -358,7 +359,7 @@ fn finished<'d>(
             .count()
     });
     let alike: Vec<usize> = alike.collect();
-    // A child that stands alone is a part of a row.
+    // A child without similar siblings is a part of a row.
     if alike.iter().filter(|count| **count > 1).count() * 2 < alike.len().max(1) {
         return None;
     }
@@ -374,7 +375,7 @@ fn finished<'d>(
     })
 }
 
-/// What the rows of these heads have in common. Of a wide row only the head is looked at.
+/// The common features of the rows of these heads. In a wide row only the head counts.
 pub(super) fn model<'d>(
     standings: &[Standing<'d>],
     heads: &[(usize, NodeRef<'d>)],

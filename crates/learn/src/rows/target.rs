@@ -1,4 +1,4 @@
-//! Which elements of the pages are rows, as far as the known ones show it.
+//! Which elements of the pages are rows, judging by the known ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,16 +9,16 @@ use super::likeness::{Likeness, is_empty};
 use super::standing::{Layout, Standing, WIDEST, kind, model, tag_path};
 use crate::fold::folded;
 
-/// What the elements of pages are, by page and position.
+/// The kind of each element, by page and position.
 pub(super) struct Target<'d> {
     pub(super) rows: Vec<(usize, NodeRef<'d>)>,
-    /// Elements that may be rows, or are empty: whether they are selected does not matter.
+    /// Elements that may be rows, or are empty. A selector may select them or not.
     pub(super) open: HashSet<(usize, usize)>,
-    /// Elements beside the rows that are none, such as advertisements, and the later elements of wide rows.
+    /// Elements beside the rows that are not rows, such as advertisements, and the later elements of wide rows.
     pub(super) others: Vec<(usize, NodeRef<'d>)>,
-    /// How many elements make a row, where nothing else tells the first of them, and the number of a first one.
+    /// The number of elements in a row, if nothing else marks the first of them, and the number of a first one.
     pub(super) stride: Option<(usize, usize)>,
-    /// Elements after the first one of a wide row, at most.
+    /// The most elements after the first one of a wide row.
     pub(super) tails: usize,
 }
 
@@ -94,7 +94,7 @@ impl<'d> Target<'d> {
         target
     }
 
-    /// Where the later elements of a row look like the first, the first ones are counted off.
+    /// If the later elements of a row look like the first, first elements are found by counting.
     fn count_off(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
         let kinds: HashSet<String> = layout.heads.iter().map(|(_, head)| kind(*head)).collect();
         let is_alike = tails.iter().any(|(_, tail)| kinds.contains(&kind(*tail)));
@@ -123,7 +123,7 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// Whether first elements and later ones differ in what they are made of.
+    /// Whether the parts of first elements and of later ones differ.
     fn has_structure(&self) -> bool {
         let children = |element: &NodeRef<'d>| -> Vec<Option<&str>> {
             element
@@ -142,7 +142,7 @@ impl<'d> Target<'d> {
     }
 }
 
-/// Whether an element says what the fields of the rows are called, as a row of headers does.
+/// Whether an element contains the names of the rows' fields, as a header row does.
 fn names_fields(sheets: &[Sheet<'_>], element: NodeRef<'_>) -> bool {
     let rows = sheets.iter().flat_map(|sheet| sheet.list.rows);
     let names: HashSet<String> = rows
@@ -178,7 +178,7 @@ pub(super) fn siblings_after(element: NodeRef<'_>) -> Vec<NodeRef<'_>> {
     after
 }
 
-/// How many later elements a row has at most.
+/// The most later elements of a row.
 fn most_tails(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
     let of_row = layout.heads.iter().map(|(_, head)| {
         let after = siblings_after(*head);
@@ -188,13 +188,13 @@ fn most_tails(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
     of_row.max().unwrap_or(0)
 }
 
-/// The elements of a row that has so many.
+/// The elements of a row of this width.
 pub(super) fn row_elements(head: NodeRef<'_>, width: usize) -> Vec<NodeRef<'_>> {
     let after = siblings_after(head).into_iter();
     std::iter::once(head).chain(after.take(width - 1)).collect()
 }
 
-/// The later elements of known rows: up to the last that holds a value of the record.
+/// The later elements of known rows, up to the last one with a value of the record.
 fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
     let is_head = |node: NodeRef<'_>| layout.heads.iter().any(|(_, head)| *head == node);
     let mut tails = Vec::new();
@@ -204,7 +204,7 @@ fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, Nod
             .into_iter()
             .take_while(|one| !is_head(*one))
             .collect();
-        // A value that the row's first element has as well says nothing of the others.
+        // A value that is also in the row's first element is no evidence for the others.
         let own = standing
             .values
             .iter()
@@ -225,7 +225,7 @@ fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, Nod
     tails
 }
 
-/// The containers of known rows, and those of their kind on the same pages.
+/// The containers of known rows, and similar ones on the same pages.
 fn containers<'d>(sheets: &[Sheet<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
     let mut of_sheets: BTreeMap<usize, usize> = BTreeMap::new();
     for (sheet, _) in &layout.containers {
@@ -261,7 +261,7 @@ fn containers<'d>(sheets: &[Sheet<'d>], layout: &Layout<'d>) -> Vec<(usize, Node
     containers
 }
 
-/// The path, the tag and class, and of a table what its columns are called.
+/// The path, the tag and class, and the column headers of a table.
 fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
     let table = [Some(container), container.parent()];
     let table = table
@@ -276,7 +276,7 @@ fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
     )
 }
 
-/// The texts of a table's first row of headers.
+/// The texts of a table's first header row.
 pub(super) fn header_texts(table: NodeRef<'_>) -> Vec<String> {
     let rows = table.descendants().filter(|node| node.tag() == Some("tr"));
     let is_cell = |node: &NodeRef<'_>| matches!(node.tag(), Some("td" | "th"));
