@@ -14,11 +14,10 @@ use crate::tree::{ROOT, Tree};
 use crate::vocabulary::Vocabulary;
 use crate::xpath::sxd::{self, SxdTree};
 
-/// One page. Parsing never fails; a page that exceeds the limits is cut, which
-/// [`Document::truncated`] reports.
+/// One page. Parsing never fails; a page that exceeds the limits is cut, which [`Document::truncated`] reports.
 ///
-/// A document stays on the thread that parsed it, because the `sxd-document` that it builds for
-/// some expressions does. Dropping it frees everything.
+/// A document stays on the thread that parsed it, because it builds an `sxd-document` for some expressions, which
+/// cannot move. Dropping it frees everything.
 pub struct Document {
     pub(crate) tree: Tree,
     pub(crate) vocabulary: Vocabulary,
@@ -27,23 +26,23 @@ pub struct Document {
     memory_bytes: usize,
     most_memory_bytes: usize,
     evaluation_time: Duration,
-    /// The rest of `evaluation_time`.
+    /// The unused part of `evaluation_time`.
     pub(crate) time_left: Cell<Duration>,
     sxd: OnceCell<SxdTree>,
     pub(crate) blank_sxd: OnceCell<SxdTree>,
 }
 
 impl Document {
-    /// Parses as browsers do (HTML standard, 13.2), without scripting, so that what `noscript`
-    /// contains is in the tree. Element names are in lower case and have no namespace; the
-    /// contents of a `template` are its children. `text` must be decoded, lossily if necessary.
+    /// Parses as browsers do (HTML standard, 13.2), without scripting, so that the contents of `noscript` are in the
+    /// tree. Element names are in lower case and have no namespace. The contents of a `template` are its children.
+    /// `text` must be decoded, lossily if necessary.
     pub fn parse_html(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::html(text, limits), true, text.len(), limits)
     }
 
-    /// Parses XML or XHTML, and tolerates what is not well-formed. Names keep their case; the prefix
-    /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML, or in the
-    /// namespace of the root element.
+    /// Parses XML or XHTML, and tolerates text that is not well-formed. Names keep their case. The prefix of an
+    /// element is part of its name (`media:title`) unless it is XHTML, SVG or MathML, or in the namespace of the root
+    /// element.
     pub fn parse_xml(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::xml(text, limits), false, text.len(), limits)
     }
@@ -69,7 +68,7 @@ impl Document {
         self.truncated
     }
 
-    /// The memory that the tree needs, with its copies for expressions, as estimated from above.
+    /// An upper bound of the memory that the tree and its copies for expressions need.
     pub fn memory_bytes(&self) -> usize {
         match self.sxd.get() {
             Some(_) => self.memory_bytes + self.copy_bytes(),

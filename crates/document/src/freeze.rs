@@ -1,5 +1,4 @@
-//! Copies the tree that the parser built ([`Growing`]) into the tree that is read ([`Tree`]), in one
-//! walk in document order.
+//! Copies the tree that the parser built ([`Growing`]) into the final tree ([`Tree`]), in one walk in document order.
 
 use html5ever::interface::Attribute;
 
@@ -8,9 +7,8 @@ use crate::limits::{Limits, Truncation};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
 use crate::vocabulary::{Vocabulary, attribute_name};
 
-/// The parser may copy an element with its attributes many times over (the adoption agency), so
-/// the attribute values of a tree can be far longer than its page. Past this many times the
-/// length of the page they are left out.
+/// The parser may copy an element with its attributes many times over (the adoption agency), so the attribute values
+/// of a tree can be far longer than its page. Beyond this many times the length of the page they are left out.
 const ATTRIBUTE_BYTES_PER_INPUT_BYTE: usize = 2;
 const ATTRIBUTE_BYTES_AT_LEAST: usize = 64 * 1024;
 
@@ -45,9 +43,9 @@ pub(crate) fn freeze(growing: &Growing, input_bytes: usize, limits: &Limits) -> 
 struct Walk<'g> {
     growing: &'g Growing,
     tree: Tree,
-    /// The ancestors of the present node that can have children.
+    /// The ancestors of the current node that can have children.
     open: Vec<NodeId>,
-    /// For each ancestor of the present node, whether it is in `open`.
+    /// For each ancestor of the current node, whether it is in `open`.
     levels: Vec<bool>,
     depth: usize,
     attribute_bytes: usize,

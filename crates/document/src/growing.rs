@@ -10,9 +10,9 @@ use html5ever::tendril::StrTendril;
 
 use crate::limits::{Limits, Truncation};
 
-/// What a node, an attribute and a byte of text cost at most, from the parser to the finished tree: the
-/// lists of both trees, which double when they grow, and the names. `crates/document/tests/memory.rs`
-/// compares this with what is allocated.
+/// The highest cost of a node, an attribute and a byte of text, from the parser to the finished tree: the lists of
+/// both trees, which double when they grow, and the names. `crates/document/tests/memory.rs` compares this with
+/// actual allocations.
 const NODE_BYTES: usize = 210;
 const ATTRIBUTE_BYTES: usize = 190;
 const BYTES_PER_TEXT_BYTE: usize = 3;
@@ -58,7 +58,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// An empty tree, for `input_bytes` of text, which the parser copies.
+    /// An empty tree for `input_bytes` of text. The parser copies the text.
     pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         let mut tree = Growing {
             nodes: Vec::new(),
@@ -71,7 +71,7 @@ impl Growing {
         tree
     }
 
-    /// The limit that was reached, if any. The tree still accepts what the parser has begun.
+    /// The limit that was reached, if any. The tree still accepts what the parser has started.
     pub(crate) fn full(&self) -> Option<Truncation> {
         self.full
     }
@@ -98,7 +98,7 @@ impl Growing {
         (self.nodes.len() - 1) as u32
     }
 
-    /// What the tree needs while it is built and read, at most.
+    /// The most memory that the tree needs while it is built and read.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
@@ -254,7 +254,7 @@ impl Growing {
     }
 }
 
-/// What a node's content costs beside the node itself.
+/// The memory of a node's content, without the node itself.
 fn memory_of(data: &Data) -> usize {
     match data {
         Data::Document => 0,

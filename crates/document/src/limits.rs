@@ -25,8 +25,8 @@ pub struct Limits {
     /// Open elements at which reading stops. More than `depth`, so that a page without end tags is
     /// still read. Default 2,000.
     pub open_elements: usize,
-    /// Memory of the tree while it is built and read, as estimated from above, and of its copy for
-    /// the expressions that need one. Default 1 GiB, which the other limits keep it below.
+    /// An upper bound of the memory of the tree while it is built and read, and of its copy for expressions that need
+    /// one. Default 1 GiB, which the other limits keep it below.
     pub memory_bytes: usize,
     /// Time for parsing one page. Default 2 s.
     pub parse_time: Duration,

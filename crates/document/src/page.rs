@@ -1,5 +1,4 @@
-//! What a crawler needs of every page: its links, its base URL, the metadata in its head, its data
-//! scripts.
+//! Parts of a page that every crawler needs: its links, its base URL, the metadata in its head, its data scripts.
 
 use crate::document::Document;
 use crate::node::NodeRef;
@@ -59,8 +58,8 @@ impl Document {
             .filter_map(|meta| meta.attribute("name").zip(meta.attribute("content")))
     }
 
-    /// The `content` of each `meta` whose `name`, `property`, `itemprop` or `http-equiv` is
-    /// `name`, letters' case aside: OpenGraph, Twitter cards, `description`, `robots`.
+    /// The `content` of each `meta` whose `name`, `property`, `itemprop` or `http-equiv` is `name`, ignoring case:
+    /// OpenGraph, Twitter cards, `description`, `robots`.
     pub fn meta<'d>(&'d self, name: &str) -> impl Iterator<Item = &'d str> {
         self.elements_by_tag("meta").filter_map(move |meta| {
             let named = ["name", "property", "itemprop", "http-equiv"]
@@ -75,8 +74,7 @@ impl Document {
         })
     }
 
-    /// The text of each `script` of a media type such as `application/ld+json`, parameters of
-    /// the type and letters' case aside.
+    /// The text of each `script` of a media type such as `application/ld+json`, ignoring parameters and case.
     pub fn scripts<'d>(&'d self, media_type: &str) -> impl Iterator<Item = &'d str> {
         self.elements_by_tag("script")
             .filter(move |script| {

@@ -1,8 +1,8 @@
 //! Parses a page as HTML or XML within the limits.
 //!
-//! The parsers have no limits of their own, and some of their steps are quadratic in what a page
-//! controls (open elements, attributes of one tag). So a guard stands between tokenizer and tree
-//! builder: once a limit is reached, it passes no more tokens on.
+//! The parsers have no limits of their own, and some of their steps are quadratic in quantities that a page controls
+//! (open elements, attributes of one tag). So a guard between tokenizer and tree builder stops passing on tokens once
+//! a limit is reached.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::limits::{Limits, Truncation};
 use crate::sink::{Handle, Sink};
 use crate::tokenizer::{Audience, tokenize};
 
-/// XML is handed over in pieces, HTML as a whole.
+/// XML is passed on in pieces, HTML as a whole.
 const PIECE_BYTES: usize = 16 * 1024;
 /// Tokens after which the clock is read. Long text counts as several, because the tree builder may
 /// split it at every space.
@@ -28,10 +28,9 @@ const TOKENS_BETWEEN_LOOKS: u32 = 256;
 const TEXT_BYTES_PER_TOKEN: usize = 64;
 /// Buffers of the HTML parser count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
-/// Pieces of XML that yield not one token lie within a single tag, comment or attribute. Megabytes
-/// of that are normally read in a few dozen milliseconds; it takes this long only when the
-/// tokenizer compares each of thousands of attributes with all others, and each piece makes it
-/// worse. (The HTML tokenizer has a cap for that.)
+/// A piece of XML without any token lies within a single tag, comment or attribute. Megabytes of that are normally
+/// read in a few dozen milliseconds. It takes this long only if the tokenizer compares each of thousands of
+/// attributes with all others, and each piece makes it worse. (The HTML tokenizer has a cap for that.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
 /// The part of a page that was read, and why reading stopped, if it did.
@@ -107,7 +106,7 @@ fn feed(
         } else if last_token.elapsed() > TIME_WITHOUT_TOKEN {
             progress.stopped.set(Some(Truncation::Attributes));
         }
-        progress.look_at_clock();
+        progress.check_clock();
     }
     (readable.len() < text.len()).then_some(Truncation::InputBytes)
 }
@@ -120,7 +119,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn look_at_clock(&self) {
+    fn check_clock(&self) {
         if self.stopped.get().is_none() && Instant::now() >= self.deadline {
             self.stopped.set(Some(Truncation::ParseTime));
         }
@@ -159,7 +158,7 @@ impl<Builder> Guard<Builder> {
         if full.is_some() {
             self.progress.stopped.set(full);
         } else if tokens / TOKENS_BETWEEN_LOOKS != before / TOKENS_BETWEEN_LOOKS {
-            self.progress.look_at_clock();
+            self.progress.check_clock();
         }
     }
 }
@@ -196,7 +195,7 @@ impl Audience for Guard<TreeBuilder<Handle, Sink>> {
     }
 
     fn has_left_by_now(&self) -> bool {
-        self.progress.look_at_clock();
+        self.progress.check_clock();
         self.is_closed()
     }
 }

@@ -1,9 +1,8 @@
-//! Empty shells: pages whose text their scripts make.
+//! Empty shells: pages whose text is created by their scripts.
 //!
-//! A shell shows little text, runs scripts, and has a *root*, the element that an application draws in: one
-//! with an id that frameworks use, an element of the application's own making (`<shop-app>`), or, on a page that
-//! shows next to nothing, any empty element with an id. Where that is in doubt, the answer is no: a page that is
-//! not taken for a shell is read as its server sent it.
+//! A shell shows little text, runs scripts, and has a *root*, the element that an application draws in. The root has
+//! an id used by frameworks, or is a custom element (`<shop-app>`). On a page that shows next to nothing, any empty
+//! element with an id is a root. In doubt, a page is not a shell, and is read as its server sent it.
 
 use crate::document::Document;
 use crate::node::NodeRef;
@@ -11,19 +10,19 @@ use crate::node::NodeRef;
 /// A page with a root shows fewer characters than this: a header and a footer may come from the server.
 const LITTLE_TEXT: usize = 400;
 
-/// A page whose root is only an empty element with an id shows fewer, if it says that it needs scripts.
+/// A page whose root is only an empty element with an id shows fewer characters, if it says that it needs scripts.
 const LITTLE_WITHOUT_SCRIPTS: usize = 80;
 
-/// The same if it does not say so.
+/// The same limit for pages that do not say so.
 const NEXT_TO_NOTHING: usize = 24;
 
-/// What a root may show before it is drawn in: "Loading, please wait".
+/// The most characters that a root shows before the application draws in it: "Loading, please wait".
 const TEXT_OF_ROOT: usize = 80;
 
-/// A longer id is not named.
+/// A longer id is not named in the result.
 const MOST_ID_BYTES: usize = 60;
 
-/// Nodes that are looked at, at most. A longer page is no shell.
+/// The most nodes that are read. A longer page is not a shell.
 const MOST_NODES: usize = 2_000;
 
 /// Ids of roots, as the generators of frameworks write them.
@@ -50,7 +49,7 @@ const ROOT_IDS: &[&str] = &[
 /// Words at the end of a root's id: `react-root`, `shop_app`, `appMount`.
 const ROOT_ENDINGS: &[&str] = &["app", "root", "mount", "outlet", "spa"];
 
-/// Ids of empty elements that third parties fill beside a page's own text.
+/// Ids of empty elements that third parties fill on pages with text of their own.
 const NOT_ROOTS: &[&str] = &["fb-root", "overlay-root", "modal-root", "portal-root"];
 
 /// Attributes by which an application's root is marked.
@@ -62,10 +61,10 @@ const ROOT_MARKS: &[&str] = &[
     "data-reactroot",
 ];
 
-/// Their content is not shown. (`noscript` is not shown where scripts run.)
+/// Elements whose content is not shown. (`noscript` is not shown where scripts run.)
 const NOT_SHOWN: &[&str] = &["script", "style", "template", "noscript", "title", "head"];
 
-/// What a page may consist of instead of text.
+/// Elements that can be the content of a page instead of text.
 const CONTENT: &[&str] = &[
     "img", "picture", "video", "audio", "iframe", "frameset", "embed", "object", "textarea",
     "select", "table",
@@ -74,25 +73,25 @@ const CONTENT: &[&str] = &[
 /// Elements that can be a root.
 const CONTAINERS: &[&str] = &["div", "main", "section", "article", "body"];
 
-/// What shows that a page is an empty shell.
+/// The evidence that a page is an empty shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shell {
     /// Characters of text that it shows, without white space.
     pub characters: usize,
     /// Scripts that run.
     pub scripts: usize,
-    /// The element that is drawn in, such as `#root`.
+    /// The element that the application draws in, such as `#root`.
     pub root: String,
 }
 
-/// What was found on the way.
+/// Findings during the walk.
 #[derive(Default)]
 struct Found {
     nodes: usize,
     characters: usize,
     scripts: usize,
     root: Option<String>,
-    /// An empty element with an id: a root, if the page shows next to nothing.
+    /// An empty element with an id. It is the root if the page shows next to nothing.
     empty: Option<String>,
     has_content: bool,
     wants_scripts: bool,
@@ -100,7 +99,7 @@ struct Found {
 }
 
 impl Document {
-    /// What shows that this page is an empty shell, if it is one.
+    /// The evidence that this page is an empty shell, if it is one.
     pub fn shell(&self) -> Option<Shell> {
         if !self.is_html {
             return None;
@@ -119,7 +118,7 @@ impl Document {
 }
 
 impl Found {
-    /// The page's root, if it shows as little as a shell with such a root does.
+    /// The page's root, if the page shows as little as a shell with such a root.
     fn root(self) -> Option<String> {
         if self.root.is_some() && self.characters < LITTLE_TEXT {
             return self.root;
@@ -163,7 +162,7 @@ impl Found {
             }
             _ => self.has_content |= CONTENT.contains(&tag),
         }
-        // The head has scripts and meta elements; the text in it is not shown.
+        // The head has scripts and meta elements, but its text is not shown.
         if tag == "head" {
             let before = self.characters;
             self.visit(element);
@@ -199,8 +198,7 @@ impl Found {
     }
 }
 
-/// Whether an element is one of the page's own making in which a part of the page is drawn: no icon in a text, no
-/// banner over it.
+/// Whether a custom element contains a part of the page, as opposed to an icon in a text or a banner above it.
 fn is_own_element(element: NodeRef<'_>, tag: &str) -> bool {
     let is_small = ["-icon", "-banner", "-consent", "-widget", "-button"]
         .iter()
@@ -209,7 +207,7 @@ fn is_own_element(element: NodeRef<'_>, tag: &str) -> bool {
     tag.contains('-') && !is_small && (CONTAINERS.contains(&parent) || parent.contains('-'))
 }
 
-/// Whether a script runs: data in it does not, and one that is only for browsers without modules neither.
+/// Whether a script runs. Data scripts do not run, nor do scripts only for browsers without modules.
 fn is_run(script: NodeRef<'_>) -> bool {
     let kind = script.attribute("type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -249,7 +247,7 @@ fn is_foreign(id: &str) -> bool {
             .any(|word| id.starts_with(word))
 }
 
-/// Whether what a page says without scripts is that it needs them.
+/// Whether the text shown without scripts only says that the page needs them.
 fn asks_for_scripts(text: &str) -> bool {
     text.to_lowercase().contains("javascript")
 }
@@ -260,7 +258,7 @@ fn shown(text: &str) -> usize {
         .count()
 }
 
-/// Characters that an element shows; not counted beyond `limit`.
+/// The number of characters that an element shows; not counted beyond `limit`.
 fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
     let mut characters = 0;
     let mut waiting: Vec<NodeRef<'_>> = element.children().collect();

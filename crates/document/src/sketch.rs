@@ -1,10 +1,9 @@
-//! The sketch of a page: of which layout it is.
+//! The sketch of a page, which identifies its layout.
 //!
-//! The paths of tags from the root are hashed, down to [`DEPTH`], without what only marks up text and without a large frame
-//! that pages of all layouts of a site share: header, navigation, footer. Each
-//! digit of the sketch is the last digit of the smallest hash under a function of its own (b-bit minwise
-//! hashing), so two pages have about as great a share of equal digits as of equal paths. How often
-//! something is repeated changes nothing, an optional block few digits.
+//! The paths of tags from the root are hashed, down to [`DEPTH`]. Text markup is left out, and so is a large frame
+//! that pages of all layouts of a site share: header, navigation, footer. Each digit of the sketch is the last digit
+//! of the smallest hash under a function of its own (b-bit minwise hashing). So the share of equal digits of two
+//! pages is about their share of equal paths. Repetitions change nothing, and an optional block changes few digits.
 
 use rustc_hash::FxHashSet;
 
@@ -14,25 +13,25 @@ use crate::tree::{Children, Kind, NodeId, ROOT, Tree};
 /// Digits of a sketch.
 const DIGITS: usize = 32;
 
-/// Elements below this level say what a page tells, not how it is laid out.
+/// Elements below this level belong to the content, not to the layout.
 const DEPTH: usize = 8;
 
-/// Nodes that are looked at, at most.
+/// The most nodes that are read.
 const MOST_NODES: usize = 100_000;
 
-/// Elements in which people write: they come and go with the text.
+/// Elements of written text: they vary with the text.
 const OF_TEXT: &[&str] = &[
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em",
     "font", "i", "ins", "kbd", "mark", "nobr", "q", "s", "samp", "small", "span", "strike",
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ];
 
-/// What is not shown, and what other sites put into a page.
+/// Elements that are not shown, and those that other sites insert into a page.
 const UNSEEN: &[&str] = &[
     "head", "iframe", "link", "meta", "noscript", "script", "style", "template",
 ];
 
-/// Elements of which headers and footers are their own.
+/// Headers and footers in these elements are their own, not the page's.
 const OF_CONTENT: &[&str] = &["main", "article", "section"];
 
 /// Roles of parts of the frame.
@@ -44,7 +43,7 @@ const ROLES: &[&str] = &[
     "search",
 ];
 
-/// Classes and ids by which the frame is called.
+/// Classes and ids that name parts of the frame.
 const NAMES: &[&str] = &[
     "banner",
     "breadcrumb",
@@ -65,10 +64,10 @@ const NAMES: &[&str] = &[
     "topbar",
 ];
 
-/// A frame of fewer paths stays in the sketch: it is small beside what differs.
+/// A frame with fewer paths stays in the sketch: it is small compared with the differences.
 const FEWEST_OF_FRAME: usize = 8;
 
-/// A page with fewer paths beside its frame is sketched as a whole.
+/// A page with fewer paths outside its frame is sketched as a whole.
 const FEWEST_PATHS: usize = 4;
 
 impl Document {
@@ -111,7 +110,7 @@ impl Document {
     }
 }
 
-/// The hashes of paths, of all elements and of those of two parts.
+/// The hashes of paths: those of all elements, and those of two parts.
 struct Collected<'t> {
     tree: &'t Tree,
     all: FxHashSet<u64>,
@@ -120,13 +119,13 @@ struct Collected<'t> {
     nodes: usize,
 }
 
-/// Where an element stands.
+/// The position of an element.
 #[derive(Clone, Copy)]
 struct Place {
     path: u64,
     depth: usize,
     part: Part,
-    /// Within an element whose header is its own.
+    /// Within an element whose headers and footers are its own.
     in_content: bool,
 }
 
@@ -250,7 +249,7 @@ mod tests {
     /// Six layouts in a frame that has more elements than any of them: on sites that name their header, navigation
     /// and footer, in the language or by classes and ids.
     #[test]
-    fn layouts_in_a_common_frame_are_told_apart() {
+    fn layouts_in_a_common_frame_get_different_sketches() {
         let links = "<ul><li><a href=x>x</a><li><a href=x>x</a></ul>";
         let top = format!(
             "<div><a><img></a><form><input><button>s</button></form></div><nav>{links}</nav>"

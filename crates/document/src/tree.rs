@@ -22,7 +22,7 @@ pub(crate) type NameId = u32;
 pub(crate) const NO_NAME: NameId = u32::MAX;
 pub(crate) const ROOT: NodeId = 0;
 
-/// Numbers above all names, for nodes that are no elements.
+/// Numbers above all names, for nodes that are not elements.
 const TEXT: u32 = u32::MAX - 1;
 const COMMENT: u32 = u32::MAX - 2;
 const INSTRUCTION: u32 = u32::MAX - 3;
@@ -54,9 +54,9 @@ struct Node {
     kind: u32,
     parent: NodeId,
     end: NodeId,
-    /// Where this node begins in the text of all nodes.
+    /// The start of this node in the text of all nodes.
     text: u32,
-    /// Where its attributes begin in the list of all attributes.
+    /// The start of its attributes in the list of all attributes.
     attributes: u32,
 }
 

@@ -1,9 +1,9 @@
-//! How elements of XML are named in the tree. Authors choose prefixes as they like; expressions must find the same
-//! elements all the same.
+//! How elements of XML are named in the tree. Authors choose prefixes freely, but expressions must find the same
+//! elements whatever the prefix.
 //!
 //! Elements in the namespace of the root element have no prefix: `//entry` finds `atom:entry` below `atom:feed`, and
-//! `//atom:entry` finds it as well, whichever is written. Elsewhere the prefix tells names apart (`media:title` is not
-//! `title`); for common namespaces it is the usual one, whatever the page writes.
+//! so does `//atom:entry`, whichever form the page uses. Elsewhere the prefix distinguishes names (`media:title` is
+//! not `title`). Common namespaces get their usual prefix, whatever the page writes.
 
 use html5ever::{LocalName, Namespace, QualName};
 
@@ -30,11 +30,11 @@ const USUAL: [(&str, &str); 19] = [
     ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf"),
 ];
 
-/// What the root element of a page decides.
+/// The naming rules that the root element of a page determines.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     root: Option<Namespace>,
-    /// The prefixes by which an expression may name elements in the namespace of the root.
+    /// The prefixes that an expression may use for elements in the namespace of the root.
     prefixes: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn attribute_name(name: &QualName) -> LocalName {
     }
 }
 
-/// Whether names of a namespace are told apart without a prefix.
+/// Whether names of a namespace need no prefix.
 fn is_plain(namespace: &Namespace) -> bool {
     *namespace == html5ever::ns!(html)
         || *namespace == html5ever::ns!(svg)

@@ -43,7 +43,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// Whether a whole word follows, in any case.
+    /// Whether a whole word follows, ignoring case.
     pub(crate) fn is_at_word(&self, word: &str) -> bool {
         let (start, behind) = (self.rest().get(..word.len()), self.rest().get(word.len()..));
         start.is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -58,7 +58,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// What has been read from `start` on.
+    /// The text read from `start` on.
     pub(crate) fn since(&self, start: usize) -> &'s str {
         &self.selector[start..self.offset]
     }
@@ -71,7 +71,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips white space and comments; returns whether there was white space.
+    /// Skips white space and comments. Returns whether there was white space.
     pub(crate) fn skip_space(&mut self) -> bool {
         let mut skipped = false;
         loop {
@@ -86,7 +86,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// A comment separates nothing: `p/* */.x` is `p.x`. One that is not closed goes to the end.
+    /// Skips comments. They separate nothing: `p/* */.x` is `p.x`. An unclosed one extends to the end.
     pub(crate) fn skip_comments(&mut self) {
         while let Some(comment) = self.rest().strip_prefix("/*") {
             let length = comment.find("*/").map_or(comment.len(), |end| end + 2);

@@ -85,8 +85,8 @@ pub fn check_selector(selector: &str) -> Result<(), SelectorError> {
 }
 
 impl Document {
-    /// The matches in document order, without duplicates: elements, or their texts or attributes if
-    /// the selector ends in `::text` or `::attr()`.
+    /// The matches in document order, without duplicates: elements, or their texts or attributes if the selector ends
+    /// in `::text` or `::attr()`.
     pub fn select(&self, selector: &Selector) -> Result<Vec<XValue<'_>>, EvaluateError> {
         self.root().select(selector)
     }

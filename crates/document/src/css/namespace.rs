@@ -1,5 +1,5 @@
-//! Names with a namespace in front: `*|a`, `[*|href]`. Names in trees have a prefix at most, so `*` is
-//! the only namespace that can be asked for.
+//! Names with a namespace in front: `*|a`, `[*|href]`. Names in trees have at most a prefix, so `*` is the only
+//! namespace that selectors can use.
 
 use super::cursor::Read;
 use super::parser::Parser;
@@ -8,7 +8,7 @@ use crate::xpath::plan::{NodeTest, Test};
 /// The prefixes that attributes of HTML pages can have.
 const PREFIXES: [&str; 2] = ["xlink", "xml"];
 
-/// The name or `*` of a compound, and a test if it is asked for in every namespace.
+/// The name or `*` of a compound, with a test if it may be in any namespace.
 pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Test>)> {
     let start = parser.cursor.offset;
     if !parser.cursor.take("*") {
@@ -26,12 +26,12 @@ pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Tes
     Ok((NodeTest::AnyName, Some(Test::LocalName(name))))
 }
 
-/// The names of the attributes that are asked for: several for `*|name`.
+/// The names of the requested attributes: several for `*|name`.
 pub(crate) fn attribute(parser: &mut Parser<'_, '_>) -> Read<Vec<String>> {
     let start = parser.cursor.offset;
     let any = parser.cursor.take("*|");
     if !any {
-        // `|name` has no namespace, as most attributes.
+        // `|name` has no namespace, like most attributes.
         parser.cursor.take("|");
     }
     let name = parser.cursor.name()?;

@@ -5,7 +5,7 @@ use super::parser::{Leading, Parser};
 use super::pseudo::any_of;
 use crate::xpath::plan::{SiblingPlace, Test};
 
-/// The place that the argument of the pseudo-class `name` asks for.
+/// The position selected by the argument of the pseudo-class `name`.
 pub(crate) fn place(parser: &mut Parser<'_, '_>, name: &str) -> Read<Test> {
     let (step, offset) = step_and_offset(&mut parser.cursor)?;
     let same_name = name.ends_with("of-type");
@@ -64,7 +64,7 @@ fn formula(compact: &str) -> Option<(i32, i32)> {
     Some((step, offset))
 }
 
-/// Within a million, so that no later arithmetic overflows.
+/// Limited to a million, so that no later arithmetic overflows.
 fn integer(text: &str) -> Option<i32> {
     text.parse()
         .ok()

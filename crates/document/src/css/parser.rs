@@ -110,7 +110,7 @@ pub(crate) struct Parser<'s, 'n> {
     pub(crate) cursor: Cursor<'s>,
     pub(crate) names: &'n mut Names,
     depth: usize,
-    /// `:scope` was read in the present compound.
+    /// `:scope` was read in the current compound.
     pub(crate) scoped: bool,
 }
 
@@ -247,8 +247,8 @@ impl Parser<'_, '_> {
         let case = self.letter_case(&names[0]);
         self.cursor.skip_space();
         self.cursor.expect("]")?;
-        // By the standard these match nothing when the value is empty, and `~=` also when it has
-        // a space in it.
+        // By the standard these match nothing if the value is empty; `~=` also matches nothing if it contains a
+        // space.
         let never = match relation {
             Relation::HasWord => value.is_empty() || value.contains(is_space),
             Relation::StartsWith | Relation::EndsWith | Relation::Contains => value.is_empty(),
@@ -268,7 +268,7 @@ impl Parser<'_, '_> {
         Ok(any(names.iter().map(test).collect()))
     }
 
-    /// The flag at the end of an attribute selector, or what holds without one.
+    /// The flag at the end of an attribute selector, or the default without one.
     fn letter_case(&mut self, attribute: &str) -> LetterCase {
         let lower = attribute.to_ascii_lowercase();
         if self.cursor.take("i") || self.cursor.take("I") {

@@ -31,7 +31,7 @@ const KNOWN: [&str; 21] = [
     "-soup-contains",
 ];
 
-/// What a page has checked or selected before anybody touches it.
+/// The elements that are checked or selected initially.
 const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], option[selected]";
 
 /// The pseudo-class at the cursor.

@@ -4,7 +4,7 @@ use super::parser::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
 
-/// The path of a whole selector. One that begins with `:scope` begins at the node itself.
+/// The path of a whole selector. A selector that begins with `:scope` starts at the node itself.
 pub(crate) fn whole(selector: Complex) -> Path {
     let begins_at_scope = selector
         .parts

@@ -1,4 +1,4 @@
-//! Reads document type declarations, which only decide about the quirks mode of old pages.
+//! Reads document type declarations, which only determine the quirks mode of old pages.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Doctype, Token};
@@ -99,7 +99,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads a quoted identifier; returns how the declaration ends if it ends here.
+    /// Reads a quoted identifier. Returns how the declaration ends if it ends here.
     fn read_identifier(&mut self, identifier: &mut Option<StrTendril>) -> Option<End> {
         self.skip_whitespace();
         let quote = match self.peek() {

@@ -1,4 +1,4 @@
-//! The page's text in one buffer, of which the texts of tokens are slices.
+//! The page's text in one buffer. The texts of tokens are slices of it.
 
 use html5ever::tendril::StrTendril;
 

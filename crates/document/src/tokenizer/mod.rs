@@ -1,17 +1,16 @@
-//! The HTML tokenizer (HTML standard, 13.2.5): turns a whole page into the tokens that html5ever's
-//! tree builder accepts.
+//! The HTML tokenizer (HTML standard, 13.2.5): turns a whole page into the tokens that html5ever's tree builder
+//! accepts.
 //!
-//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is
-//! made for input that arrives in pieces: it takes characters one by one from a queue of buffers, and
-//! can pause after each. Here the whole page is in memory, so each state is a search for the next
-//! significant byte, and the text before it is passed on as a slice of one shared buffer. On the same
-//! pages, parsing takes 5.5 instead of 14 million instructions per page, and a page with its mapping
-//! half the time. Both tokenizers give the same tokens: the tests compare them, and the resulting
-//! trees, on real, hand-written and random pages.
+//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is made for input
+//! that arrives in pieces: it takes characters one by one from a queue of buffers, and can pause after each. Here the
+//! whole page is in memory, so each state is a search for the next significant byte, and the text before it is passed
+//! on as a slice of one shared buffer. On the same pages, parsing takes 5.5 instead of 14 million instructions per
+//! page, and a page with its mapping takes half the time. Both tokenizers produce the same tokens: the tests compare
+//! them, and the resulting trees, on real, hand-written and random pages.
 //!
-//! A state of the standard is a position in this code. Parse errors are not reported, and states that
-//! differ only in their errors are merged. Every function consumes input, in linear time. The number
-//! of tokens is bounded by the page, the attributes of a token by a cap, and long texts are split.
+//! A state of the standard is a position in this code. Parse errors are not reported, and states that differ only in
+//! their errors are merged. Every function consumes input, in linear time. The number of tokens is bounded by the
+//! page, the attributes of a token by a cap, and long texts are split.
 
 mod attribute;
 mod class;
@@ -38,7 +37,7 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use input::Input;
 use names::Names;
 
-/// The longest text token. Longer text is split, so that the receiver can check the clock between.
+/// The longest text token. Longer text is split, so that the receiver can check the clock in between.
 const TEXT_BYTES_PER_TOKEN: usize = 16 * 1024;
 
 /// The line number of every token: our sink ignores lines, so they are not counted.
@@ -76,7 +75,7 @@ struct Tokenizer<'i, A> {
     /// a character boundary.
     text: &'i str,
     bytes: &'i [u8],
-    /// The present position, in bytes.
+    /// The current position, in bytes.
     at: usize,
     audience: &'i A,
     attribute_cap: usize,
@@ -132,12 +131,12 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         }
     }
 
-    /// Moves to the end of the page, which cuts off the present token.
+    /// Moves to the end of the page, which cuts off the current token.
     fn skip_to_end(&mut self) {
         self.at = self.bytes.len();
     }
 
-    /// Whether the input goes on with `word` (in lower case) at `place`, letters' case aside.
+    /// Whether the input continues with `word` (in lower case) at `place`, ignoring case.
     fn has_word(&self, place: usize, word: &str) -> bool {
         self.bytes
             .get(place..place + word.len())

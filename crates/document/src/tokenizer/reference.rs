@@ -17,7 +17,7 @@ struct Reference {
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the reference at the present position, or only the `&` if there is none.
+    /// Reads the reference at the current position, or only the `&` if there is none.
     pub(super) fn read_reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
         let found = match self.byte_at(self.at + 1) {
             Some(b'#') => self.numeric(self.at + 2),
@@ -58,7 +58,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             Some((end, self.meaning(from, end)?))
         })?;
         let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
-        // So that `?a=b&copy=c` in a URL is not changed.
+        // Keeps `?a=b&copy=c` in a URL unchanged.
         if in_attribute && self.byte_at(end).is_some_and(goes_on) {
             return None;
         }

@@ -42,7 +42,7 @@ impl<'i> Run<'i> {
     }
 }
 
-/// The input between two places, with each NUL replaced.
+/// The input between two positions, with each NUL replaced.
 pub(super) fn without_nul(input: &Input, from: usize, to: usize) -> StrTendril {
     let mut run = Run::new(input, from);
     for found in memchr::memchr_iter(0, &input.text().as_bytes()[from..to]) {

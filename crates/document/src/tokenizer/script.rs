@@ -52,12 +52,12 @@ impl<A: Audience> Tokenizer<'_, A> {
         escape
     }
 
-    /// Reads a `<` that does not end the script, with what follows it and changes the escape.
+    /// Reads a `<` that does not end the script, and the text after it that changes the escape.
     fn read_less_than(&mut self, escape: Escape) -> Escape {
         self.at += 1;
         match escape {
             Escape::None if self.bytes[self.at..].starts_with(b"!--") => {
-                // The two dashes may be those of an end.
+                // The two dashes may belong to an end.
                 self.at += 1;
                 Escape::Escaped
             }
@@ -74,7 +74,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads letters, and whether they are the whole name `script`.
+    /// Reads letters. Returns whether they are the whole name `script`.
     fn read_script_name(&mut self) -> bool {
         let from = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {

@@ -1,4 +1,4 @@
-//! Reads text between tags, and decides what a `<` in it begins.
+//! Reads text between tags, and decides what a `<` in it starts.
 
 use html5ever::tokenizer::{TagKind, Token};
 use memchr::{memchr, memchr2, memchr3};
@@ -84,13 +84,13 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit_text(run.finish(self.at));
     }
 
-    /// Reads the NUL at the present place.
+    /// Reads the NUL at the current position.
     pub(super) fn read_nul(&mut self, run: &mut Run<'_>) {
         run.replace(self.at, self.at + 1, REPLACEMENT);
         self.at += 1;
     }
 
-    /// Whether the `<` at `place` begins the end tag that ends the present content.
+    /// Whether the `<` at `place` begins the end tag that ends the current content.
     pub(super) fn closes_content(&self, place: usize) -> bool {
         let name = &*self.last_start_tag;
         self.byte_at(place + 1) == Some(b'/')
@@ -100,7 +100,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0)
     }
 
-    /// Passes on the text before the end tag at the present position, and the tag.
+    /// Passes on the text before the end tag at the current position, and the tag.
     pub(super) fn end_content(&mut self, text: Run<'_>) {
         self.emit_text(text.finish(self.at));
         self.content = Content::Data;
@@ -116,7 +116,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads what the `<` at the present position begins.
+    /// Reads the markup that the `<` at the current position begins.
     fn read_markup(&mut self) {
         match self.bytes[self.at + 1] {
             b'/' => match self.bytes[self.at + 2] {

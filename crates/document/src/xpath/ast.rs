@@ -112,7 +112,7 @@ pub(crate) enum Test {
     Instruction(Option<String>),
 }
 
-/// The type of an expression's value; without variables it is known before evaluation.
+/// The type of an expression's value. There are no variables, so it is known before evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nodes,
@@ -134,7 +134,7 @@ macro_rules! functions {
                 match self { $(Function::$variant => $name),* }
             }
 
-            /// How many arguments it takes.
+            /// The number of arguments that it takes.
             pub(crate) fn arguments(self) -> std::ops::RangeInclusive<usize> {
                 match self { $(Function::$variant => $least..=$most),* }
             }

@@ -1,11 +1,11 @@
-//! Finds names in an expression that no HTML page has, because of their capitals. An expression with
-//! such a name is right for XML, and silently finds nothing on HTML.
+//! Finds names in an expression that cannot occur on HTML pages, because of their capitals. An expression with such a
+//! name is right for XML, and silently finds nothing on HTML.
 
 use super::lexer::{Word, tokens};
 use crate::document::Document;
 use crate::limits::Limits;
 
-/// The names of RSS 2.0 with capitals: whoever writes them reads a feed.
+/// The names of RSS 2.0 with capitals. An expression that uses them is meant for a feed.
 const FEED_NAMES: [&str; 7] = [
     "lastBuildDate",
     "managingEditor",
@@ -16,18 +16,18 @@ const FEED_NAMES: [&str; 7] = [
     "webMaster",
 ];
 
-/// A name of an element or attribute that HTML pages spell otherwise.
+/// A name of an element or attribute that HTML pages spell differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUnlikeHtml {
     pub name: String,
-    /// Where it is, in bytes from the beginning of the expression.
+    /// Its position, in bytes from the beginning of the expression.
     pub offset: usize,
     /// How pages spell it: in lower case, and within SVG or MathML perhaps with other capitals.
     pub spellings: Vec<String>,
 }
 
-/// The names in `expression` that no HTML page has, each once; none if it cannot be read. Names of SVG
-/// and MathML (`viewBox`), of feeds and names with a prefix are left out.
+/// The names in `expression` that no HTML page has, each once; empty if the expression is invalid. Names of SVG and
+/// MathML (`viewBox`), names of feeds, and names with a prefix are left out.
 pub fn names_unlike_html(expression: &str) -> Vec<NameUnlikeHtml> {
     let mut found: Vec<NameUnlikeHtml> = Vec::new();
     for token in tokens(expression).unwrap_or_default() {
@@ -51,8 +51,8 @@ pub fn names_unlike_html(expression: &str) -> Vec<NameUnlikeHtml> {
     found
 }
 
-/// How the HTML parser spells the name of an element or attribute: the parser itself knows which names
-/// of SVG and MathML have capitals.
+/// How the HTML parser spells the name of an element or attribute. The parser itself knows the names of SVG and
+/// MathML with capitals.
 fn spellings(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase();
     let page = format!("<svg><{lower} {lower}=x></svg><math><{lower} {lower}=x></math>");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_capitals_are_found_with_what_pages_have() {
+    fn names_with_capitals_are_found_with_their_spellings() {
         let expected = |name: &str, offset, spellings: &[&str]| {
             let spellings = spellings.iter().map(|spelling| (*spelling).to_owned());
             (name.to_owned(), offset, spellings.collect::<Vec<_>>())

@@ -141,7 +141,8 @@ impl<'d> Evaluator<'d> {
         })
     }
 
-    /// Long texts are mostly told from a short one by their first word, so they are not normalized for it.
+    /// The first word usually distinguishes a long text from a short one, so long texts are not normalized for the
+    /// comparison.
     fn is_same_text(&self, left: &'d Text, right: &'d Text, place: Place) -> Evaluated<bool> {
         if let (Text::Normalized(text), Text::Literal(wanted))
         | (Text::Literal(wanted), Text::Normalized(text)) = (left, right)
@@ -226,7 +227,7 @@ impl<'d> Evaluator<'d> {
                 let values = self.values(left)?;
                 self.any(right, |value| values.contains(value))
             }
-            // Some value differs from some other unless all are the same.
+            // Some value differs from some other, unless all are equal.
             Comparison::NotEqual => {
                 let (left, right) = (self.values(left)?, self.values(right)?);
                 let both = !left.is_empty() && !right.is_empty();

@@ -4,7 +4,7 @@ use super::ast::{Expression, Path, Start};
 use super::parser::parse;
 
 /// Whether `expression` searches the whole page, wherever it is evaluated: `//td[1]` or `string(//h1)`, but not
-/// `.//td[1]` or `concat(@id, //h1)`. False if it cannot be read.
+/// `.//td[1]` or `concat(@id, //h1)`. False if the expression is invalid.
 pub fn ignores_context(expression: &str) -> bool {
     let mut parts = Parts::default();
     if let Ok(parsed) = parse(expression) {
@@ -20,7 +20,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Predicates are left out: they are evaluated at the nodes that their own path has found.
+    /// Skips predicates: they are evaluated at the nodes that their own path found.
     fn visit(&mut self, expression: &Expression) {
         match expression {
             Expression::Or(parts) | Expression::And(parts) | Expression::Union(parts) => {
@@ -36,7 +36,7 @@ impl Parts {
                 Start::Root => self.from_root = true,
                 Start::Filter(of, _) => self.visit(of),
             },
-            // Without an argument, a function is about the node itself.
+            // Without an argument, a function refers to the node itself.
             Expression::Call(_, arguments) if arguments.is_empty() => self.from_context = true,
             Expression::Call(_, arguments) => {
                 arguments.iter().for_each(|argument| self.visit(argument));
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_at_the_root_ignores_the_context() {
+    fn paths_from_the_root_ignore_the_context() {
         for (expression, ignores) in [
             ("//td[1]", true),
             ("/html/body//td", true),

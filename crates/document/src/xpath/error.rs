@@ -1,4 +1,4 @@
-//! The errors of expressions, which are found when they are compiled.
+//! The errors of expressions, found when they are compiled.
 
 use std::fmt;
 

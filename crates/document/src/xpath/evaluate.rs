@@ -67,7 +67,7 @@ pub(crate) struct Evaluator<'d> {
     /// The page's numbers for the names in the expression.
     pub(crate) names: &'d [NameId],
     pub(crate) budget: &'d Budget,
-    /// Where the evaluation begins.
+    /// The node where the evaluation begins.
     pub(crate) from: Item,
 }
 
@@ -281,8 +281,8 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// Keeps the items for which all predicates hold. The positions for a predicate are those among
-    /// the items that the previous one has kept.
+    /// Keeps the items for which all predicates hold. Positions for a predicate count only the items that the
+    /// previous one has kept.
     fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
         for predicate in predicates {
             let size = items.len();
@@ -310,7 +310,7 @@ impl<'d> Evaluator<'d> {
         Ok(items)
     }
 
-    /// Of predicates that do not depend on the position.
+    /// Whether predicates that do not depend on the position all hold.
     fn all_hold(&self, predicates: &'d [Predicate], item: Item) -> Evaluated<bool> {
         for predicate in predicates {
             if !self.holds(predicate, Place::alone(item))? {

@@ -16,8 +16,8 @@ impl<'d> Evaluator<'d> {
         Ok(matches && matches!(language.as_bytes().get(wanted.len()), None | Some(b'-')))
     }
 
-    /// `:lang()`: as `lang()`, and for HTML the page may declare a language by `meta`. An element of no
-    /// known language is in the empty range only.
+    /// `:lang()`: like `lang()`, but on HTML pages a `meta` may also declare the language. An element without a known
+    /// language is only in the empty range.
     pub(super) fn is_in_a_range(&self, node: NodeId, ranges: &[String]) -> Evaluated<bool> {
         let language = match self.declared_language(node)? {
             Some(language) => language,
@@ -85,7 +85,7 @@ fn is_in_range(language: &str, range: &str) -> bool {
         return false;
     }
     wanted.filter(|part| *part != "*").all(|part| {
-        // A single letter begins an extension, in which nothing is looked for.
+        // A single letter begins an extension, which is not searched.
         let found = tags.find(|tag| tag.len() == 1 || tag.eq_ignore_ascii_case(part));
         found.is_some_and(|tag| tag.eq_ignore_ascii_case(part))
     })

@@ -10,7 +10,7 @@ pub(crate) enum Word {
     Number(f64),
     /// A name, with its prefix if it has one; `*` where a name may stand.
     Name(String),
-    /// A name before `(` that is no node type.
+    /// A name before `(` that is not a node type.
     Function(String),
     /// `node`, `text`, `comment` or `processing-instruction` before `(`.
     NodeType(String),

@@ -1,5 +1,5 @@
-//! Compiles an [`Expression`] into a [`Plan`]: decides what is answered from the tree, and what
-//! `sxd-xpath` evaluates.
+//! Compiles an [`Expression`] into a [`Plan`]: decides which parts are answered from the tree, and which `sxd-xpath`
+//! evaluates.
 
 use super::ast::{
     Axis, Comparison, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest,
@@ -102,8 +102,8 @@ impl<'n> Lowering<'n> {
         }
     }
 
-    /// `contains`, and in it the way in which XPath asks for a class: `contains(concat(' ',
-    /// normalize-space(@class), ' '), ' name ')`.
+    /// `contains`, including the XPath idiom that tests a class: `contains(concat(' ', normalize-space(@class), ' '),
+    /// ' name ')`.
     fn contains(&mut self, arguments: &[Expression]) -> Lowered<Test> {
         if let Some((attribute, word)) = class_idiom(&arguments[0], &arguments[1]) {
             let name = self.names.place_of(attribute);

@@ -46,13 +46,12 @@ use crate::tree::{NO_NAME, NameId};
 
 /// A compiled XPath 1.0 expression, for any number of pages.
 ///
-/// It stays on the thread that compiled it, because what `sxd-xpath` compiles does; compiling
-/// takes a few microseconds.
+/// It stays on the thread that compiled it, because the compiled form of `sxd-xpath` does. Compiling takes a few
+/// microseconds.
 ///
-/// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`.
-/// Elements of XML in the namespace of the root need no prefix. The prefixes of common vocabularies
-/// (`dc:`, `media:`, `itunes:`, `xlink:`, ...) are part of the name; other prefixes are refused.
-/// There are no variables.
+/// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`. Elements of XML in
+/// the namespace of the root need no prefix. The prefixes of common vocabularies (`dc:`, `media:`, `itunes:`,
+/// `xlink:`, ...) are part of the name; other prefixes are refused. There are no variables.
 pub struct XPath {
     source: String,
     names: Names,
@@ -85,11 +84,11 @@ pub fn check_xpath(expression: &str) -> Result<(), XPathError> {
 }
 
 impl Document {
-    /// Evaluates at the document: one value per node in document order, or one value for an
-    /// expression that yields a string, number or boolean.
+    /// Evaluates at the document: one value per node in document order, or one value for an expression that yields a
+    /// string, number or boolean.
     ///
-    /// All evaluations on a page share one budget of time ([`crate::Limits::evaluation_time`]);
-    /// when it is used up they end in [`EvaluateError::OutOfTime`].
+    /// All evaluations on a page share one time budget ([`crate::Limits::evaluation_time`]). When it is used up, they
+    /// end with [`EvaluateError::OutOfTime`].
     pub fn evaluate(&self, xpath: &XPath) -> Result<Vec<XValue<'_>>, EvaluateError> {
         self.evaluate_plan(&xpath.plan, &xpath.names, Item::ROOT)
     }
@@ -110,7 +109,7 @@ impl Document {
         })
     }
 
-    /// Runs a plan on the time that is left for the page.
+    /// Runs a plan in the time left for the page.
     fn run(&self, plan: &Plan, names: &Names, from: Item) -> Result<Outcome, EvaluateError> {
         let started = Instant::now();
         let left = self.time_left.get();
@@ -135,8 +134,8 @@ impl Document {
 }
 
 impl Document {
-    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`); on a page of XML
-    /// names of the root's namespace have no prefix.
+    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`). On an XML page
+    /// names in the root's namespace have no prefix.
     fn number_of(&self, name: &LocalName, any_case: bool) -> NameId {
         let written = self.tree.name_id(name);
         if written == NO_NAME && any_case && self.is_html {

@@ -1,6 +1,6 @@
 //! Converts numbers and strings into each other (XPath 1.0, sections 4.2 and 4.4).
 
-/// White space as XML has it.
+/// White space as defined by XML.
 pub(crate) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\r' | '\n')
 }
@@ -11,7 +11,7 @@ pub(crate) fn text_to_number(text: &str) -> f64 {
     let plain = unsigned
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    // What is left to refuse, such as `.` and `1.2.3`, the parser refuses.
+    // The parser rejects the remaining invalid forms, such as `.` and `1.2.3`.
     if plain {
         digits.parse().unwrap_or(f64::NAN)
     } else {

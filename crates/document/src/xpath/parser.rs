@@ -1,5 +1,5 @@
-//! Parses tokens into an [`Expression`], and checks what later steps rely on: known names, argument
-//! counts, bounded nesting.
+//! Parses tokens into an [`Expression`], and checks the assumptions of later steps: known names, argument counts,
+//! bounded nesting.
 
 use super::ast::{Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test};
 use super::error::{Fault, XPathError};

@@ -1,8 +1,8 @@
-//! The plan of an expression, on which evaluation works.
+//! The plan of an expression, which evaluation runs.
 //!
-//! Node-sets, comparisons of node-sets, and the few tests that are in most scrapers' predicates are
-//! answered from the tree and its indexes. All other functions, operators and conversions are a
-//! [`Scalar`], which `sxd-xpath` evaluates. CSS selectors are compiled into the same form.
+//! Node-sets, comparisons of node-sets, and the few tests found in most scrapers' predicates are answered from the
+//! tree and its indexes. All other functions, operators and conversions are a [`Scalar`], which `sxd-xpath`
+//! evaluates. CSS selectors are compiled into the same form.
 
 use html5ever::LocalName;
 
@@ -27,7 +27,7 @@ pub(crate) struct Path {
 pub(crate) enum Start {
     Context,
     Root,
-    /// A set, of which the predicates hold in document order.
+    /// A set whose predicates are evaluated in document order.
     Filter(Box<Nodes>, Vec<Predicate>),
 }
 
@@ -95,9 +95,9 @@ pub(crate) enum Test {
     Lang(Text),
     /// `:lang()`: the element's language is in one of the ranges.
     Language(Vec<String>),
-    /// `:scope`: the node within which the selector is asked for; the root element for a document.
+    /// `:scope`: the node within which the selector is evaluated; the root element for a document.
     Scope,
-    /// An element whose name is this one in whatever namespace.
+    /// An element with this name in any namespace.
     LocalName(String),
     /// The common tests of one attribute of the node itself.
     Attribute(AttributeTest),
@@ -113,7 +113,7 @@ pub(crate) struct AttributeTest {
     pub(crate) case: LetterCase,
 }
 
-/// Whether upper and lower case of ASCII letters differ in a value.
+/// Whether the case of ASCII letters matters in a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LetterCase {
     Matters,
@@ -130,7 +130,7 @@ pub(crate) enum Relation {
     EndsWith,
     /// One of the words of the attribute.
     HasWord,
-    /// The value, or the value and a hyphen first.
+    /// The value itself, or the value followed by a hyphen at the start.
     HasPrefixWord,
 }
 

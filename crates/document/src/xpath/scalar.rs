@@ -81,8 +81,8 @@ struct Writer<'l, 'n> {
 type Written = Result<(), XPathError>;
 
 impl Writer<'_, '_> {
-    /// Writes `expression` so that sxd sees a value of the kind `wanted`. Conversions are written
-    /// out wherever sxd's silent ones differ from the recommendation.
+    /// Writes `expression` so that sxd sees a value of the kind `wanted`. Conversions are written out wherever sxd's
+    /// implicit ones differ from the recommendation.
     fn write(&mut self, expression: &Expression, wanted: Kind) -> Written {
         match (expression.kind(), wanted) {
             (Kind::Nodes, _) => return self.write_nodes(expression, wanted),
@@ -150,8 +150,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Comparisons of sets of nodes are answered from the tree; of the others, the operands are
-    /// brought to the kind that decides (section 3.4).
+    /// Comparisons of node-sets are answered from the tree. In others, the operands are converted to the kind that
+    /// decides (section 3.4).
     fn write_comparison(
         &mut self,
         whole: &Expression,

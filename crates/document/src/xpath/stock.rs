@@ -42,7 +42,7 @@ fn assert_same(document: &Document, page: &str, expression: &str) {
 }
 
 #[test]
-fn expressions_as_scrapers_write_them_yield_what_sxd_yields() {
+fn typical_scraper_expressions_yield_the_same_as_sxd() {
     let page = include_str!("stock_page.html");
     let document = parse(page);
     let expressions = include_str!("stock_expressions.txt");
@@ -52,7 +52,7 @@ fn expressions_as_scrapers_write_them_yield_what_sxd_yields() {
 }
 
 #[test]
-fn random_expressions_yield_what_sxd_yields() {
+fn random_expressions_yield_the_same_as_sxd() {
     let mut yielding = 0;
     for seed in 1..=400 {
         let mut generator = Generator::with_seed(seed);

@@ -1,7 +1,7 @@
 //! The page as an `sxd-document`, and the evaluation of expressions on it by `sxd-xpath`.
 //!
-//! It is built once per page, when the first expression needs it; for many pages, never. Only this
-//! module knows the nodes and values of sxd.
+//! It is built once per page, when the first expression needs it, and never for many pages. Only this module knows
+//! the nodes and values of sxd.
 
 use std::cell::RefCell;
 
@@ -22,13 +22,13 @@ use crate::tree::{Kind, ROOT, Tree};
 /// multiply the page in memory.
 const CONCAT_BYTES: usize = 32 << 20;
 
-/// What the copy of a node, an attribute and a byte of text costs at most; compared with what is
-/// allocated in `crates/document/tests/memory.rs`.
+/// The highest cost of the copy of a node, an attribute and a byte of text, compared with actual allocations in
+/// `crates/document/tests/memory.rs`.
 const NODE_BYTES: usize = 560;
 const ATTRIBUTE_BYTES: usize = 250;
 const BYTES_PER_TEXT_BYTE: usize = 5;
 
-/// The memory that the copy of a tree needs, as estimated from above.
+/// An upper bound of the memory that the copy of a tree needs.
 pub(crate) fn memory_of(tree: &Tree) -> usize {
     tree.len() as usize * NODE_BYTES
         + tree.attribute_count() * ATTRIBUTE_BYTES
@@ -224,8 +224,8 @@ fn context<'p>() -> Context<'p> {
     context
 }
 
-/// `number()`: digits with at most one point and one minus, white space around them. sxd also
-/// takes `+5`, `1e3`, `inf`.
+/// `number()`: digits with at most one point and one minus, with optional white space around them. sxd also accepts
+/// `+5`, `1e3`, `inf`.
 struct ToNumber;
 
 impl Function for ToNumber {
@@ -284,7 +284,7 @@ impl Function for Concat {
     }
 }
 
-/// `translate()`: sxd's takes ten times as long, which a page can make seconds.
+/// `translate()`: sxd's takes ten times as long, which a page can turn into seconds.
 struct Translate;
 
 impl Function for Translate {

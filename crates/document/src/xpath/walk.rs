@@ -13,7 +13,7 @@ use super::plan::Way;
 use crate::limits::{Budget, OutOfTime};
 use crate::tree::{Kind, NameId, NodeId, ROOT, Tree};
 
-/// A node of XPath: a node of the tree or one of its attributes. Ordered as the document is.
+/// A node of XPath: a node of the tree or one of its attributes. In document order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Item {
     pub(crate) node: NodeId,
@@ -217,7 +217,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// What follows an attribute is what follows its element, as in libxml2 and sxd.
+    /// The nodes that follow an attribute are those that follow its element, as in libxml2 and sxd.
     fn following(&mut self, from: &[Item]) -> Flow<E> {
         match from.iter().map(|item| self.tree.end(item.node)).min() {
             Some(first) => self.range(first..self.tree.len()),
@@ -311,8 +311,8 @@ where
         }
     }
 
-    /// The node test. Names are those of elements here, also where the item is an attribute that
-    /// a step kept (`@href/self::href` is empty).
+    /// The node test. Names here are those of elements, even if the item is an attribute that a step kept
+    /// (`@href/self::href` is empty).
     fn passes(&self, item: Item) -> bool {
         match self.test {
             Found::AnyNode => true,

@@ -21,7 +21,7 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
             continue;
         }
         let cases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        // Those of xmlViolation.test are about trees for XML.
+        // The cases of xmlViolation.test are about trees for XML.
         for case in cases["tests"].as_array().into_iter().flatten() {
             passed += check(case);
         }
@@ -29,15 +29,15 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
     assert!(passed > 6_000, "only {passed} cases");
 }
 
-/// Returns in how many initial states the case was read.
+/// Returns the number of initial states in which the case was read.
 fn check(case: &Value) -> usize {
     let case = match case["doubleEscaped"].as_bool() {
         Some(true) => unescaped(case),
         _ => Some(case.clone()),
     };
-    // Halves of surrogate pairs are no text.
+    // An unpaired surrogate is not text.
     let Some(case) = case else { return 0 };
-    // Their input is past the decoder, which drops a byte order mark.
+    // The input of the cases comes after the decoder, which drops a byte order mark.
     let page = format!("\u{feff}{}", case["input"].as_str().unwrap());
     let element = case["lastStartTag"].as_str().unwrap_or("none");
     let data = json!(["Data state"]);
@@ -54,7 +54,7 @@ fn check(case: &Value) -> usize {
     states.len()
 }
 
-/// The case with `\uXXXX` read once more.
+/// The case with `\uXXXX` escapes resolved once more.
 fn unescaped(case: &Value) -> Option<Value> {
     let mut case = case.clone();
     for key in ["input", "output"] {

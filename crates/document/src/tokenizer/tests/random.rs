@@ -1,6 +1,6 @@
-//! Random markup, made of pieces that change a tokenizer's state: our tokenizer and html5ever's must
-//! read it alike. The markup is the same in every run. To test more of it:
-//! `WEBFILL_TOKENIZER_CASES=1000000 cargo test -p webfill-document random`.
+//! Random markup, built from pieces that change a tokenizer's state. Our tokenizer and html5ever's must read it the
+//! same way. The markup is the same in every run. To test more of it: `WEBFILL_TOKENIZER_CASES=1000000 cargo test -p
+//! webfill-document random`.
 
 use fastrand::Rng;
 
@@ -159,7 +159,7 @@ const PIECES: [&str; 150] = [
     "</a-long-name x=y>",
 ];
 
-/// Fewer than `limit` pieces, drawn from a small palette: so rare sequences come up as well.
+/// Fewer than `limit` pieces, drawn from a small palette, so that rare sequences occur as well.
 fn page(rng: &mut Rng, limit: usize) -> String {
     let palette: Vec<&str> = (0..2 + rng.usize(..14))
         .map(|_| PIECES[rng.usize(..PIECES.len())])

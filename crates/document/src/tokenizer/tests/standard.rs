@@ -96,7 +96,7 @@ fn references_to_characters() {
 }
 
 #[test]
-fn comments_and_what_is_made_one() {
+fn comments_and_bogus_comments() {
     let cases = [
         ("<!--a-->b", "(comment a)[b]"),
         ("<!--><!--->", "(comment )(comment )"),
