@@ -1,13 +1,13 @@
-//! Confines this process for good: what it may take, and what it may ask of the kernel.
+//! Confines this process for good: what it may use, and which system calls it may make.
 //!
 //! | by | what |
 //! |---|---|
 //! | `setrlimit` | memory, CPU time, no file may grow, no file may be opened, no process, no core |
 //! | `no_new_privs` | no program could give it more rights |
 //! | landlock | no file, no TCP port, no signal and no abstract socket outside |
-//! | seccomp | the few calls that reading and thinking take; all others fail: no sockets, no programs, no threads, no files, no executable memory |
+//! | seccomp | the few calls needed to read and to compute; all others fail: no sockets, no programs, no threads, no files, no executable memory |
 //!
-//! Landlock came with Linux 5.13, and more of it later; a kernel that lacks it is told in the report.
+//! Landlock came with Linux 5.13, and parts of it later. The report says if the kernel lacks it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,14 +22,13 @@ use seccompiler::{
 
 use crate::limits::Limits;
 
-/// What the kernel could not do.
+/// The restrictions that the kernel did not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confinement {
     pub landlock: bool,
 }
 
-/// Confines this thread, and all that it starts from now on, to no files. To be followed by
-/// [`restrict_calls`].
+/// Confines this thread, and everything it starts from now on, to no files. Call [`restrict_calls`] next.
 pub(crate) fn restrict_files() -> io::Result<Confinement> {
     let status = restrict_by_landlock().map_err(io::Error::other)?;
     Ok(Confinement {
@@ -48,15 +47,15 @@ fn restrict_by_landlock() -> Result<RulesetStatus, RulesetError> {
     Ok(restricted.ruleset)
 }
 
-/// Limits what this process may take. `stack_bytes` are for a thread that is started afterwards.
+/// Limits the resources of this process. `stack_bytes` are for a thread that is started afterwards.
 pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<()> {
     let memory = memory_in_use()?
         .saturating_add(stack_bytes)
         .saturating_add(limits.memory_bytes);
     set_limit(libc::RLIMIT_AS, memory)?;
     let seconds = limits.cpu_seconds.max(1);
-    // At the first of two the kernel sends SIGXCPU, by which the end of the time is known; a second later
-    // it kills who did not go.
+    // At the first of two limits the kernel sends SIGXCPU, which shows that the time is over. A second later it kills
+    // a process that has not ended.
     set_limits(libc::RLIMIT_CPU, seconds, seconds.saturating_add(1))?;
     set_limit(libc::RLIMIT_FSIZE, 0)?;
     set_limit(libc::RLIMIT_CORE, 0)
@@ -65,14 +64,14 @@ pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<(
 /// Confines all threads of this process to the calls that a reader needs.
 pub(crate) fn restrict_calls() -> io::Result<()> {
     set_limit(libc::RLIMIT_NPROC, 0)?;
-    // Those that are open stay so. Landlock needed one.
+    // Open files stay open. Landlock needed one.
     set_limit(libc::RLIMIT_NOFILE, 0)?;
     let filter = filter().map_err(io::Error::other)?;
     // Sets `no_new_privs` as well.
     seccompiler::apply_filter_all_threads(&filter).map_err(io::Error::other)
 }
 
-/// All of the above, for a process that has a single thread and starts none.
+/// Applies all of the above to a process that has a single thread and starts none.
 pub fn confine(limits: &Limits) -> io::Result<Confinement> {
     limit_resources(limits, 0)?;
     let confinement = restrict_files()?;
@@ -80,7 +79,7 @@ pub fn confine(limits: &Limits) -> io::Result<Confinement> {
     Ok(confinement)
 }
 
-/// Address space that is in use, most of it the program.
+/// Address space in use, most of it the program.
 fn memory_in_use() -> io::Result<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').next().and_then(|pages| pages.parse().ok());
@@ -95,7 +94,7 @@ fn set_limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     set_limits(resource, most, most)
 }
 
-/// Sets the soft and the hard limit. A lower hard limit that is there already stays: not all may raise it.
+/// Sets the soft and the hard limit. A lower existing hard limit stays, because not every process may raise it.
 fn set_limits(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -116,7 +115,7 @@ fn set_limits(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::
     }
 }
 
-/// Calls that are allowed whatever their arguments.
+/// Calls allowed with any arguments.
 const CALLS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -129,7 +128,7 @@ const CALLS: &[i64] = &[
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
-    // The threads that are there, signals of a crash, the end.
+    // Existing threads, signals of a crash, the end.
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
@@ -141,7 +140,7 @@ const CALLS: &[i64] = &[
     libc::SYS_gettid,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Time and chance.
+    // Time and random numbers.
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
     libc::SYS_nanosleep,
@@ -151,14 +150,14 @@ const CALLS: &[i64] = &[
 fn filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|call| (*call, Vec::new())).collect();
-    // The third argument of both says what the memory may be used for.
+    // The third argument of both is the protection of the memory.
     let not_executable = || {
         let executable = libc::PROT_EXEC as u64;
         only_if(2, SeccompCmpOp::MaskedEq(executable), 0)
     };
     rules.insert(libc::SYS_mmap, vec![not_executable()?]);
     rules.insert(libc::SYS_mprotect, vec![not_executable()?]);
-    // How a process aborts: a signal to itself.
+    // A process aborts by a signal to itself.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![only_if(0, SeccompCmpOp::Eq, own)?]);
     let filter = SeccompFilter::new(

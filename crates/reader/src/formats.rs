@@ -30,12 +30,12 @@ mod table;
 mod word;
 mod xml;
 
-/// What a reader has found.
+/// The content found by a reader.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) text: String,
     pub(crate) metadata: Metadata,
-    /// Pages that could not be read, while others could.
+    /// The number of pages that could not be read, although others could.
     pub(crate) unread: usize,
 }
 
@@ -53,7 +53,7 @@ impl Trouble {
     }
 }
 
-/// The kind of a document, by its first bytes and, of a container, by what is in it.
+/// The kind of a document, by its first bytes, and for a container also by its contents.
 pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
     match beginning(bytes)? {
         Beginning::Pdf => Some(Kind::Pdf),
@@ -73,7 +73,7 @@ pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
         Kind::Xlsx => sheets::read_xlsx(&bytes, most),
         Kind::Xls => sheets::read_xls(bytes, most),
         Kind::Rtf => rtf::read(&bytes, most),
-        // A compound file that is nothing else.
+        // A compound file without a known kind of content.
         Kind::Office => Err(Trouble::Encrypted),
         Kind::Text => Err(Trouble::broken("plain text needs no reader")),
     };

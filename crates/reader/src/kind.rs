@@ -1,5 +1,5 @@
-//! The kinds of documents, and how they are recognised: by their first bytes, and containers by what is
-//! in them. Names and declared types play no part, because servers are often wrong about them.
+//! The kinds of documents, recognised by their first bytes, and containers by their contents. Names and declared
+//! types are ignored, because servers are often wrong about them.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum Kind {
     Rtf,
     /// Plain text, which needs no reader.
     Text,
-    /// An office document of which no more can be told: it is encrypted, or has killed its reader.
+    /// An office document whose exact kind is unknown: it is encrypted, or has killed its reader.
     Office,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The bytes in which readers look for the beginning of a PDF (ISO 32000-1, annex H).
+/// Readers search this many bytes for the beginning of a PDF (ISO 32000-1, annex H).
 const PDF_BEGINS_WITHIN: usize = 1024;
 
 const PDF: &[u8] = b"%PDF-";
@@ -45,7 +45,7 @@ const RTF: &[u8] = b"{\\rtf";
 /// Microsoft's compound files.
 pub(crate) const COMPOUND: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// What the first bytes of a body may be.
+/// The possible kinds of a body by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Pdf,
@@ -71,7 +71,7 @@ pub(crate) fn beginning(bytes: &[u8]) -> Option<Beginning> {
     }
 }
 
-/// Whether a body begins as a document with its first byte.
+/// Whether the first byte of a body is the beginning of a document.
 pub fn begins_as_document(bytes: &[u8]) -> bool {
     match beginning(bytes) {
         Some(Beginning::Pdf) => {
@@ -82,7 +82,7 @@ pub fn begins_as_document(bytes: &[u8]) -> bool {
     }
 }
 
-/// The kind of a document of which no more can be told, because its reader has died.
+/// The approximate kind of a document whose reader has died.
 pub fn coarse_kind(bytes: &[u8]) -> Kind {
     match beginning(bytes) {
         Some(Beginning::Pdf) => Kind::Pdf,
@@ -91,7 +91,7 @@ pub fn coarse_kind(bytes: &[u8]) -> Kind {
     }
 }
 
-/// Whether a body may be a document that needs a reader: `None` while there are too few bytes to say so.
+/// Whether a body may be a document that needs a reader. `None` while there are too few bytes to decide.
 pub fn is_candidate(bytes: &[u8]) -> Option<bool> {
     match beginning(bytes) {
         Some(_) => Some(true),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_body_is_not_waited_for() {
+    fn kinds_are_decided_by_the_first_bytes() {
         assert_eq!(is_candidate(b"abc"), None);
         assert_eq!(is_candidate(&[b'a'; 1024]), Some(false));
         assert_eq!(is_candidate(b"%PDF-"), Some(true));

@@ -1,10 +1,10 @@
-//! Reads documents: files made for people, such as PDF and the office formats. The result is their text
-//! and a few metadata ([`Report`]).
+//! Reads documents: files made for people, such as PDF and the office formats. The result is their text and a few
+//! metadata ([`Report`]).
 //!
-//! Documents are foreign code's food, and their formats are large. So they are read in a process that can
-//! do nothing else ([`process`], `webfill read-document`): it has no files, no sockets and no other
-//! programs, and limits on memory, time and output ([`confine`]). Whatever a document does to it ends in
-//! one of the words of [`Status`]. Who starts that process takes its report as foreign input, too.
+//! Documents are untrusted input to third-party code, and their formats are large. So they are read in a process that
+//! can do nothing else ([`process`], `webfill read-document`). It has no files, no sockets and no other programs, and
+//! limits on memory, time and output ([`confine`]). Whatever a document does to it ends in one of the values of
+//! [`Status`]. The parent of that process treats the report as untrusted input, too.
 
 mod confine;
 mod formats;

@@ -1,9 +1,9 @@
-//! What one document may take.
+//! The resource limits of one document.
 
 /// The limits of the process that reads one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of memory beside the program itself.
+    /// Bytes of memory in addition to the program itself.
     pub memory_bytes: u64,
     /// Seconds of CPU time.
     pub cpu_seconds: u64,
@@ -14,7 +14,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of a document, within what is set for all.
+    /// The limits for a document of this size, within the general ones.
     pub fn with_input(self, bytes: usize) -> Limits {
         Limits {
             input_bytes: bytes as u64,
@@ -22,7 +22,7 @@ impl Limits {
         }
     }
 
-    /// As the arguments of `webfill read-document`.
+    /// The arguments for `webfill read-document`.
     pub fn to_arguments(self) -> [String; 4] {
         [
             format!("--memory-bytes={}", self.memory_bytes),

@@ -1,12 +1,12 @@
-//! Notes when there was no memory. A reader that is refused memory may abort, and be known by its last
-//! words; but libraries also turn the refusal into errors of their own, or leave out what did not fit.
+//! Records that memory ran out. A reader without memory may abort, which its last words on standard error show. But
+//! libraries also turn the failure into errors of their own, or leave out the parts that did not fit.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// An allocator that notes what another one refuses.
+/// An allocator that records the failures of another one.
 pub struct NotingAllocator<A>(pub A);
 
 fn noted(memory: *mut u8) -> *mut u8 {
@@ -16,12 +16,12 @@ fn noted(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// Whether memory was refused in this process.
+/// Whether an allocation failed in this process.
 pub(crate) fn was_refused() -> bool {
     WAS_REFUSED.load(Ordering::Relaxed)
 }
 
-// SAFETY: all calls are passed on as they are.
+// SAFETY: all calls are passed on unchanged.
 #[allow(unsafe_code)]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for NotingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,8 +1,8 @@
 //! The process that reads one document: the document on standard input, the report on standard output.
 //!
-//! It confines itself before it reads the first byte. A panic of a reader is caught and reported; an
-//! abort (no memory, no stack) or the end of its time is for its parent to see. It lives for one document:
-//! nothing of a document is left when the next one is read.
+//! It confines itself before it reads the first byte. A panic of a reader is caught and reported. Its parent detects
+//! an abort (no memory, no stack) or the end of its time. It lives for one document: nothing of it is left when the
+//! next one is read.
 
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -18,7 +18,7 @@ use crate::report::{self, NotADocument, Report, Status};
 /// Readers are recursive, and documents nest.
 pub const STACK_BYTES: usize = 64 << 20;
 
-/// What Rust says on standard error when there is no memory, or no stack, before it aborts.
+/// Rust's messages on standard error when memory or stack run out, before it aborts.
 pub const OUT_OF_MEMORY: &str = "memory allocation of";
 pub const OUT_OF_STACK: &str = "has overflowed its stack";
 
@@ -26,9 +26,9 @@ pub const OUT_OF_STACK: &str = "has overflowed its stack";
 ///
 /// # Errors
 ///
-/// The process could not be confined, so nothing was read; or its parent is gone.
+/// The process could not be confined, so nothing was read, or its parent has ended.
 pub fn run(limits: Limits) -> io::Result<()> {
-    // A document must not choose the words by which its end is judged.
+    // A document must not choose the message by which its end is judged.
     panic::set_hook(Box::new(|_| {}));
     offer_to_the_kernel();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;
@@ -44,8 +44,8 @@ pub fn run(limits: Limits) -> io::Result<()> {
         .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
 }
 
-/// If the machine lacks memory, this process is to go first. Where that may not be said it is nobody's
-/// loss but the machine's.
+/// If the machine runs out of memory, the kernel should end this process first. If that cannot be set, only the
+/// machine is worse off.
 fn offer_to_the_kernel() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
@@ -71,7 +71,7 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
 ///
 /// # Errors
 ///
-/// It is no document.
+/// The bytes are not a document.
 pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     let kind = match panic::catch_unwind(|| formats::kind(&bytes)) {
         Ok(Some(kind)) => kind,
@@ -82,8 +82,8 @@ pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| unreachable(kind, panic.as_ref())))
 }
 
-/// What a report says about a document for which there was too little memory: libraries call it broken, or
-/// leave out what did not fit.
+/// Corrects the report on a document for which memory ran out: libraries call it broken, or leave out the parts that
+/// did not fit.
 fn without_enough_memory(report: Report) -> Report {
     match report.status {
         Status::Broken | Status::NoText => {
@@ -112,7 +112,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     )
 }
 
-/// What the end of a reader means that has left no report, by its last words on standard error.
+/// Derives a report from the last words on standard error of a reader that ended without one.
 pub fn report_of_death(kind: Kind, words: &str, signal: i32) -> Report {
     let lacks_memory = words.lines().any(|line| line.starts_with(OUT_OF_MEMORY));
     let (status, reason) = if lacks_memory {

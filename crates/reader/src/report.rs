@@ -1,4 +1,4 @@
-//! The report about a document, and how it crosses the pipe: a line of JSON, then the text.
+//! The report about a document, and its transfer through the pipe: a line of JSON, then the text.
 
 use std::io::{self, Write};
 
@@ -10,15 +10,15 @@ use crate::kind::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// There is text.
+    /// The document has text.
     Text,
-    /// It was read, and there is no text in it: pictures of pages, an empty sheet.
+    /// It was read, but contains no text: pictures of pages, an empty sheet.
     NoText,
     /// It cannot be read without a password.
     Encrypted,
     /// It is damaged, or the reader cannot cope with it.
     Broken,
-    /// It needs more memory, time or room for its text than a document may take.
+    /// It needs more memory, time or space for its text than a document may use.
     TooLarge,
 }
 
@@ -34,7 +34,7 @@ impl Status {
     }
 }
 
-/// What a document says of itself.
+/// The metadata in a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
@@ -42,12 +42,12 @@ pub struct Metadata {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// As ISO 8601, with as much of it as there is.
+    /// As ISO 8601, as far as it is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<String>,
-    /// Pages; of a workbook, its sheets.
+    /// The number of pages; for a workbook, of sheets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u32>,
 }
@@ -59,7 +59,7 @@ const MAX_METADATUM_BYTES: usize = 1000;
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 impl Metadata {
-    /// The same without what cannot be shown: control characters, white space around, and length.
+    /// The same without control characters, white space around values, and excess length.
     #[must_use]
     pub fn cleaned(self) -> Metadata {
         Metadata {
@@ -71,7 +71,7 @@ impl Metadata {
         }
     }
 
-    /// Name and value of each that is there.
+    /// Name and value of each entry that is set.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> {
         [
             ("title", self.title.clone()),
@@ -93,7 +93,7 @@ fn clean(text: &str) -> Option<String> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// What is known of a document.
+/// The result of reading a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub kind: Kind,
@@ -106,7 +106,7 @@ pub struct Report {
     pub landlock: bool,
 }
 
-/// The bytes are no document of a known kind.
+/// The bytes are not a document of a known kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotADocument;
 
@@ -135,12 +135,12 @@ impl Report {
         }
     }
 
-    /// Reads what [`write`] has written. Everything is checked, because the writer may have been taken
-    /// over by the document.
+    /// Reads a report written by [`write`]. Everything is checked, because the document may have taken over the
+    /// writer.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as half a sentence.
+    /// The fault, as half a sentence.
     pub fn parse(
         mut output: Vec<u8>,
         max_text_bytes: u64,
@@ -152,7 +152,7 @@ impl Report {
             .ok_or("the reader ended without a report")?;
         let head: Head = serde_json::from_slice(&output[..line_end])
             .map_err(|_| "the reader's report cannot be read")?;
-        // In place: the text may be long.
+        // In place, because the text may be long.
         output.drain(..=line_end);
         let text = String::from_utf8(output).map_err(|_| "the reader's text is not UTF-8")?;
         let fits = text.len() == head.text_bytes && text.len() as u64 <= max_text_bytes;

@@ -1,15 +1,15 @@
-//! The text of a document while it is put together, within its limit.
+//! Builds the text of a document, within its limit.
 
 use crate::formats::Trouble;
 
-/// A text that grows, with single blanks between words and at most one empty line between paragraphs. A row
-/// of a table is one line, with a tab behind each cell that another one with text follows.
+/// A growing text, with single blanks between words and at most one empty line between paragraphs. A row of a table
+/// is one line. A tab follows each cell that comes before another cell with text.
 pub(crate) struct TextWriter {
     text: String,
     max_bytes: usize,
     breaks: usize,
     space: bool,
-    /// Cells around this place: tables nest.
+    /// Cells around this position: tables nest.
     in_cells: usize,
     /// Cells of this row that ended since the last visible character.
     tabs: usize,
@@ -27,7 +27,7 @@ impl TextWriter {
         }
     }
 
-    /// Adds running text; white space in it is as good as one blank.
+    /// Adds running text. Any white space in it counts as one blank.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
@@ -35,7 +35,7 @@ impl TextWriter {
                     self.line_break();
                 }
                 _ if character.is_whitespace() && character != '\u{a0}' => self.space = true,
-                // Where a word may be broken, but is not.
+                // A possible break within a word is dropped.
                 '\u{ad}' => {}
                 _ if character.is_control() || character == '\u{feff}' => {}
                 _ => self.push_visible(character)?,
@@ -44,11 +44,11 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Adds what another writer has written.
+    /// Adds the text of another writer.
     pub(crate) fn push_written(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
-                // Within a cell the columns of another table are none.
+                // Within a cell, columns of a nested table do not count.
                 '\t' if self.in_cells > 0 => self.space(),
                 '\t' => self.skip_cells(1),
                 '\n' => self.line_break(),
@@ -116,7 +116,7 @@ impl TextWriter {
         }
     }
 
-    /// Cells with nothing in them. Those at the end of a row leave no trace.
+    /// Adds empty cells. Those at the end of a row leave no trace.
     pub(crate) fn skip_cells(&mut self, cells: usize) {
         self.tabs = self.tabs.saturating_add(cells);
     }

@@ -1,5 +1,5 @@
-//! Each limit is really broken from within: by a process that is this test again, confined, and that does
-//! one thing that a reader must not do.
+//! Each limit is really broken from within: this test starts itself as a confined process, which does one thing that
+//! a reader must not do.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
     text_bytes: 0,
 };
 
-/// What a process does once it is confined, and how that ended: nothing to say is success.
+/// Does one thing in a confined process. `Ok` means that it succeeded.
 fn attempt(what: &str) -> io::Result<()> {
     let open = tempfile::tempfile()?;
     if what == "keep lower limits" {
@@ -59,7 +59,7 @@ fn do_it(what: &str, mut open: File) -> io::Result<()> {
         "make code" => system_call(|| {
             let both = libc::PROT_WRITE | libc::PROT_EXEC;
             let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            // SAFETY: a new mapping that nobody uses.
+            // SAFETY: a new mapping that nothing else uses.
             #[allow(unsafe_code)]
             let mapped = unsafe { libc::mmap(std::ptr::null_mut(), 4096, both, private, -1, 0) };
             if mapped == libc::MAP_FAILED { -1 } else { 0 }
@@ -85,7 +85,7 @@ fn system_call(call: impl FnOnce() -> libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Not a test by itself: what the processes run.
+/// Not a test by itself: the processes run it.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(what) = std::env::var(ATTEMPT) else {

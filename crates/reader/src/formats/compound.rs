@@ -2,9 +2,9 @@
 
 use crate::kind::Kind;
 
-/// By the names of streams in its directory, which are in UTF-16 and at multiples of their 128 bytes.
+/// The kind by the names of streams in the directory, which are in UTF-16 and at multiples of their 128 bytes.
 pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
-    // Texts and slides may have sheets in them.
+    // Texts and slides may contain sheets.
     const STREAMS: [(&str, Option<Kind>); 5] = [
         ("EncryptedPackage", Some(Kind::Office)),
         ("WordDocument", None),
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compound_file_is_what_its_streams_are_called() {
+    fn the_streams_of_a_compound_file_determine_its_kind() {
         for (streams, expected) in [
             (&["Workbook"][..], Some(Kind::Xls)),
             (&["Book"], Some(Kind::Xls)),

@@ -1,5 +1,5 @@
-//! What the office formats have in common: frames and notes within paragraphs, and the metadata, a part with
-//! an element for each.
+//! Common parts of the office formats: frames and notes within paragraphs, and the metadata, a part with one element
+//! for each.
 
 use super::Trouble;
 use super::package::Package;
@@ -7,16 +7,16 @@ use super::xml::{self, Token};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// The text of a story. A frame is fixed to a place within a paragraph; its text stands behind it, so that no
-/// word is torn apart.
+/// The text of a story. A frame is anchored within a paragraph. Its text follows the paragraph, so that no word is
+/// split.
 pub(super) struct Frames {
-    /// The frames around this place, the story first.
+    /// The frames around this position, the story first.
     levels: Vec<Level>,
 }
 
 struct Level {
     writer: TextWriter,
-    /// Of frames in the paragraph in hand.
+    /// The text of frames in the current paragraph.
     waiting: TextWriter,
 }
 
@@ -52,7 +52,7 @@ impl Frames {
         self.levels.last_mut().expect("the story is always there")
     }
 
-    /// Of the frame in hand.
+    /// The writer of the current frame.
     pub(super) fn writer(&mut self) -> &mut TextWriter {
         &mut self.level().writer
     }
@@ -84,7 +84,7 @@ impl Frames {
         Ok(inner.writer.finish())
     }
 
-    /// `has_end` is false where the next paragraph goes on.
+    /// `has_end` is false if the next paragraph continues this one.
     pub(super) fn end_paragraph(&mut self, has_end: bool) -> Result<(), Trouble> {
         let level = self.level();
         if has_end {
@@ -103,7 +103,7 @@ impl Frames {
     }
 }
 
-/// Reads the metadata of a part. Broken metadata are no reason to leave the text unread.
+/// Reads the metadata of a part. Broken metadata do not stop the text from being read.
 pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mut Metadata) {
     let mut element = String::new();
     let mut value = String::new();
@@ -132,7 +132,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
     });
 }
 
-/// Dublin Core's names, and those of the two formats.
+/// Names of Dublin Core, and of the two formats.
 fn note(element: &str, value: String, metadata: &mut Metadata) {
     if value.trim().is_empty() {
         return;

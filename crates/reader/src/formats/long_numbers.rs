@@ -1,6 +1,6 @@
-//! Integers of an XLSX that no double holds. Exporters that write the XML themselves store them with all their digits;
-//! the library that reads the cells rounds them. Their texts are taken from the XML of the sheet, which is read a second time only
-//! if it has such a number.
+//! Integers in an XLSX that a double cannot hold. Exporters that write the XML themselves store them with all digits,
+//! but the library that reads the cells rounds them. So their texts are taken from the XML of the sheet, which is
+//! read a second time only if it has such a number.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -47,7 +47,8 @@ impl Sheets {
         Ok(Sheets { parts })
     }
 
-    /// Its long numbers; none of a part that is too large or broken, of which the caller hears when it reads its cells.
+    /// The long numbers of a sheet. Empty if its part is too large or broken: the caller notices that when it reads
+    /// the cells.
     pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> OfSheet {
         let mut found = OfSheet::new();
         let Some(part) = self.parts.get(sheet) else {
@@ -60,7 +61,7 @@ impl Sheets {
             .then(|| package.part(part).ok().flatten())
             .flatten();
         let mut place = Place::default();
-        // What stands before a fault of the XML counts.
+        // Numbers before a fault of the XML count.
         let _ = again.map(|part| {
             read(part, |token| {
                 place.take(token, &mut found);
@@ -71,7 +72,7 @@ impl Sheets {
     }
 }
 
-/// Parts that are broken have as many elements as can be read.
+/// In a broken part, only the elements before the fault are passed.
 fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
     let _ = read(xml.as_bytes(), |token| {
         match token {
@@ -82,7 +83,7 @@ fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>))
     });
 }
 
-/// Whether so many digits begin the text of some element.
+/// Whether the text of any element begins with this many digits.
 fn has_long_number(mut part: impl BufRead) -> bool {
     let mut digits = None;
     loop {
@@ -105,19 +106,19 @@ fn has_long_number(mut part: impl BufRead) -> bool {
     }
 }
 
-/// The cell in hand.
+/// The current cell.
 #[derive(Default)]
 struct Place {
     row: u32,
     column: u32,
-    /// The text of its value, while that is read.
+    /// The text of the cell's value while it is read.
     value: Option<String>,
 }
 
 impl Place {
     fn take(&mut self, token: Token<'_>, found: &mut OfSheet) {
         match token {
-            // Rows and cells without a place follow the one before; both count from 1 here.
+            // Rows and cells without a position follow the previous one. Both count from 1 here.
             Token::Begin("row", attributes) => {
                 let row = attributes.get("r").and_then(|row| row.parse().ok());
                 self.row = row.unwrap_or(self.row.saturating_add(1));
@@ -159,7 +160,7 @@ fn column_of(reference: &str) -> Option<u32> {
     })
 }
 
-/// Whether a number is an integer, perhaps with a fraction, that a double holds in other digits.
+/// Whether a double would change the digits of a number that is an integer, with or without a fraction.
 fn is_rounded(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

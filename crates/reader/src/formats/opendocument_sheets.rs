@@ -1,25 +1,25 @@
-//! The sheets of an ODS: the name of each, and a line for each row that has something in it. Cells are as
-//! they are stored, not as they are shown, because what is shown depends on who wrote the file.
+//! The sheets of an ODS: the name of each, and a line for each row that is not empty. Cells are read as stored, not
+//! as shown, because the display depends on the author's settings.
 
 use super::iso_time::{of_date, of_duration};
 use super::xml::{Attributes, Token};
 use crate::formats::Trouble;
 use crate::text::TextWriter;
 
-/// The most columns and rows of a sheet in LibreOffice and Excel. Who repeats a cell or a row more often
-/// than that has no sheet for it, so it counts once.
+/// The most columns and rows of a sheet in LibreOffice and Excel. A cell or a row repeated more often does not fit a
+/// sheet, so it counts once.
 const MAX_COLUMNS: usize = 16_384;
 const MAX_ROWS: usize = 1_048_576;
 
-/// Where in the sheets the reader is.
+/// The reader's position in the sheets.
 #[derive(Default)]
 pub(super) struct Sheets {
     pub(super) count: u32,
     row: Row,
-    /// Cells around this place; only the outermost is one of the sheet.
+    /// Cells around this position. Only the outermost is one of the sheet.
     in_cells: usize,
     in_paragraphs: usize,
-    /// Depth within comments and what else is no content of a cell.
+    /// Depth within comments and other elements that are not content of a cell.
     in_aside: usize,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Sheets {
 struct Row {
     times: usize,
     cells: Vec<(usize, String)>,
-    /// What is stored in the cell in hand, if that is not its text.
+    /// The stored value of the current cell, if it is not its text.
     value: Option<String>,
     shown: Option<TextWriter>,
     cell_times: usize,
@@ -110,7 +110,7 @@ impl Row {
             .unwrap_or_default();
         let text = self.value.take().unwrap_or(shown);
         match self.cells.last_mut() {
-            // Empty sheets have millions.
+            // Empty sheets have millions of such rows.
             Some((times, before)) if before.is_empty() && text.is_empty() => {
                 *times = times.saturating_add(self.cell_times);
             }
@@ -145,14 +145,14 @@ fn times(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
     times.filter(|times| *times <= most).unwrap_or(1)
 }
 
-/// The value of a cell that has one beside its text.
+/// The value of a cell that has one in addition to its text.
 fn stored(attributes: &Attributes<'_>) -> Option<String> {
     match attributes.get("value-type")?.as_str() {
         "float" | "currency" | "percentage" => attributes.get("value"),
         "date" => attributes.get("date-value").map(|date| of_date(&date)),
         "time" => of_duration(&attributes.get("time-value")?),
         "boolean" => attributes.get("boolean-value"),
-        // It may stand there instead of a text. With a text it is the same, but for errors, of which it is empty.
+        // It may replace the text. Next to a text it repeats it, except for errors, where it is empty.
         "string" => attributes
             .get("string-value")
             .filter(|text| !text.is_empty()),

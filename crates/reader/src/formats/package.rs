@@ -1,4 +1,4 @@
-//! Packages: zip files of XML, as the office formats of today are.
+//! Packages: zip files of XML, as in today's office formats.
 
 use std::io::{self, BufReader, Cursor, Read};
 
@@ -18,18 +18,18 @@ const MAX_SMALL_PART_BYTES: u64 = 1 << 20;
 /// Where the text of a DOCX is, if the package does not say so.
 const TEXTS: [&str; 2] = ["word/document.xml", "word/document2.xml"];
 
-/// The most relations of a part that are looked at.
+/// The most relations read from a part.
 const MAX_RELATIONS: usize = 10_000;
 
-/// A part that another one names.
+/// A part that another part refers to.
 pub(super) struct Relation {
-    /// The last word of its type, of which there are two spellings.
+    /// The last word of its type. The type has two spellings.
     pub(super) kind: String,
     /// The name of the part.
     pub(super) target: String,
 }
 
-/// The name of a part, as it is given in the relations of one in this folder.
+/// Resolves the name of a part as given in the relations of a part in this folder.
 fn name_of_target(folder: &str, target: &str) -> String {
     let path = match target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),
@@ -48,7 +48,7 @@ fn name_of_target(folder: &str, target: &str) -> String {
     steps.join("/")
 }
 
-/// A package that is open.
+/// An open package.
 pub(super) struct Package<'b> {
     archive: ZipArchive<Cursor<&'b [u8]>>,
 }
@@ -63,7 +63,7 @@ impl<'b> Package<'b> {
         self.index_of(name).is_some()
     }
 
-    /// Names of parts know no capitals, and some programs write `\` for `/`.
+    /// Names of parts ignore case, and some programs write `\` for `/`.
     fn index_of(&self, name: &str) -> Option<usize> {
         let is_same = |known: &str| {
             known.len() == name.len()
@@ -78,7 +78,7 @@ impl<'b> Package<'b> {
         })
     }
 
-    /// A part, unpacked while it is read. `None` if there is none of this name.
+    /// A part, unpacked while it is read. `None` if no part has this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Part<'_>>, Trouble> {
         let Some(index) = self.index_of(name) else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl<'b> Package<'b> {
         }
     }
 
-    /// What a part names in its relations; the package's own, if the name is empty.
+    /// The relations of a part; those of the package itself if the name is empty.
     pub(super) fn relations(&mut self, of: &str) -> Result<Vec<Relation>, Trouble> {
         let (folder, file) = of.rsplit_once('/').unwrap_or(("", of));
         let folder = if folder.is_empty() {
@@ -151,7 +151,7 @@ impl<'b> Package<'b> {
     }
 }
 
-/// The kind of document that is in a zip file.
+/// The kind of document in a zip file.
 pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
     let Ok(mut package) = Package::open(bytes) else {
         return kind_of_broken(bytes);
@@ -176,7 +176,7 @@ pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Whose directory at the end is damaged: by its beginning.
+/// The kind of a zip file with a damaged directory at its end, by its beginning.
 fn kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     let head = &bytes[..bytes.len().min(4096)];
     let has = |name: &[u8]| head.windows(name.len()).any(|window| window == name);
@@ -185,7 +185,7 @@ fn kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     } else if has(b"xl/") {
         Some(Kind::Xlsx)
     } else {
-        // The first part is called `mimetype` and stored as it is.
+        // The first part is called `mimetype` and is stored uncompressed.
         kind_of_media_type(head.get(38..)?)
     }
 }
@@ -205,7 +205,7 @@ fn kind_of_media_type(text: &[u8]) -> Option<Kind> {
 /// A part while it is read.
 pub(super) type Part<'p> = BufReader<Bounded<'p>>;
 
-/// Reads on until it has read too much.
+/// Reads until a limit is exceeded.
 pub(super) struct Bounded<'p> {
     inner: Box<dyn Read + 'p>,
     left: u64,
@@ -224,7 +224,7 @@ impl Read for Bounded<'_> {
     }
 }
 
-/// What an error of a part means.
+/// The meaning of a read error in a part.
 pub(super) fn trouble(error: io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::FileTooLarge => Trouble::TooLarge(format!(

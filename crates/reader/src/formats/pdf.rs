@@ -1,6 +1,6 @@
-//! PDF, by `pdf-extract` and the parser below it. In one go, because that reader searches all pages for
-//! each that it is asked for. It panics on a page that it cannot cope with: from there on page by page, so
-//! that the other pages are read all the same, and how many are missing is told.
+//! PDF, by `pdf-extract` and the parser below it. The document is read in one go, because that reader searches all
+//! pages for each requested one. It panics on a page that it cannot handle. From there on pages are read one by one,
+//! so that the others are still read, and the number of missing pages is reported.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     for page in pages.iter().skip(done).filter(|_| !is_whole) {
         match page_text(&document, *page, max_text_bytes) {
             Some(text) => {
-                // What begins a page in one go, and is cut off here.
+                // Read in one go, a page begins with this line break; here it was trimmed.
                 writer.line_break();
                 writer.push(&text)?;
             }
@@ -58,7 +58,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     })
 }
 
-/// Of two readings of a damaged document the one with more pages.
+/// Loads the document. If it is damaged, there are two readings, and the one with more pages wins.
 fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
         let load = AssertUnwindSafe(|| {
@@ -88,8 +88,7 @@ fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     }
 }
 
-/// Whether there are pages, all objects that the cross-reference names were where it says, and all streams
-/// have their data.
+/// Whether there are pages, all objects are where the cross-reference says, and all streams have their data.
 fn is_whole(document: &Document) -> bool {
     let is_there = |(number, entry): (&u32, &XrefEntry)| match entry {
         XrefEntry::Normal { generation, .. } => document.has_object((*number, *generation)),
@@ -100,7 +99,7 @@ fn is_whole(document: &Document) -> bool {
         .entries
         .iter()
         .filter(|entry| !is_there(*entry));
-    // The parser takes away what describes the encryption.
+    // The parser removes the object that describes the encryption.
     let taken_away = usize::from(document.was_encrypted());
     let mut streams = document.objects.values().flat_map(Object::as_stream);
     missing.count() <= taken_away
@@ -109,14 +108,14 @@ fn is_whole(document: &Document) -> bool {
         && document.page_iter().next().is_some()
 }
 
-/// The parser takes a stream whose length is wrong for a dictionary. The one that describes an encryption has a length
-/// as well, and a version.
+/// The parser mistakes a stream with a wrong length for a dictionary. A dictionary that describes an encryption also
+/// has a length, but has a version too.
 fn is_bereft(object: &Object) -> bool {
     let dictionary = object.as_dict();
     dictionary.is_ok_and(|dictionary| dictionary.has(b"Length") && !dictionary.has(b"V"))
 }
 
-/// The parser leaves out the data of a stream whose length it cannot make out.
+/// The parser drops the data of a stream whose length it cannot determine.
 fn has_its_data(document: &Document, stream: &Stream) -> bool {
     let length = stream.dict.get(b"Length");
     let length = length.and_then(|length| document.dereference(length));
@@ -166,8 +165,8 @@ fn info(document: &Document) -> Option<&Dictionary> {
     }
 }
 
-/// A text string, which is in UTF-16 or UTF-8 with a mark, or else in a code of one byte that is
-/// Latin-1 but for a few signs. Many are in UTF-8 without a mark, as which no other code passes.
+/// A text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except for a
+/// few characters. Many are UTF-8 without a mark; text in another encoding is not valid UTF-8.
 fn text_of(document: &Document, object: &Object) -> Option<String> {
     let object = match object {
         Object::Reference(id) => document.get_object(*id).ok()?,
@@ -197,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// A PDF of as many pages, each with its number; those of `broken` panic.
+    /// A PDF with this many pages, each with its number. Those in `broken` panic.
     fn pdf(pages: usize, broken: &[usize]) -> Vec<u8> {
         let mut document = Document::with_version("1.5");
         let tree = document.new_object_id();
@@ -254,7 +253,7 @@ mod tests {
         let began = Instant::now();
         let content = read(&bytes, 1 << 20).unwrap();
         assert!(content.text.ends_with("page 8000"));
-        // Asked for one by one, they took 19 s.
+        // Requested one by one, they took 19 s.
         assert!(
             began.elapsed() < Duration::from_secs(8),
             "{:?}",

@@ -1,7 +1,7 @@
-//! Composite fonts, as those of Chinese, Japanese and Korean texts are: which bytes are one character, and which
-//! character that is. The library knows neither the codes that PDF defines (`90ms-RKSJ-H`, `UniGB-UCS2-H`) nor the
-//! characters of Adobe's collections of glyphs, and takes the bytes of a code that is given in the file for others. So such
-//! fonts get a table of the codes that the document uses.
+//! Composite fonts, used for Chinese, Japanese and Korean texts: which bytes are one character, and which character
+//! that is. The library knows neither the codes that PDF defines (`90ms-RKSJ-H`, `UniGB-UCS2-H`) nor the characters
+//! of Adobe's glyph collections, and misreads the bytes of a code that the file defines. So such fonts get a table of
+//! the codes that the document uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};
 use pdf_extract::content::Content;
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
-/// The most codes of a font that are looked at.
+/// The most codes read of a font.
 const MAX_CODES: usize = 50_000;
 
-/// Some bytes that stand for one glyph.
+/// The bytes of one glyph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Code {
     bytes: u8,
@@ -23,17 +23,17 @@ struct Code {
 struct Font {
     id: ObjectId,
     descendant: Dictionary,
-    /// From codes to the numbers of glyphs; `None` if it is not known.
+    /// From codes to glyph numbers; `None` if unknown.
     encoding: Option<CMap>,
-    /// The name of the encoding; empty if the file itself has it.
+    /// The name of the encoding; empty if the file defines it.
     name: String,
-    /// The table of the font itself, which counts most.
+    /// The font's own table, which takes precedence.
     own: Option<CMap>,
     /// The characters of the glyphs of the collection.
     collection: Option<CMap>,
 }
 
-/// Gives such fonts their tables.
+/// Adds tables to such fonts.
 pub(super) fn add_tables(document: &mut Document) {
     let fonts: Vec<Font> = document
         .objects
@@ -64,7 +64,7 @@ fn font(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Fo
     let own = own.and_then(cmap_of_stream);
     let (encoding, name) = match resolved(document, dictionary.get(b"Encoding").ok()?)? {
         Object::Name(name) if matches!(&name[..], b"Identity-H" | b"Identity-V") => {
-            // What the library reads by itself, or nobody can.
+            // The library reads these itself, or nothing can.
             if own.is_some() || collection.is_none() {
                 return None;
             }
@@ -109,7 +109,7 @@ fn cmap_of_stream(stream: &Stream) -> Option<CMap> {
     CMap::parse(&stream.get_plain_content().ok()?, load_embedded)
 }
 
-/// All strings that pages and forms show, with whatever font.
+/// All strings shown by pages and forms, in any font.
 fn strings(document: &Document) -> BTreeSet<Vec<u8>> {
     let pages = document.page_iter();
     let mut contents: Vec<Vec<u8>> = pages
@@ -199,7 +199,7 @@ impl Font {
         if let Some(text) = self.own.as_ref().and_then(|own| of(own, code.number)) {
             return Some(text);
         }
-        // The codes of these are those of Unicode.
+        // The codes of these are Unicode.
         if self.name.contains("-UCS2") || self.name.contains("-UTF16") {
             let units = [(code.number >> 16) as u16, code.number as u16];
             let units = if code.bytes == 4 {
@@ -240,19 +240,19 @@ fn widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object>
     widths
 }
 
-/// How many bytes a code has, by its first byte and, where that does not decide, by its second.
+/// The length of a code in bytes, by its first byte and, if that does not decide, by its second.
 struct Lengths([Length; 256]);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Length {
     Of(u8),
-    /// Two with these second bytes, otherwise four.
+    /// Two bytes if the second is one of these, otherwise four.
     Mixed(Vec<bool>),
 }
 
 impl Lengths {
-    /// By the name of the encoding, and of others by which codes have glyphs. An encoding that is not known is read by
-    /// two bytes, as most are.
+    /// The lengths by the name of the encoding, or otherwise by the codes that have glyphs. An unknown encoding is
+    /// read as two bytes, like most.
     fn of(name: &str, encoding: Option<&CMap>) -> Lengths {
         let is_two = |first: u32| {
             let encoding = encoding?;
@@ -299,8 +299,8 @@ impl Lengths {
         Some((code, rest))
     }
 
-    /// As a part of a PDF, in which every code is its own number. The library takes half of the digits of a range for its
-    /// length, so they are doubled.
+    /// Writes it as a part of a PDF in which every code is its own number. The library mistakes half of the digits of
+    /// a range for its length, so they are doubled.
     fn cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {

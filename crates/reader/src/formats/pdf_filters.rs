@@ -1,17 +1,17 @@
 //! Decodes streams whose filters the parser does not know or does not find: hexadecimal digits, run lengths,
-//! abbreviated names, names behind a reference, parameters in a list. Their text would be missing without a word.
+//! abbreviated names, names behind a reference, parameters in a list. Otherwise their text would be missing silently.
 
 use std::cell::Cell;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, dictionary};
 
-/// A filter, in full, with its parameters.
+/// A filter by its full name, with its parameters.
 struct Filter {
     name: Vec<u8>,
     parameters: Option<Dictionary>,
 }
 
-/// Decodes these streams as far as possible. What is left are filters of images.
+/// Decodes these streams as far as possible. The remaining filters are those of images.
 pub(super) fn decode(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let stream = object.as_stream().ok()?;
@@ -26,7 +26,7 @@ pub(super) fn decode(document: &mut Document) {
     }
 }
 
-/// The filters of a stream that the parser would not decode as it is.
+/// The filters of a stream that the parser would not decode by itself.
 fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
     let is_image = stream.dict.get(b"Subtype").and_then(Object::as_name).ok() == Some(b"Image");
     if is_image {
@@ -80,7 +80,7 @@ fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
 }
 
-/// Some writers put `<~` before the digits of base 85, as text files have it.
+/// Some writers put `<~` before the digits of base 85, as in text files.
 fn begins_with_sign(content: &[u8]) -> bool {
     content.trim_ascii_start().starts_with(b"<~")
 }
@@ -128,7 +128,7 @@ fn by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Digits up to `>`; a last one alone is followed by 0.
+/// Hexadecimal digits up to `>`. A single last digit is followed by 0.
 fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
     let digits = content.iter().take_while(|byte| **byte != b'>');
     let digits = digits.filter_map(|byte| char::from(*byte).to_digit(16));
@@ -139,7 +139,8 @@ fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// A length below 128: so many bytes and one more follow; above: the next byte 257 times less it; 128: the end.
+/// A length below 128 is followed by one more literal byte than its value. Above 128, the next byte is repeated 257
+/// times minus the length. 128 is the end.
 fn from_run_lengths(mut content: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     while let [length, rest @ ..] = content {

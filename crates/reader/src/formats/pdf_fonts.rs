@@ -1,14 +1,13 @@
-//! Says which characters the glyphs of simple fonts are, where the library does not know their names: those that name
-//! a character (`uni20AC`, `u1F600`, `e.alt`, `f_i`), and those that only number the glyphs of a font (`g12`, `cid34`).
-//! Of a numbered glyph nobody can tell the character, unless the font has a table; by its code the library would take
-//! it for another one.
+//! Adds the characters of glyphs in simple fonts whose glyph names the library does not know. Some names identify a
+//! character (`uni20AC`, `u1F600`, `e.alt`, `f_i`), others only number the glyphs of a font (`g12`, `cid34`). A
+//! numbered glyph has no known character unless the font has a table; the library would derive a wrong one from its
+//! code.
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
 use super::pdf_pages::UNKNOWN;
 
-/// Adds what is found to the tables of characters that the fonts have, or makes them one. What the font itself says
-/// counts more.
+/// Adds the characters to the fonts' tables, or creates tables. The font's own entries take precedence.
 pub(super) fn name_characters(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let font = object.as_dict().ok()?;
@@ -24,7 +23,7 @@ pub(super) fn name_characters(document: &mut Document) {
     }
 }
 
-/// The codes of a font and the texts of their glyphs; `None` if it has none that the library would miss.
+/// The codes of a font and the texts of their glyphs; `None` if the library knows all of them.
 fn characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)>> {
     let subtype = font.get(b"Subtype").and_then(Object::as_name).ok()?;
     if !matches!(subtype, b"Type1" | b"MMType1" | b"TrueType" | b"Type3") {
@@ -54,7 +53,7 @@ fn characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)
     (!characters.is_empty()).then_some(characters)
 }
 
-/// The text of a glyph, if its name is none of those that the library knows.
+/// The text of a glyph whose name the library does not know.
 fn text_of(name: &str, code: i64) -> Option<String> {
     let (base, is_variant) = match name.split_once('.') {
         Some(("", _)) => return None,
@@ -74,7 +73,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
     is_numbered(base, code).then(|| UNKNOWN.to_string())
 }
 
-/// `uni20AC`, several of them in one name, and `u1F600`.
+/// `uni20AC`, also several of them in one name, and `u1F600`.
 fn by_code(name: &str) -> Option<String> {
     let character = |digits: &str| {
         let is_hexadecimal = digits
@@ -98,7 +97,7 @@ fn by_code(name: &str) -> Option<String> {
     character(digits).map(String::from)
 }
 
-/// The names of letters and digits, which have variants.
+/// The names of letters and digits, which may have variants.
 fn simple(name: &str) -> Option<String> {
     const DIGITS: [&str; 10] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
@@ -110,7 +109,7 @@ fn simple(name: &str) -> Option<String> {
     is_letter.then(|| name.to_owned())
 }
 
-/// `g12`, `cid34`, `glyph5`, `C0041`: a number of the font, unless it is the code as well.
+/// `g12`, `cid34`, `glyph5`, `C0041`: a glyph number of the font, unless it is also the code.
 fn is_numbered(name: &str, code: i64) -> bool {
     const BEFORE: [&str; 14] = [
         "g", "G", "glyph", "gid", "cid", "CID", "c", "C", "cc", "x", "X", "index", "ch", "id",
@@ -125,7 +124,7 @@ fn is_numbered(name: &str, code: i64) -> bool {
     decimal != Ok(code) && hexadecimal != Ok(code)
 }
 
-/// The table that a font has; `None` if it cannot be added to.
+/// The font's own table; `None` if it cannot be extended.
 fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     let Ok(own) = font.get(b"ToUnicode") else {
         return Some(Vec::new());
@@ -134,7 +133,7 @@ fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     stream.get_plain_content().ok()
 }
 
-/// Of two entries for a code the later one counts.
+/// Of two entries for a code the later one takes precedence.
 fn table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
     let mut table = format!("{} beginbfchar\n", characters.len());
     for (code, text) in characters {
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_glyphs_say_their_characters_or_that_nobody_knows_them() {
+    fn names_of_glyphs_yield_characters_or_unknown() {
         for (name, code, expected) in [
             ("uni20AC", 1, Some("€")),
             ("uni00410042", 1, Some("AB")),

@@ -1,5 +1,5 @@
-//! Writes the operators `'` and `"` of PDF as those that they stand for. `pdf-extract` passes over them,
-//! and their text would be missing without a word.
+//! Replaces the PDF operators `'` and `"` with their equivalents. `pdf-extract` skips them, so their text would be
+//! missing silently.
 
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
@@ -53,7 +53,7 @@ fn is_one(operation: &Operation) -> bool {
     matches!(operation.operator.as_str(), "'" | "\"")
 }
 
-/// Both come behind a string, which ends in a bracket.
+/// Both follow a string, which ends in a bracket.
 fn may_use_them(content: &[u8]) -> bool {
     let mut before = 0;
     for byte in content {

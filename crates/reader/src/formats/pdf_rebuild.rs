@@ -1,12 +1,12 @@
-//! Rebuilds the cross-reference of a damaged PDF: by the objects that are there, wherever they are. A
-//! quarter of what is called broken is nothing worse than a table that points next to them, because line
-//! ends were changed, bytes were put before, or the end was cut off.
+//! Rebuilds the cross-reference of a damaged PDF from the objects found in it, wherever they are. A quarter of all
+//! files called broken only have a table with wrong positions, because line ends were changed, bytes were inserted in
+//! front, or the end was cut off.
 
 use std::collections::BTreeMap;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, dictionary};
 
-/// The same document with streams of right lengths and a table that fits.
+/// The same document with correct stream lengths and a matching table.
 pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
     let mut objects = BTreeMap::new();
     let mut trailers = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
                 if object.is_cross_reference() {
                     trailers.push(object.dictionary);
                 } else {
-                    // Later ones are changes.
+                    // Later objects are changes.
                     objects.insert(number, object);
                 }
             }
@@ -34,9 +34,9 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
 }
 
 enum Place {
-    /// Behind the word `trailer`.
+    /// After the word `trailer`.
     Trailer(usize),
-    /// Behind the word `obj`, which a number and a generation precede.
+    /// After the word `obj`, preceded by a number and a generation.
     Object { number: (u32, u16), begin: usize },
 }
 
@@ -76,9 +76,9 @@ fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
     Some((u32::try_from(number).ok()?, u16::try_from(generation).ok()?))
 }
 
-/// An object as it was found.
+/// An object found in the bytes.
 struct Found<'b> {
-    /// Of a stream its dictionary, up to its closing brackets; or else the whole object.
+    /// The dictionary of a stream, up to its closing brackets; otherwise the whole object.
     dictionary: &'b [u8],
     stream: Option<&'b [u8]>,
     end: usize,
@@ -110,7 +110,7 @@ impl<'b> Found<'b> {
         output.extend_from_slice(format!("{number} {generation} obj\n").as_bytes());
         output.extend_from_slice(self.dictionary);
         if let Some(data) = self.stream {
-            // The last of two entries counts.
+            // The last of two entries takes precedence.
             output.extend_from_slice(format!(" /Length {} >>\nstream\n", data.len()).as_bytes());
             output.extend_from_slice(data);
             output.extend_from_slice(b"\nendstream");
@@ -119,7 +119,7 @@ impl<'b> Found<'b> {
     }
 }
 
-/// The header of the object that begins a line next.
+/// The header of the next object that begins a line.
 fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -138,10 +138,10 @@ fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Two numbers and what is between them.
+/// Two numbers and the text between them.
 const LONGEST_HEADER: usize = 24;
 
-/// Where the dictionary of a stream ends, its data, and where the search is continued.
+/// The end of a stream's dictionary, its data, and the position where the search continues.
 fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
     let mut at = begin;
     let (dictionary_end, data) = loop {
@@ -159,7 +159,7 @@ fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8
         _ => 0,
     };
     let data = data + line_end;
-    // The length that is given holds if the word is where it says.
+    // The given length is right if the word is at that position.
     let given =
         length_in(&bytes[begin..dictionary_end]).and_then(|length| data.checked_add(length));
     let ends_there = |end: &usize| {
@@ -184,7 +184,7 @@ fn without_line_end(data: &[u8]) -> &[u8] {
     data.strip_suffix(b"\r").unwrap_or(data)
 }
 
-/// A length that is in the dictionary itself.
+/// A length in the dictionary itself.
 fn length_in(dictionary: &[u8]) -> Option<usize> {
     let value = value_of(dictionary, b"/Length")?;
     let digits = value
@@ -199,7 +199,7 @@ fn length_in(dictionary: &[u8]) -> Option<usize> {
     (!is_reference).then_some(number)
 }
 
-/// What stands behind a key.
+/// The value after a key.
 fn value_of<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
     let mut at = 0;
     loop {
@@ -267,7 +267,7 @@ fn reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
     Some((number.parse().ok()?, generation.trim().parse().ok()?))
 }
 
-/// The two strings by which encrypted ones are read; those in brackets of their own are rare.
+/// The two strings needed to read encrypted files. Those in brackets of their own are rare.
 fn identity(trailer: &[u8]) -> Option<&[u8]> {
     let value = value_of(trailer, b"/ID")?;
     let end = value.iter().position(|byte| *byte == b']')?;
@@ -276,7 +276,7 @@ fn identity(trailer: &[u8]) -> Option<&[u8]> {
     id.iter().all(is_hexadecimal).then_some(id)
 }
 
-/// Puts a page tree into a document whose own is lost: its pages in the order of their numbers.
+/// Adds a page tree to a document that lost its own, with the pages in the order of their numbers.
 pub(super) fn gather_pages(document: &mut Document) {
     if document.page_iter().next().is_some() {
         return;
@@ -310,7 +310,7 @@ pub(super) fn gather_pages(document: &mut Document) {
     document.trailer.set("Root", catalog);
 }
 
-/// What a page inherits from a parent that is still there stays.
+/// Keeps attributes that a page inherits from a parent that still exists.
 fn adopt(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary
@@ -328,7 +328,7 @@ fn adopt(document: &mut Document, page: ObjectId, tree: ObjectId) {
     }
 }
 
-/// In points; what other readers take for pages without a size.
+/// In points. Other readers assume this size for pages without one.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 #[cfg(test)]

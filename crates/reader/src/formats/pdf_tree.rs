@@ -1,12 +1,12 @@
-//! The tree of pages, as far as other readers mend it: nodes that do not say what they are, or that are their own
-//! descendants, and pages without a size. The parser counts pages twice in such a tree, or misses them, and
-//! `pdf-extract` panics at a page without a size.
+//! Repairs the page tree where other readers do: nodes without a type, nodes that are their own descendants, and
+//! pages without a size. The parser counts pages twice in such a tree, or misses them, and `pdf-extract` panics at a
+//! page without a size.
 
 use std::collections::HashSet;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId};
 
-/// In points; what other readers take for pages without a size.
+/// In points. Other readers assume this size for pages without one.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 pub(super) fn mend(document: &mut Document) {
@@ -31,11 +31,11 @@ pub(super) fn mend(document: &mut Document) {
     }
 }
 
-/// What the tree of pages has.
+/// The contents of the page tree.
 #[derive(Default)]
 struct Walk {
     pages: Vec<ObjectId>,
-    /// Nodes that do not say what they are, and what they are.
+    /// Nodes without a type, and the type that they should have.
     untyped: Vec<(ObjectId, &'static str)>,
     /// A node is reached twice.
     has_loops: bool,
@@ -78,7 +78,7 @@ impl Walk {
     }
 }
 
-/// Gives a page a size that neither it nor its parents have, and ends its parents where they repeat.
+/// Sets the size of a page if neither it nor its parents have one, and cuts its parents where they repeat.
 fn give_size(document: &mut Document, page: ObjectId) {
     let mut seen = HashSet::from([page]);
     let mut node = page;

@@ -1,5 +1,5 @@
-//! RTF: groups in braces, control words behind backslashes, and text. Read in one pass without recursion,
-//! so that groups may nest as deep as there is memory for some bytes each.
+//! RTF: groups in braces, control words after backslashes, and text. Read in one pass without recursion, so that
+//! groups may nest as deep as memory allows, at a few bytes each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ mod code;
 #[cfg(test)]
 mod tests;
 
-/// What the text of a group belongs to.
+/// The part that the text of a group belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// The part of the group.
+    /// The enclosing part.
     Text,
     /// The names of fonts, with the code of each.
     Fonts,
-    /// Styles and what else nobody reads. Text may be within: in the frame of a shape.
+    /// Styles and other ignored groups. Text may be within: in the frame of a shape.
     Nothing,
-    /// What stands there for other readers, or says the same again: nothing in it is read.
+    /// Fallbacks for other readers, and repetitions: nothing in them is read.
     Closed,
-    /// What `\ud` says again, in all its characters.
+    /// Text that `\ud` repeats completely.
     Replaced,
     Title,
     Author,
@@ -32,37 +32,37 @@ enum Destination {
     Modified,
 }
 
-/// Where a text stands in the document; in the order of reading.
+/// Where a text is in the document, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Header,
     Body,
-    /// The text of a frame: it stands behind the paragraph that it is fixed to.
+    /// The text of a frame, which follows the paragraph that it is anchored to.
     Frame,
     Footer,
     Note,
 }
 
-/// What a group gives back when it ends.
+/// State that is restored when a group ends.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     here: Destination,
-    /// What was here before [`Destination::Replaced`].
+    /// The destination before [`Destination::Replaced`].
     replaced: Destination,
     part: Part,
-    /// How many characters stand in for each `\u`, for readers that do not know it.
+    /// The number of fallback characters after each `\u`, for readers that do not know it.
     replaced_by: u8,
-    /// Text that is not to be seen.
+    /// The text is hidden.
     is_hidden: bool,
-    /// Text that was deleted, or moved to another place.
+    /// The text was deleted, or moved to another place.
     is_deleted: bool,
     /// Whether the paragraph is in a table.
     is_row: bool,
     /// The number or bullet of an item.
     is_label: bool,
-    /// Whether brackets of a formula are around it.
+    /// Whether it is within the brackets of a formula.
     is_bracketed: bool,
-    /// Of the font.
+    /// The code of the font.
     code: Code,
 }
 
@@ -140,7 +140,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     })
 }
 
-/// What is printed on pages. Sections often have headers of their own that say the same: each text stands once.
+/// Headers and footers. Different sections often have headers with the same text, so each text is written once.
 struct Margin {
     part: Part,
     seen: BTreeSet<String>,
@@ -150,24 +150,24 @@ struct Margin {
 struct RtfReader<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// What is around this group.
+    /// The groups around this one.
     outer: Vec<Group>,
     group: Group,
-    /// Of the document, which its fonts may change.
+    /// The code of the document, which its fonts may change.
     code: Code,
     fonts: BTreeMap<i32, Code>,
-    /// The font in hand in the table of fonts.
+    /// The current font in the font table.
     font: i32,
     font_name: String,
     default_font: Option<i32>,
-    /// Bytes that were given as numbers; two of them may be one character.
+    /// Bytes given as numbers. Two of them may be one character.
     encoded: Vec<u8>,
     /// The first half of a character beyond 16 bits.
     surrogate: Option<u16>,
     to_skip: u8,
     /// Year, month, day, hour, minute of creation and last change.
     dates: [[i32; 5]; 2],
-    /// Of each part; of headers and footers the one in hand.
+    /// One writer for each part. Headers and footers use that of the current one.
     writers: [TextWriter; 5],
     margins: [Margin; 2],
     metadata: Metadata,
@@ -240,12 +240,12 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    /// Of the part in hand.
+    /// The writer of the current part.
     fn writer(&mut self) -> &mut TextWriter {
         &mut self.writers[self.group.part as usize]
     }
 
-    /// The paragraph has ended that frames were fixed to.
+    /// Writes the frames anchored to the paragraph that has ended.
     fn write_frames(&mut self) -> Result<(), Trouble> {
         let frames = &mut self.writers[Part::Frame as usize];
         let fresh = TextWriter::new(frames.max_bytes());
@@ -265,7 +265,7 @@ impl<'b> RtfReader<'b> {
         Some(byte)
     }
 
-    /// A byte of text.
+    /// Handles a byte of text.
     fn byte(&mut self, byte: u8) {
         match self.to_skip {
             0 => self.encoded.push(byte),
@@ -273,7 +273,7 @@ impl<'b> RtfReader<'b> {
         }
     }
 
-    /// Writes the bytes that were collected.
+    /// Writes the collected bytes.
     fn flush(&mut self) -> Result<(), Trouble> {
         if self.encoded.is_empty() {
             return Ok(());
@@ -317,7 +317,7 @@ impl<'b> RtfReader<'b> {
         self.group.is_hidden || self.group.is_deleted
     }
 
-    /// A piece of the table of fonts: names, each with a semicolon behind it.
+    /// Reads a piece of the font table: names, each followed by a semicolon.
     fn font_read(&mut self, text: &str) {
         for character in text.chars() {
             match character {
@@ -361,7 +361,7 @@ impl<'b> RtfReader<'b> {
             b'_' => self.symbol("-")?,
             b'\t' => self.symbol(" ")?,
             b'\r' | b'\n' => self.new_line()?,
-            // A destination that old readers do not know.
+            // A destination that old readers ignore.
             b'*' => self.leave_out()?,
             _ => {}
         }
@@ -407,11 +407,11 @@ impl<'b> RtfReader<'b> {
         let stands_in = std::mem::take(&mut self.to_skip);
         self.to_skip = stands_in.saturating_sub(1);
         match word {
-            // It stands in for what `\u` has said.
+            // A fallback for the preceding `\u`.
             _ if stands_in > 0 && SYMBOLS.iter().any(|(known, _)| *known == word) => Ok(()),
             // A cell stays on the line of its row.
             "par" | "line" | "column" | "nestrow" if self.group.is_row => self.symbol(" "),
-            // The text behind a mark that is not seen goes on in the same paragraph.
+            // The text after a hidden mark continues the same paragraph.
             "par" if self.is_unseen() => self.flush(),
             "par" | "line" | "column" | "sect" | "page" | "row" => self.new_line(),
             "intbl" => {
@@ -484,7 +484,7 @@ impl<'b> RtfReader<'b> {
         }
     }
 
-    /// A control word that may begin a destination.
+    /// Handles a control word that may begin a destination.
     fn enter(&mut self, word: &str) -> Result<(), Trouble> {
         match (self.group.here, word) {
             (Destination::Closed, _) => return Ok(()),
@@ -521,12 +521,12 @@ impl<'b> RtfReader<'b> {
             "header" | "headerl" | "headerr" | "headerf" => (Destination::Text, Some(Part::Header)),
             "footer" | "footerl" | "footerr" | "footerf" => (Destination::Text, Some(Part::Footer)),
             "footnote" => (Destination::Text, Some(Part::Note)),
-            // These are within what old readers leave out.
+            // These are within groups that old readers skip.
             "shptxt" | "dptxbxtext" => match self.group.part {
                 Part::Body => (Destination::Text, Some(Part::Frame)),
                 _ => (Destination::Text, None),
             },
-            // What is shown of an object.
+            // The displayed result of an object.
             "result" => (Destination::Text, None),
             "colortbl" | "stylesheet" | "object" | "info" | "listtable" | "themedata"
             | "datastore" | "xmlnstbl" | "rsidtbl" | "generator" | "xe" | "tc" => {
@@ -547,7 +547,7 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    /// A word of a formula, which is written on a line.
+    /// Handles a control word of a formula, which is written on one line.
     fn formula(&mut self, word: &str) -> Result<(), Trouble> {
         match word {
             "mf" => self.symbol(" "),
@@ -578,7 +578,7 @@ impl<'b> RtfReader<'b> {
         self.group.here == Destination::Fonts
     }
 
-    /// A font has a code of its own, in which the bytes of its text are.
+    /// Sets the font. The bytes of its text are in the font's own code.
     fn set_font(&mut self, font: i32) -> Result<(), Trouble> {
         self.flush()?;
         if self.is_in_fonts() {
@@ -631,7 +631,7 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    /// A character by its number, which is signed and has 16 bits.
+    /// Handles a character by its number, which is signed and has 16 bits.
     fn unicode(&mut self, number: i32) -> Result<(), Trouble> {
         self.flush()?;
         self.to_skip = self.group.replaced_by;
@@ -654,7 +654,7 @@ impl<'b> RtfReader<'b> {
         let mut units: Vec<u16> = first.into_iter().collect();
         match (unit, char::from_u32(code)) {
             (Some(unit), _) => units.push(unit),
-            // Some write the number of a character beyond 16 bits as it is.
+            // Some writers use the number of a character beyond 16 bits directly.
             (None, Some(character)) => units.extend(character.encode_utf16(&mut [0; 2]).iter()),
             (None, None) => units.push(0xfffd),
         }

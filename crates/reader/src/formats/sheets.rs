@@ -1,4 +1,4 @@
-//! XLSX and XLS: a line for each row that has something in it, the sheets one after another.
+//! XLSX and XLS: a line for each row that is not empty, the sheets one after another.
 
 use std::io::{Cursor, Read, Seek};
 
@@ -12,7 +12,7 @@ use super::{Content, Trouble};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// Cells are read one after another, so that what a sheet claims to hold costs nothing.
+/// Reads cells one after another, so that the claimed size of a sheet costs nothing.
 pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
@@ -47,7 +47,7 @@ fn write_sheet<R: Read + Seek>(
     writer.push(name)?;
     writer.paragraph();
     let mut row = None;
-    // The column at which the line stands.
+    // The current column of the line.
     let mut at = 0;
     while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
         let (of_row, column) = cell.get_position();
@@ -136,13 +136,13 @@ fn text_of_data(cell: &Data) -> String {
     }
 }
 
-/// Zero has no sign.
+/// Writes a number. Zero has no sign.
 fn text_of_number(number: f64) -> String {
     (number + 0.0).to_string()
 }
 
-/// A date as ISO 8601, without the time of day if it is midnight; a number of less than a day is a time of
-/// day. Which of them a cell shows is up to its format, of which only that it is a time is known here.
+/// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day is a time of day. The
+/// cell's format decides which of them is shown, but only that it is a time is known here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
         return of_days(time.as_f64());

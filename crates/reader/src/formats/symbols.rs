@@ -1,4 +1,4 @@
-//! Fonts whose codes are not those of characters: what is known of them, by the name of the font.
+//! Fonts whose codes are not characters: their known characters, by the name of the font.
 
 /// A font of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -6,12 +6,11 @@ pub(super) enum SymbolFont {
     Symbol,
     Wingdings,
     Wingdings2,
-    /// Which symbols it has is not known.
+    /// A font whose symbols are unknown.
     Other,
 }
 
-/// The codes 20 to 7e and a0 to fe of the font Symbol (Adobe's encoding of it); parts of large brackets
-/// are no characters.
+/// The codes 20 to 7e and a0 to fe of the font Symbol (Adobe's encoding). Parts of large brackets are not characters.
 const SYMBOL_LOW: &str = concat!(
     " !∀#∃%&∋()∗+,−./0123456789:;<=>?",
     "≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_",
@@ -23,7 +22,7 @@ const SYMBOL_HIGH: &str = concat!(
     "◊〈®©™∑\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}〉∫⌠\u{fffd}⌡\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
 );
 
-/// Bullets, ticks and boxes of the two others.
+/// Bullets, ticks and boxes of the other two.
 const WINGDINGS: [(u8, char); 15] = [
     (0x6c, '●'),
     (0x6e, '■'),
@@ -51,7 +50,7 @@ const WINGDINGS_2: [(u8, char); 6] = [
 ];
 
 impl SymbolFont {
-    /// By the name of a font; `None` if its codes are those of characters.
+    /// The symbol font with this name; `None` if the codes of the font are characters.
     pub(super) fn of_name(name: &str) -> Option<SymbolFont> {
         match name.trim().to_ascii_lowercase().as_str() {
             "symbol" => Some(SymbolFont::Symbol),
@@ -63,7 +62,7 @@ impl SymbolFont {
         }
     }
 
-    /// The character of a code, and U+FFFD if that is not known.
+    /// The character of a code, or U+FFFD if unknown.
     pub(super) fn character(self, code: u8) -> char {
         let of = |table: &[(u8, char)]| {
             let found = table.iter().find(|(known, _)| *known == code);
@@ -82,8 +81,7 @@ impl SymbolFont {
     }
 }
 
-/// The code of a symbol that stands for one of these private characters, by which programs name the glyphs
-/// of such fonts.
+/// The symbol code of one of these private characters, which programs use to name the glyphs of such fonts.
 pub(super) fn private_code(character: u32) -> Option<u8> {
     match character {
         0xf020..=0xf0ff => u8::try_from(character - 0xf000).ok(),

@@ -1,7 +1,7 @@
-//! The tables of `tests/data`: what is written in a format, and the text of it.
+//! The tables of `tests/data`: markup of a format, and its text.
 
-/// The cells of the lines of a table that are no comments. The last one is a text, whose ¶ is a line break and
-/// whose ¦ is the end of a cell.
+/// The cells of the lines of a table, without comments. The last cell is a text, where ¶ is a line break and ¦ is the
+/// end of a cell.
 pub(super) fn rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
     let lines = table.lines().filter(|line| !line.starts_with("# "));
     lines

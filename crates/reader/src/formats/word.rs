@@ -11,7 +11,7 @@ use styles::HiddenStyles;
 mod story;
 mod styles;
 
-/// The parts around the body by the last word of their relation to it, in the order of reading.
+/// The parts around the body, in reading order, by the last word of their relation to it.
 const BEFORE: [&str; 1] = ["header"];
 const AFTER: [&str; 3] = ["footer", "footnotes", "endnotes"];
 
@@ -57,8 +57,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     Ok(content)
 }
 
-/// The parts that the body names in its relations. Without relations, those that are called as Word calls
-/// them.
+/// The parts that the body's relations refer to. Without relations, those with the names that Word uses.
 fn parts_around(package: &mut Package<'_>, body: &str) -> Result<Vec<Relation>, Trouble> {
     let relations = package.relations(body)?;
     if !relations.is_empty() {
@@ -77,7 +76,7 @@ fn write_part(
     styles: &HiddenStyles,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
-    // A field whose end is missing would hide what comes after it.
+    // A field without an end would hide all text after it.
     for fields_end in [true, false] {
         let Some(part) = package.part(name)? else {
             return Ok(());
@@ -93,7 +92,7 @@ fn write_part(
     Ok(())
 }
 
-/// Sections and first pages often have headers of their own that say the same: each text stands once.
+/// Different sections and first pages often have headers with the same text, so each text is written once.
 fn write_once(
     package: &mut Package<'_>,
     name: &str,
@@ -112,7 +111,7 @@ fn write_once(
     Ok(())
 }
 
-/// Whether a property that is on or off is on.
+/// Whether a toggle property is on.
 fn is_on(token: &Token<'_>) -> bool {
     match token {
         Token::Begin(_, attributes) => {

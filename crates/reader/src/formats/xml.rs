@@ -1,4 +1,4 @@
-//! The XML of packages, as a stream of what readers need: beginnings and ends of elements by their local
+//! The XML of packages, as a stream of tokens that readers need: beginnings and ends of elements by their local
 //! names, and text. Entities that a document declares are not expanded.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use super::Trouble;
 use super::package;
 
-/// One thing in a part.
+/// One token of a part.
 pub(super) enum Token<'t> {
     Begin(&'t str, Attributes<'t>),
     End(&'t str),
@@ -29,7 +29,7 @@ impl Attributes<'_> {
         name.prefix().is_some_and(|found| found.as_ref() == prefix)
     }
 
-    /// The value of the attribute of this local name.
+    /// The value of the attribute with this local name.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         let mut attributes = self.0.attributes();
         let mut readable = attributes.with_checks(false).flatten();
@@ -39,7 +39,7 @@ impl Attributes<'_> {
     }
 }
 
-/// Passes the tokens of a part to `each`. An empty element begins and ends.
+/// Passes the tokens of a part to `each`. An empty element both begins and ends.
 pub(super) fn read(
     part: impl BufRead,
     mut each: impl FnMut(Token<'_>) -> Result<(), Trouble>,
@@ -75,7 +75,7 @@ pub(super) fn read(
     }
 }
 
-/// The characters of a part as UTF-8, whatever its code. What is none in its code is U+FFFD.
+/// The characters of a part as UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
 struct Decoded<R> {
     part: R,
     decoder: Decoder,
@@ -84,7 +84,7 @@ struct Decoded<R> {
     is_over: bool,
 }
 
-/// The bytes of a part that are decoded at once.
+/// The number of bytes decoded at a time.
 const PIECE_BYTES: usize = 8192;
 
 impl<R: BufRead> Decoded<R> {
@@ -101,8 +101,7 @@ impl<R: BufRead> Decoded<R> {
     }
 }
 
-/// By the first bytes, as the standard of XML says (appendix F). A mark of the order of bytes is seen by the
-/// decoder.
+/// The encoding by the first bytes, following the XML standard (appendix F). The decoder handles a byte order mark.
 fn encoding_of(head: &[u8]) -> &'static Encoding {
     if head.starts_with(b"<\0") {
         return UTF_16LE;
@@ -115,7 +114,7 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
     let declared = declaration.split_once("encoding").map(|(_, rest)| rest);
     let label = declared.and_then(|rest| rest.split(['"', '\'']).nth(1));
     let declared = label.and_then(|label| Encoding::for_label(label.as_bytes()));
-    // A part that can be read so far is not in two bytes a character.
+    // The part was readable up to here, so it does not use two bytes for each character.
     let declared = declared.filter(|encoding| encoding.is_ascii_compatible());
     declared.unwrap_or(UTF_8)
 }
@@ -126,7 +125,7 @@ impl<R: BufRead> Read for Decoded<R> {
             let bytes = self.part.fill_buf()?;
             let bytes = &bytes[..bytes.len().min(PIECE_BYTES)];
             self.is_over = bytes.is_empty();
-            // Every byte may become U+FFFD, which has three.
+            // Every byte may become U+FFFD, which takes three bytes.
             self.text.resize(bytes.len() * 3 + 16, 0);
             let (_, read, written, _) =
                 self.decoder

@@ -6,7 +6,7 @@ use zip::write::SimpleFileOptions;
 use super::*;
 use crate::formats::{kind, table};
 
-/// A package by a row of the table.
+/// Builds a package from a row of the table.
 fn package(row: &str) -> Vec<u8> {
     let row = row
         .replace("<p>", "<text:p>")

@@ -27,7 +27,7 @@ fn text_stream(dictionary: &str) -> Vec<u8> {
     format!("<< {dictionary} >>\nstream\n{CONTENT}\nendstream").into_bytes()
 }
 
-/// A file with a page 3, its contents 4, its font 5; `others` are added, or stand in the place of these.
+/// A file with a page (object 3), its contents (4) and its font (5). `others` are added, or replace these.
 fn file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut objects: Vec<(usize, Vec<u8>)> = vec![
         (1, b"<< /Type /Catalog /Pages 2 0 R >>".to_vec()),
@@ -282,7 +282,7 @@ fn the_text_of_a_page_does_not_depend_on_how_it_is_stored() {
 }
 
 #[test]
-fn what_cannot_be_read_is_called_so() {
+fn unreadable_files_are_reported() {
     let without_fonts = file(SIZE, &[]);
     assert!(matches!(
         read(&without_fonts, 1 << 16),

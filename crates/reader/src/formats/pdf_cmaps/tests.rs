@@ -4,7 +4,7 @@ use crate::formats::pdf;
 
 use super::*;
 
-/// A page that shows these bytes, given in digits, in one font.
+/// A page that shows these bytes, given in hexadecimal digits, in one font.
 fn document(
     shown: &str,
     font: Dictionary,
@@ -112,7 +112,7 @@ fn the_codes_that_pdf_defines_are_read() {
     ] {
         let mut font = font(encoding, ordering);
         if ordering == "Identity" {
-            // Fonts that are left alone are as the standard wants them.
+            // Fonts without a new table already follow the standard.
             let mut descendant = descendant(ordering);
             descendant.set("FontDescriptor", Dictionary::new());
             font.set("DescendantFonts", vec![Object::from(descendant)]);

@@ -1,4 +1,4 @@
-//! One sound document, and what happens to it on its way.
+//! One intact document, and the damage done to it.
 
 use pdf_extract::Stream;
 
@@ -46,7 +46,7 @@ fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
     bytes[..find(bytes, word.as_bytes(), 0).unwrap()].to_vec()
 }
 
-/// What is done to the bytes, and the bytes afterwards.
+/// Each kind of damage, and the damaged bytes.
 fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     let sound = sound();
     let without_table = upto(&sound, "xref\n");

@@ -1,4 +1,4 @@
-//! What the bytes of an RTF stand for: the code of the document, and of each font.
+//! The character codes of an RTF: the code of the document, and of each font.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
@@ -11,11 +11,11 @@ pub(super) enum Code {
     /// ASCII, and these characters in the upper half.
     Upper(&'static str),
     Symbols(SymbolFont),
-    /// ASCII; what is in the upper half is not known.
+    /// ASCII; the upper half is unknown.
     Unknown,
 }
 
-/// The codes of the IBM PC; of DOS in western and central Europe.
+/// The codes of the IBM PC, and of DOS in western and central Europe.
 const PAGE_437: &str = concat!(
     "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
     "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐",
@@ -61,7 +61,7 @@ impl Code {
     }
 }
 
-/// By the number of a code page; `None` for the system's own.
+/// The code of a code page number; `None` for the system's own.
 pub(super) fn of_page(page: i32) -> Option<Code> {
     let label = match page {
         0 | 1 => return None,
@@ -87,7 +87,7 @@ pub(super) fn of_page(page: i32) -> Option<Code> {
     Some(encoding.map_or(Code::Unknown, Code::Of))
 }
 
-/// By the numbers that Windows has for the scripts of fonts. 0 and 1 are the document's own code.
+/// The code by the number that Windows has for the script of a font. 0 and 1 are the document's own code.
 pub(super) fn of_charset(charset: i32) -> Option<Code> {
     let page = match charset {
         0 | 1 => return None,
@@ -117,7 +117,7 @@ pub(super) fn of_charset(charset: i32) -> Option<Code> {
     of_page(page)
 }
 
-/// By the name of a font that says no more: old programs had a font for each script.
+/// The code by the name of a font without other information: old programs had a font for each script.
 pub(super) fn of_font_name(name: &str) -> Option<Code> {
     if let Some(font) = SymbolFont::of_name(name) {
         return Some(Code::Symbols(font));

@@ -13,30 +13,30 @@ mod formula;
 
 use field::Field;
 
-/// Where in a part the reader is, with its text so far.
+/// The reader's position in a part, with the text so far.
 pub(super) struct Story<'s> {
     styles: &'s HiddenStyles,
     frames: Frames,
-    /// What is around the frame in hand, and the frame.
+    /// The context of the current frame, and the frame.
     outer: Vec<Place>,
     place: Place,
-    /// Depth within what is not part of the text.
+    /// Depth within elements that are not part of the text.
     in_aside: usize,
-    /// Fields that have begun.
+    /// Open fields.
     fields: Vec<Field>,
     /// Whether fields are known to end.
     fields_end: bool,
-    /// Of the content controls around this place, whether they only say what to type.
+    /// For each content control around this position, whether it only contains placeholder text.
     controls: Vec<bool>,
-    /// Whether blanks around the text of a run are part of it, where the run says nothing.
+    /// Whether blanks around the text of a run are part of it, if the run does not say.
     keeps_blanks: bool,
     formula: Formula,
 }
 
-/// Where in the text, or in a frame, the reader is.
+/// The reader's position in the text, or in a frame.
 #[derive(Default)]
 struct Place {
-    /// Columns of the cells around this place.
+    /// Columns of the cells around this position.
     columns: Vec<usize>,
     in_paragraph_properties: bool,
     /// Whether the style of the paragraph hides it.
@@ -52,18 +52,18 @@ struct Run {
     hides: Option<bool>,
     has_hidden_style: bool,
     symbols: Option<SymbolFont>,
-    /// The text of the element in hand, and whether its blanks are part of it.
+    /// The text of the current element, and whether its blanks are part of it.
     text: Option<(String, bool)>,
 }
 
 /// The most columns of a table in Word.
 const MAX_COLUMNS: usize = 63;
 
-/// What is no text: an element of which another one is a copy for newer programs, the place from which a
-/// passage was moved, what was deleted, and the pronunciation above characters.
+/// Elements that are not text: the fallback copy of an element for older programs, the origin of a moved passage,
+/// deleted text, and the pronunciation above characters.
 const ASIDES: [&str; 4] = ["Fallback", "moveFrom", "del", "rt"];
 
-/// Properties as they were before a change.
+/// Whether the element holds properties from before a change.
 fn is_aside(name: &str) -> bool {
     ASIDES.contains(&name) || name.ends_with("PrChange")
 }
@@ -168,7 +168,7 @@ impl Story<'_> {
                 self.place.columns.push(1);
                 self.frames.writer().begin_cell();
             }
-            // A cell over several columns keeps the places of all.
+            // A cell over several columns occupies all of them.
             "gridSpan" => {
                 if let Some(of_cell) = self.place.columns.last_mut() {
                     *of_cell = value().parse().unwrap_or(1).clamp(1, MAX_COLUMNS);
@@ -247,7 +247,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Whether the text of this place is.
+    /// Whether the text at this position is visible.
     fn is_seen(&self) -> bool {
         let run = &self.place.run;
         let is_hidden = run
@@ -275,8 +275,8 @@ impl Story<'_> {
     }
 }
 
-/// Where the element does not keep its blanks, those around its text are none. Programs that write a blank mean it all
-/// the same; those that indent the XML do not.
+/// Removes the blanks around a text whose element does not keep them. Programs that write a blank mean it all the
+/// same; those that indent the XML do not.
 fn without_indents(text: &str) -> &str {
     let inner = text.trim_matches([' ', '\t', '\n', '\r']);
     let begin = text.find(inner).unwrap_or_default();
@@ -289,7 +289,7 @@ fn without_indents(text: &str) -> &str {
     &text[from..to]
 }
 
-/// A character of a font by its code.
+/// A character of a font, by its code.
 fn symbol(attributes: &Attributes<'_>) -> char {
     let font = attributes.get("font").unwrap_or_default();
     let code = attributes.get("char").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Styles whose text is not to be seen.
+//! Styles that hide their text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::formats::Trouble;
 use crate::formats::package::Package;
 use crate::formats::xml::{self, Token};
 
-/// Of each style, whether it hides its text, and the style that it is based on.
+/// For each style, whether it hides its text, and the style that it is based on.
 #[derive(Debug, Default)]
 pub(super) struct HiddenStyles(BTreeMap<String, Style>);
 
@@ -17,7 +17,7 @@ struct Style {
     based_on: Option<String>,
 }
 
-/// The most styles between one and the first that it is based on.
+/// The most styles between a style and its ultimate base.
 const MAX_STEPS: usize = 20;
 
 const MAX_STYLES: usize = 10_000;
@@ -30,7 +30,7 @@ impl HiddenStyles {
         let Ok(Some(part)) = package.part(name) else {
             return HiddenStyles::default();
         };
-        // Damaged styles are no reason to leave the text unread.
+        // Damaged styles do not stop the text from being read.
         let _: Result<(), Trouble> = xml::read(part, |token| {
             match (&token, &mut here) {
                 (Token::Begin("style", attributes), _) => {

@@ -8,12 +8,12 @@ use super::*;
 use crate::formats::{kind, table};
 use crate::kind::Kind;
 
-/// A way to write a package. All of them are the same document.
+/// A way to write a package. All of them mean the same document.
 struct Way {
     name: &'static str,
     body: &'static str,
     is_strict: bool,
-    /// What is before the name of a part where another one names it.
+    /// The prefix of a part's name where another part refers to it.
     base: &'static str,
     has_backslashes: bool,
     encoding: &'static str,
@@ -91,7 +91,7 @@ impl Way {
         }
     }
 
-    /// A package of a body and other parts, by a row of the table.
+    /// Builds a package of a body and other parts from a row of the table.
     fn package(&self, row: &str) -> Vec<u8> {
         let row = row
             .replace('{', "<w:r><w:t xml:space=\"preserve\">")
@@ -173,7 +173,7 @@ fn text_is_what_a_reader_sees() {
 }
 
 #[test]
-fn a_byte_that_is_no_character_is_no_reason_to_leave_the_rest_unread() {
+fn an_invalid_byte_does_not_stop_the_text_from_being_read() {
     let package = Way {
         encoding: "windows-1252",
         ..USUAL

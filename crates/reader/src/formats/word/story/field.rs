@@ -1,6 +1,6 @@
-//! Fields: an instruction, and what it results in. Only the result is to be seen.
+//! Fields: an instruction, and its result. Only the result is visible.
 
-/// A field that has begun.
+/// An open field.
 #[derive(Default)]
 pub(super) struct Field {
     is_separated: bool,
@@ -8,7 +8,7 @@ pub(super) struct Field {
     has_text: bool,
     /// The state of a check box.
     check: Option<bool>,
-    /// The entries of a list to choose from, and which is chosen.
+    /// The entries of a drop-down list, and the chosen one.
     entries: Vec<String>,
     chosen: usize,
 }
@@ -28,7 +28,7 @@ impl Field {
         self.has_text = true;
     }
 
-    /// A property of a form's field.
+    /// Handles a property of a form field.
     pub(super) fn choice(&mut self, name: &str, value: &str, on: bool) {
         match name {
             "checkBox" => self.check = Some(false),
@@ -40,7 +40,7 @@ impl Field {
         }
     }
 
-    /// What a form's field shows that has no text.
+    /// What a form field without text shows.
     pub(super) fn chosen(mut self) -> Option<String> {
         match self.check {
             _ if self.has_text => None,

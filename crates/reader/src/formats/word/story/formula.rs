@@ -1,17 +1,17 @@
-//! Formulas, written on a line: `1/2`, `x^2`, `(a+b)`.
+//! Formulas, written on one line: `1/2`, `x^2`, `(a+b)`.
 
 use crate::formats::Trouble;
 use crate::formats::xml::Attributes;
 use crate::text::TextWriter;
 
-/// Where in a formula the reader is.
+/// The reader's position in a formula.
 #[derive(Default)]
 pub(super) struct Formula {
-    /// Depth of formulas: no element outside of them is looked at.
+    /// Depth of formulas. Elements outside formulas are ignored.
     depth: usize,
-    /// The brackets around this place, one entry for each element that has operands.
+    /// The brackets around this position, one entry for each element that has operands.
     brackets: Vec<Option<Brackets>>,
-    /// What stands before the next text.
+    /// The sign before the next text.
     sign: Option<&'static str>,
     /// The sign of a sum or an integral.
     operator: Option<String>,
@@ -24,7 +24,7 @@ struct Brackets {
     has_begun: bool,
 }
 
-/// What has operands, beside brackets.
+/// Elements with operands, in addition to brackets.
 const WITH_OPERANDS: [&str; 17] = [
     "acc",
     "bar",
