@@ -1,4 +1,4 @@
-//! [`Alert`] and [`Event`]: what people are told.
+//! [`Alert`] and [`Event`]: reports for people.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::kept::KeptPage;
 use crate::rows::rows_named;
 
-/// What shows that a field is not what it was.
+/// The sign that a field has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
     /// It has a value on far fewer pages.
     Empty,
-    /// It differs from values that records had before.
+    /// It differs from values that records already had.
     WrongValues,
-    /// One value stands on most pages.
+    /// Most pages have the same value.
     OneValue,
 }
 
@@ -33,13 +33,13 @@ impl Sign {
 pub struct FallenField {
     pub field: String,
     pub sign: Sign,
-    /// The template of the pages that show it; `None`: pages of any, or of a new one.
+    /// The template of the pages that show it. `None` for pages of any template, or of a new one.
     pub template: Option<String>,
-    /// Of rows ([`rows_named`]): what a page must have to be as before, rows or the share of rows with a value; `None`
-    /// if any will do.
+    /// For rows ([`rows_named`]): how many rows, or what share of rows with a value, a page needs to be as before.
+    /// `None` if any number will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// Shares: of pages with a value, or of known values that were met, or of the commonest value.
+    /// The share of pages with a value, of known values that were found again, or of the commonest value.
     pub before: f64,
     pub after: f64,
     pub at: String,
@@ -50,22 +50,22 @@ pub struct FallenField {
 pub struct Alert {
     pub mapping: String,
     pub mapping_version: Option<String>,
-    /// When the page was fetched that raised it.
+    /// When the page that raised it was fetched.
     pub raised_at: String,
     pub fields: Vec<FallenField>,
     /// Pages from before the change, and from after it: at most 20 each.
     pub before: Vec<KeptPage>,
     pub after: Vec<KeptPage>,
     pub cleared_at: Option<String>,
-    /// Why it was cleared: `recovered`; `new_mapping`; `not_seen`: no page tells of it any more; `blocked`: the
-    /// sites of its pages blocked.
+    /// Why it was cleared: `recovered`; `new_mapping`; `not_seen`: no page gives evidence of it any more; `blocked`:
+    /// the sites of its pages blocked.
     pub cleared_by: Option<String>,
-    /// The last URLs from before and after, once it is cleared: its pages are kept no longer.
+    /// The last URLs from before and after, once the alert is cleared and its pages are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_before: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_after: Vec<String>,
-    /// It is not told yet: whether its pages are good ones is still to be seen.
+    /// It is not reported yet, because its pages may turn out not to be good ones.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_held: bool,
 }
@@ -75,7 +75,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The last URLs, the last one first.
+/// The URLs of the last pages, newest first.
 fn last_urls(pages: &[KeptPage]) -> Vec<String> {
     let last = pages.iter().rev().take(3);
     last.map(|page| page.url.clone()).collect()
@@ -89,7 +89,7 @@ impl Alert {
         self.fields.iter().any(is_it)
     }
 
-    /// What is remembered of it.
+    /// The part of it that is remembered.
     pub(crate) fn without_pages(self) -> Alert {
         Alert {
             urls_before: last_urls(&self.before),
@@ -111,21 +111,21 @@ impl Alert {
         names
     }
 
-    /// Those that are fields of pages, and not of rows.
+    /// The names of fields of pages, without those of rows.
     pub fn of_pages(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_none());
         names
     }
 
-    /// Those that are about rows: `DATASET[]`, and `DATASET[].FIELD`.
+    /// The names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
     pub fn of_rows(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_some());
         names
     }
 
-    /// For programs: without the pages, of which only the first URLs are named.
+    /// For programs: without the pages, but with their first URLs.
     pub fn notification(&self) -> Value {
         let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
             true => kept.to_owned(),
@@ -143,7 +143,7 @@ impl Alert {
         })
     }
 
-    /// As long as it stands: a row of a table.
+    /// A row of a table, while the alert stands.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -182,7 +182,7 @@ impl Alert {
     }
 }
 
-/// What of rows, or of a field of theirs, a page has if it is as before.
+/// Describes how many rows, or filled values of a field, a page needs to be as before.
 fn in_words(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
@@ -196,19 +196,19 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// What deserves a look, and is no alert.
+/// A warning, which is not an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WarningKind {
-    /// The values of a field look different.
+    /// The values of a field look different from before.
     #[serde(rename = "values_changed")]
     ValuesChanged,
     /// Pages of a new layout lack a field that others have.
     #[serde(rename = "other_layout")]
     OtherLayout,
-    /// Many URLs were served one and the same page.
+    /// Many URLs returned the same page.
     #[serde(rename = "one_content")]
     OneContent,
-    /// The first chain of a field gives nothing any more, and an alternative serves.
+    /// The first chain of a field yields nothing any more, and an alternative serves.
     #[serde(rename = "alternative_serves")]
     AlternativeServes,
 }
@@ -217,7 +217,7 @@ pub enum WarningKind {
 pub struct Warning {
     pub kind: WarningKind,
     pub mapping: String,
-    /// Empty: it is about whole pages.
+    /// Empty if it concerns whole pages.
     pub field: String,
     /// In words.
     pub detail: String,
@@ -225,7 +225,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// That an alternative serves, as long as it does: a row of a table.
+    /// A row of a table while an alternative serves.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -247,20 +247,20 @@ impl Warning {
     }
 }
 
-/// What a page has brought about.
+/// The effect of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The mapping's alert is raised: see [`MappingHealth::alert`](crate::MappingHealth::alert).
     LayoutChanged,
-    /// The alert that stands is of more than before.
+    /// The standing alert now covers more fields.
     MoreFell,
-    /// The alert, which is cleared now.
+    /// The alert that is now cleared.
     Cleared(Box<Alert>),
     Warned(Warning),
 }
 
 impl Event {
-    /// Whether it tells of the alert as it stands.
+    /// Whether the event concerns the standing alert.
     pub fn is_of_standing(&self) -> bool {
         matches!(self, Event::LayoutChanged | Event::MoreFell)
     }

@@ -1,8 +1,8 @@
-//! Fields whose first chain gives nothing any more while an alternative serves: nothing is lost yet, but the
-//! layout has changed, and the alternative may be the last.
+//! Fields whose first chain yields nothing any more, but an alternative does. Nothing is lost yet, but the layout has
+//! changed, and the alternative may be the last.
 //!
-//! Judged like the filling of a field, among the pages of each template and among all, of pages that have a
-//! value. A field of which no alternative has ever served has no series for it.
+//! First chains are judged like the filling of a field, among the pages of each template and among all pages, but
+//! only on pages with a value. A field that no alternative has ever served has no series for this.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::mapping_health::{GoodPage, MappingHealth};
 use crate::scope::Scope;
 use crate::series::{Series, Witness};
 
-/// A field falls in its template and among all, and in one template after the other: of so many pages it is told
-/// once.
+/// A field falls in its template and among all pages, and in one template after the other. It is reported once in
+/// this many pages.
 const TOLD_FOR: u64 = 1_000;
 
-/// So many crawls are known that show it.
+/// The most crawls remembered as evidence.
 const MOST_CRAWLS: usize = 20;
 
 impl MappingHealth {
-    /// `witness` is that for all pages.
+    /// `witness` is the one for all pages.
     pub(crate) fn judge_chains(
         &mut self,
         index: usize,
@@ -40,7 +40,7 @@ impl MappingHealth {
             .iter()
             .filter_map(|(name, field)| Some((name.as_str(), field.first.as_ref()?.share())))
             .collect();
-        // A known layout that was always served by an alternative says nothing.
+        // A known layout that an alternative has always served gives no evidence.
         let is_judged = |name: &str, first: &Series| {
             let share = shares.get(name).copied().unwrap_or(1.0);
             let is_usual = |usual| share >= usual / 2.0;
@@ -58,7 +58,7 @@ impl MappingHealth {
         self.note_crawl(page);
     }
 
-    /// Notes whose page shows that an alternative serves, for as long as that stands.
+    /// Records the crawls whose pages show that an alternative serves, while that stands.
     fn note_crawl(&mut self, page: &GoodPage<'_>) {
         if self.served_crawls.is_empty() && page.alternatives.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl MappingHealth {
         self.served_crawls = served;
     }
 
-    /// Whether the first chain of a field gives nothing any more.
+    /// Whether the first chain of a field yields nothing any more.
     fn is_served(&self, name: &str) -> bool {
         let has_fallen = |scope: &Scope| {
             let field = scope.fields.get(name);
@@ -85,7 +85,7 @@ impl MappingHealth {
         has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
 
-    /// What was told last of each field that an alternative serves now.
+    /// The last warning for each field that an alternative serves now.
     pub fn served_by_alternatives(&self) -> Vec<&Warning> {
         let mut told: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
@@ -96,7 +96,7 @@ impl MappingHealth {
         told.into_values().collect()
     }
 
-    /// The crawls whose pages show that an alternative serves a field, `APPID/CRAWLID`: the first of them.
+    /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative serves a field.
     pub fn crawls_served(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)

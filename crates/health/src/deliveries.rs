@@ -1,10 +1,10 @@
-//! [`Deliveries`]: pages that were taken in, of all mappings, so that one that comes again counts once.
+//! [`Deliveries`]: the pages of all mappings that were counted, so that a repeated page counts once.
 //!
-//! A task is delivered again when its lease has ended, thousands of pages later; and a store may pass one page
-//! twice. A later run of a watch, or a refresh, looks at a page anew: its task is delivered again, too, but later
-//! than that, and what the page shows then counts. This is in memory only: after a restart the position in the store decides, and the few pages that
-//! each mapping's state remembers. What is not stored when the states are read again is taken back first,
-//! because its pages come again.
+//! A task is delivered again when its lease expires, thousands of pages later, and a store may pass one page twice. A
+//! later run of a watch, or a refresh, checks a page again. Its task is delivered again, too, but later, and then the
+//! page counts. This is in memory only. After a restart the position in the store decides, together with the few
+//! pages that each mapping's state remembers. When the states are read again, pages that were not stored are taken
+//! back first, because they come again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::hash;
 use crate::mapping_health::GoodPage;
 
-/// Pages that are remembered, of all mappings: some minutes of a fast fleet. They take about 6 MB.
+/// Remembered pages of all mappings: some minutes of a fast fleet. They take about 6 MB.
 const PAGES: usize = 50_000;
 
-/// What comes within this time after a fetch of the same page may be the same task, delivered again: a lease is
-/// a matter of minutes. What comes later is a new look.
+/// A repetition within this time after a fetch of the same page may be the same task, delivered again: leases take
+/// minutes. A later one is a new check.
 const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
 /// A page, and one fetch of it.
@@ -25,7 +25,7 @@ const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 pub(crate) struct Keys {
     page: u64,
     fetch: u64,
-    /// 0 in states of versions that did not keep it: such a page counts once more.
+    /// 0 in states of versions that did not store it: such a page counts once more.
     #[serde(default)]
     at_ms: i64,
 }
@@ -41,14 +41,14 @@ impl Keys {
         }
     }
 
-    /// Whether a page with these keys is the other one again.
+    /// Whether a page with these keys repeats the other one.
     pub(crate) fn repeats(&self, other: &Keys, page: &GoodPage<'_>) -> bool {
         self.fetch == other.fetch
             || self.page == other.page && is_delivered_again(page, other.at_ms)
     }
 }
 
-/// Whether a page may be that of a task which was delivered before, when it was fetched at this time.
+/// Whether a page fetched at this time may belong to a task that was delivered before.
 fn is_delivered_again(page: &GoodPage<'_>, at_ms: i64) -> bool {
     page.attempts > 1 && page.at_ms.abs_diff(at_ms) < DELIVERED_AGAIN_WITHIN_MS
 }
@@ -64,14 +64,14 @@ struct KnownKey {
 #[derive(Debug, Default)]
 pub struct Deliveries {
     ring: VecDeque<Keys>,
-    /// The keys of the ring, of pages and fetches.
+    /// The keys of pages and fetches in the ring.
     known: HashMap<u64, KnownKey>,
-    /// So many of the ring's last are not stored.
+    /// How many of the last ones in the ring are not stored.
     unsaved: usize,
 }
 
 impl Deliveries {
-    /// Notes a page; whether it is a new one.
+    /// Records a page. Returns whether it is new.
     pub fn note(&mut self, mapping: &str, page: &GoodPage<'_>) -> bool {
         let keys = Keys::of(mapping, page);
         let known = self.known.get(&keys.page);
@@ -94,12 +94,12 @@ impl Deliveries {
         true
     }
 
-    /// All that was noted is stored.
+    /// Marks everything recorded as stored.
     pub fn confirm(&mut self) {
         self.unsaved = 0;
     }
 
-    /// Forgets what is not stored.
+    /// Forgets the pages that are not stored.
     pub fn take_back(&mut self) {
         for _ in 0..std::mem::take(&mut self.unsaved) {
             if let Some(last) = self.ring.pop_back() {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_of_a_later_run_counts() {
+    fn a_check_of_a_later_run_counts() {
         let mut deliveries = Deliveries::default();
         assert!(note(&mut deliveries, 7, "0", 1));
         assert!(!note(&mut deliveries, 7, "3599", 2), "its task, again");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_what_is_not_stored_is_taken_back() {
+    fn memory_is_bounded_and_unstored_pages_are_taken_back() {
         let mut deliveries = Deliveries::default();
         for number in 0..PAGES + 1_000 {
             note(&mut deliveries, number, "1", 1);

@@ -1,4 +1,4 @@
-//! Pages from before and after a fall, for who repairs the mapping.
+//! Pages from before and after a fall, for those who repair the mapping.
 
 use std::collections::VecDeque;
 
@@ -9,26 +9,26 @@ use crate::has_value;
 use crate::mapping_health::GoodPage;
 use crate::recent::push;
 
-/// Pages of each kind.
+/// The number of pages of each kind.
 pub(crate) const KEPT: usize = 20;
 
-/// Of the pages from which nothing is missing, one in so many is kept once there are enough.
+/// One in this many complete pages is kept once there are enough.
 const ONE_IN: u64 = 10;
 
-/// A kept value is cut to so many characters; only the first fields' values are kept.
+/// A kept value is cut to this many characters. Only the first fields' values are kept.
 const MOST_CHARS: usize = 200;
 const MOST_FIELDS: usize = 50;
 
-/// A kept page takes about so many bytes at most: beyond half of it, values are left out, and then fields.
+/// A kept page takes about this many bytes at most. Beyond half of it values are left out, and then fields.
 const MOST_BYTES: usize = 16 << 10;
 
-/// Its key and its URL take so many each: as long as a URL may be.
+/// The most bytes of its key and of its URL: as long as a URL may be.
 const MOST_TEXT: usize = 4 << 10;
 
-/// Stands for a value that is left out.
+/// Stands for an omitted value.
 const LEFT_OUT: &str = "\u{2026}";
 
-/// A page, with what was extracted from it.
+/// A page with its extracted values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptPage {
     /// Its key in the store.
@@ -37,7 +37,7 @@ pub struct KeptPage {
     pub site: String,
     pub at: String,
     pub template: Option<String>,
-    /// Counts the pages of the mapping.
+    /// The number of the page among those of the mapping.
     pub number: u64,
     pub fields: Map<String, Value>,
 }
@@ -60,7 +60,7 @@ impl KeptPage {
             let is_short =
                 nth >= MOST_FIELDS || room.saturating_sub(bytes(&value)) < MOST_BYTES / 2;
             if is_short && has_value(&value) {
-                // That there is a value stays known.
+                // It remains known that there is a value.
                 value = LEFT_OUT.into();
             }
             if bytes(&value) <= room {
@@ -88,7 +88,7 @@ fn cut(value: &Value) -> Value {
     }
 }
 
-/// The last pages that had all that is usual, and the last ones that had not.
+/// The last pages with all usual fields, and the last pages without.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastPages {
     whole_seen: u64,
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kept_page_is_bounded_and_still_tells_which_fields_have_a_value() {
+    fn a_kept_page_is_bounded_and_still_shows_which_fields_have_a_value() {
         let field = |n: usize| (format!("field {n}"), "\u{1}".repeat(10_000).into());
         let page = |fields: &Map<String, Value>| {
             let long = "x".repeat(100_000);

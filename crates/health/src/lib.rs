@@ -1,12 +1,12 @@
 //! The health of extractions: notices when the pages of a mapping no longer yield what they did.
 //!
-//! Of each mapping there is a [`MappingHealth`]: a [`Series`] for each field, of all pages and of those of
-//! each template, one for values that are known already, and a [`Profile`] of each field's values. What is
-//! judged is a good page, in the order of the saves. All is plain state that the caller stores: no I/O, no
-//! clock, no threads. Each part is bounded, whatever pages come.
+//! Each mapping has a [`MappingHealth`]: a [`Series`] for each field, of all pages and of those of each template, one
+//! for values that are known already, and a [`Profile`] of each field's values. Only good pages are judged, in the
+//! order in which they were saved. Everything is plain state that the caller stores: no I/O, no clock, no threads.
+//! Each part is bounded, whatever the pages contain.
 //!
-//! What falls together is one [`Alert`]: the layout changed. How often alerts are false, and how soon they
-//! come, is simulated in `crates/health/tests/simulation.rs` and told in `docs/explanation/health.md`.
+//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates
+//! how often alerts are false, and how soon they come. `docs/explanation/health.md` has the results.
 
 mod alert;
 mod alternatives;
@@ -35,7 +35,7 @@ pub use series::{Fall, Series, Step, Witness, weight};
 pub use sources::Sources;
 pub use template::{MOST_TEMPLATES, is_similar};
 
-/// The same number for the same text, in every process and release: it is stored.
+/// Returns the same number for the same text, in every process and release, because it is stored.
 pub(crate) fn hash(text: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
@@ -44,7 +44,7 @@ pub(crate) fn hash(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Whether an extracted value counts as one, as a record counts it.
+/// Whether an extracted value counts as one, by the same rule as in records.
 pub(crate) fn has_value(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Null => false,

@@ -1,9 +1,9 @@
-//! [`MappingHealth`]: all that is known of the extractions of one mapping, and its alert.
+//! [`MappingHealth`]: everything known about the extractions of one mapping, and its alert.
 //!
-//! Each page is judged twice: among the pages of its template, and among all. A change of a page's inside
-//! shows in its template; a redesign founds a new template, and shows among all: pages of a known template
-//! that never had the field say nothing there, and as long as pages of known templates keep coming, a new
-//! one is only warned of. What becomes of a fall is in `standing.rs`.
+//! Each page is judged twice: among the pages of its template, and among all. A change inside a page shows in its
+//! template. A redesign founds a new template, and shows among all pages. There, pages of a known template that never
+//! had the field give no evidence. While pages of known templates keep coming, a new template only causes a warning.
+//! `standing.rs` handles falls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,25 +22,25 @@ use crate::series::{Series, Step, Witness, weight};
 use crate::sources::Sources;
 use crate::template::{self, KNOWN, Template};
 
-/// Warnings that are remembered.
+/// The most warnings remembered.
 const MOST_WARNINGS: usize = 20;
 
-/// Fields with a profile, and with known values.
+/// The most fields with a profile, and with known values.
 const MOST_PROFILES: usize = 200;
 
-/// Pages of the version before in a row that say that it is in force again.
+/// Consecutive pages of the previous version that show that it is in force again.
 const BACK_AFTER: u32 = 20;
 
-/// A field is usual on pages if so many have it.
+/// A field is usual if this share of pages has it.
 const USUAL: f64 = 0.5;
 
-/// A page with the outcome `ok` that the mapping has extracted from, and whose site does not block.
+/// A page with the outcome `ok` from which the mapping has extracted, and whose site does not block.
 #[derive(Debug, Clone, Copy)]
 pub struct GoodPage<'a> {
     /// Its key in the store.
     pub id: &'a str,
     pub url: &'a str,
-    /// The one that would block.
+    /// The site that would block.
     pub site: &'a str,
     /// When it was fetched, ISO 8601.
     pub at: &'a str,
@@ -49,17 +49,18 @@ pub struct GoodPage<'a> {
     pub mapping_version: Option<&'a str>,
     /// Its sketch, see [`crate::is_similar`].
     pub template: Option<&'a str>,
-    /// What has led to it: its record, the page with the link, or itself as a seed.
+    /// The source that led to it: its record, the page with the link, or itself as a seed.
     pub source: &'a str,
     pub content_hash: Option<&'a str>,
     /// How often its task was delivered.
     pub attempts: u64,
     pub fields: &'a Map<String, Value>,
-    /// What it lists of each dataset, one without rows as well.
+    /// The rows that it lists of each dataset, including datasets without rows.
     pub rows: &'a [RowsOfPage],
-    /// Fields whose value is not of their first chain, with the number of the alternative that served, from 1.
+    /// Fields whose value does not come from their first chain, with the number of the alternative that served, from
+    /// 1.
     pub alternatives: &'a Map<String, Value>,
-    /// Fields that a record of the page knew already, and whether the page says the same.
+    /// Fields that a record of the page already had, and whether the page has the same value.
     pub known_values: &'a [(String, bool)],
 }
 
@@ -68,22 +69,22 @@ pub struct GoodPage<'a> {
 pub struct MappingHealth {
     pub(crate) mapping: String,
     pub(crate) version: Option<String>,
-    /// The version before, and how many pages in a row were of it.
+    /// The previous version, and how many consecutive pages were of it.
     former: Option<String>,
     former_in_row: u32,
-    /// Good pages that were judged, of the version in force.
+    /// Good pages of the current version that were judged.
     pub(crate) pages: u64,
     pub(crate) last_at: String,
     pub(crate) all: Scope,
     pub(crate) templates: Vec<Template>,
     pub(crate) known_values: BTreeMap<String, Series>,
     pub(crate) profiles: BTreeMap<String, Profile>,
-    /// Fields of which one value is everywhere, and the number of the last page with a value.
+    /// Fields with the same value everywhere, and the number of the last page with a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// The number of the page at which it was told last that an alternative serves a field.
+    /// The number of the page at which the alternative of a field was last reported.
     #[serde(default)]
     pub(crate) alternatives_told: BTreeMap<String, u64>,
-    /// Of each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
+    /// For each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
     pub(crate) alert: Option<Alert>,
@@ -106,7 +107,7 @@ impl MappingHealth {
         }
     }
 
-    /// Takes a page in. Pages come in the order of their saves.
+    /// Judges a page. Pages come in the order in which they were saved.
     pub fn note(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
         if !self.is_of_version(page, &mut events) || !self.is_new(page, &mut events) {
@@ -132,7 +133,7 @@ impl MappingHealth {
         events
     }
 
-    /// Whether the page is of the version in force. A new version begins anew.
+    /// Whether the page is of the current version. A new version starts over.
     fn is_of_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
@@ -143,7 +144,7 @@ impl MappingHealth {
             return true;
         }
         if self.former.as_deref() == version && version.is_some() {
-            // While a reload goes through the fleet, pages of both come.
+            // While a reload spreads through the fleet, pages of both versions come.
             self.former_in_row += 1;
             if self.former_in_row < BACK_AFTER {
                 return false;
@@ -163,7 +164,7 @@ impl MappingHealth {
         true
     }
 
-    /// Whether the page says something new.
+    /// Whether the page gives new evidence.
     fn is_new(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let novelty = self.recent.note(page);
         if let Novelty::OneContent { urls, of } = novelty {
@@ -176,7 +177,7 @@ impl MappingHealth {
         novelty == Novelty::New
     }
 
-    /// Whether a field is missing that is usual on pages of the template, or of all if it is new.
+    /// Whether a field is missing that is usual on pages of the template, or on all pages if the template is new.
     fn lacks(&self, template: usize, said: &Said) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {
@@ -249,7 +250,7 @@ impl MappingHealth {
         );
     }
 
-    /// Adds fields that have no values any more, and those that are about to lose theirs.
+    /// Adds the fields that have fallen, and those that are about to fall.
     fn add_fallen(
         &mut self,
         mut names: Vec<String>,
@@ -281,7 +282,7 @@ impl MappingHealth {
         self.raise(fallen, since, page, events);
     }
 
-    /// Whether pages have lost what they had when they were looked at before.
+    /// Whether pages have lost fields that they had at earlier checks.
     fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let said = Said::with_any(page.fields, page.rows);
         let losses = self
@@ -371,7 +372,7 @@ impl MappingHealth {
         }
     }
 
-    /// Pages of the new layout lack what pages of the mapping usually have.
+    /// Warns that pages of the new layout lack fields that pages of the mapping usually have.
     fn warn_of_new_layout(&mut self, index: usize, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let scope = &self.templates[index].scope;
         let lacking = self.all.fields.iter().filter_map(|(name, field)| {
@@ -417,7 +418,7 @@ impl MappingHealth {
                 .retain(|one| !can_stand(one) || one.field != field);
         }
         if self.warnings.len() >= MOST_WARNINGS {
-            // What stands is told as long as it does.
+            // Standing warnings are reported while they stand, so others are dropped first.
             let oldest = self.warnings.iter().position(|one| !can_stand(one));
             self.warnings.remove(oldest.unwrap_or(0));
         }
@@ -425,7 +426,7 @@ impl MappingHealth {
         events.push(Event::Warned(warning));
     }
 
-    /// What deserves a look, the oldest first.
+    /// The warnings, oldest first.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

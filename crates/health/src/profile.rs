@@ -1,45 +1,44 @@
-//! [`Profile`]: what the values of a field are like, and whether they are still like that.
+//! [`Profile`]: the appearance of a field's values, and whether it has changed.
 //!
-//! Values are sorted into bins of length, of the characters that they consist of, and, where they are
-//! numbers, of size. Each 100 values are compared with the earlier ones by the population stability index
-//! (PSI), and by the share of the commonest value. The index of few values is noisy: bins are few, and
-//! what was is of at least 300 values, and two windows in a row must say the same.
+//! Values are sorted into bins of length, of the kinds of characters in them, and, if they are numbers, of size.
+//! Every 100 values are compared with the earlier ones by the population stability index (PSI), and by the share of
+//! the commonest value. The index of few values is noisy. So there are few bins, the earlier values are at least 300,
+//! and two consecutive windows must agree.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash;
 
-/// Values that are compared with what was.
+/// The number of values compared with the earlier ones.
 const WINDOW: u32 = 100;
 
-/// So many values must have been before.
+/// The fewest earlier values.
 const REFERENCE: u32 = 300;
 
-/// Counts of what was are halved at so many values.
+/// Counts of earlier values are halved at this many values.
 const REMEMBERED: u32 = 2_000;
 
 /// An index above this is a change.
 const PSI: f64 = 0.25;
 
-/// A value is everywhere if more than half of the window has it, and it was rare if less than a tenth.
+/// A value is everywhere if more than half of the window has it, and was rare if less than a tenth had it.
 const EVERYWHERE: u32 = WINDOW / 2;
 const RARE: f64 = 0.1;
 
 const BINS: usize = 5;
 
-/// Counters of the commonest values (Misra and Gries): a value that more than a seventeenth has is among
-/// them.
+/// Counters of the commonest values (Misra and Gries). They include every value with a share above one seventeenth.
 const COUNTERS: usize = 16;
 
-/// What has changed in the values of a field.
+/// A change in the values of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// The values look different: in what, and by which index.
+    /// The values look different: in which property, and by which index.
     Changed { what: &'static str, index: f64 },
-    /// One value stands on most pages: its share before at most, and now at least.
+    /// Most pages have the same value: an upper bound of its share before, and a lower bound now.
     OneValue { before: f64, now: f64 },
-    /// After that, values differ again.
+    /// The values differ again afterwards.
     ManyValues,
 }
 
@@ -58,23 +57,23 @@ struct Counts {
 pub struct Profile {
     before: Counts,
     window: Counts,
-    /// Hashes of the commonest values of the window.
+    /// Hashes of the window's commonest values.
     commonest: Vec<(u64, u32)>,
-    /// The greatest share that one value had in a window so far, at most.
+    /// An upper bound of the greatest share of one value in any window so far.
     top: f64,
     /// Upper bounds of the bins of numbers, and of lengths: quantiles of the first values.
     size_edges: Vec<f64>,
     length_edges: Vec<f64>,
-    /// The first values' numbers and lengths, until there are edges.
+    /// The numbers and lengths of the first values, until there are edges.
     first_sizes: Vec<f64>,
     first_lengths: Vec<f64>,
-    /// What the window before this one has shown.
+    /// The suspicion from the previous window.
     suspected: Vec<String>,
     is_one_value: bool,
 }
 
 impl Profile {
-    /// Takes a value in.
+    /// Counts a value.
     pub fn note(&mut self, value: &Value) -> Option<Finding> {
         let text = text_of(value);
         let number = number_of(&text);
@@ -109,13 +108,13 @@ impl Profile {
         }
     }
 
-    /// Compares the window with what was, and adds it.
+    /// Compares the window with the earlier values, and adds it to them.
     fn close(&mut self) -> Option<Finding> {
         let window = std::mem::take(&mut self.window);
         let commonest = std::mem::take(&mut self.commonest);
         let least = commonest.iter().map(|(_, count)| *count).max().unwrap_or(0);
         let counted: u32 = commonest.iter().map(|(_, count)| *count).sum();
-        // What the counters may have missed of each value.
+        // How often the counters may have missed each value.
         let missed = (WINDOW - counted.min(WINDOW)) / (COUNTERS as u32 + 1);
         let most = f64::from(least + missed) / f64::from(WINDOW);
         if self.before.values < REFERENCE {
@@ -125,7 +124,7 @@ impl Profile {
         }
         if least > EVERYWHERE && self.top < RARE {
             let now = f64::from(least) / f64::from(WINDOW);
-            // The window is no part of what was: another one like it says the same.
+            // The window does not become part of the earlier values: another one like it would show the same.
             let is_known = std::mem::replace(&mut self.is_one_value, true);
             let before = self.top;
             return (!is_known).then_some(Finding::OneValue { before, now });
@@ -141,7 +140,7 @@ impl Profile {
             .find(|(what, _)| before.iter().any(|one| one == what));
         self.top = self.top.max(most);
         if let Some((what, index)) = again {
-            // Told once: from now on this is how values are.
+            // Reported once: from now on these values are normal.
             *self = Profile::default();
             return Some(Finding::Changed { what, index });
         }
@@ -151,12 +150,12 @@ impl Profile {
         None
     }
 
-    /// One value that is everywhere will be told of again.
+    /// A single value everywhere will be reported again.
     pub(crate) fn forgive(&mut self) {
         self.is_one_value = false;
     }
 
-    /// How many values are compared with.
+    /// The number of values to compare with.
     pub fn values(&self) -> u32 {
         self.before.values
     }
@@ -192,7 +191,7 @@ impl Counts {
     }
 }
 
-/// The population stability index. An empty bin counts as half a value; few values say nothing.
+/// The population stability index. An empty bin counts as half a value. Too few values give 0.
 fn psi(before: &Bins, now: &Bins) -> f64 {
     let (sum_before, sum_now): (u32, u32) = (before.iter().sum(), now.iter().sum());
     if sum_before < WINDOW || sum_now < WINDOW / 2 {
@@ -243,7 +242,7 @@ fn number_of(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// What a text consists of mostly.
+/// The kind of characters that make up most of a text.
 fn kind_of(text: &str) -> usize {
     let mut counts = [0_u32; 3];
     let (mut has_markup, mut length) = (false, 0);

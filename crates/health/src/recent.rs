@@ -1,7 +1,7 @@
-//! The last pages, so that none is counted twice, and one that is served for many URLs counts once.
+//! The last pages, so that no page is counted twice, and a page served for many URLs counts once.
 //!
-//! What is here is stored with the mapping's state, so it is short; a page that comes again much later, when its
-//! lease has ended, is known to [`Deliveries`](crate::Deliveries).
+//! This is stored with the mapping's state, so it is short. A page that comes again much later, after its lease has
+//! expired, is known to [`Deliveries`](crate::Deliveries).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,22 +11,22 @@ use crate::deliveries::Keys;
 use crate::hash;
 use crate::mapping_health::GoodPage;
 
-/// A page that comes again mostly follows soon.
+/// A repeated page usually follows soon.
 const PAGES: usize = 256;
 
-/// Different URLs with the same content follow each other.
+/// Different URLs with the same content follow one another.
 const CONTENTS: usize = 64;
 
-/// More URLs of a site than this with one content are told of.
+/// Content that more URLs of a site than this have is reported.
 const COPIES: usize = 20;
 
-/// What a page says.
+/// The evidence of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Novelty {
     New,
-    /// It was counted, or is a copy of one that was.
+    /// It was counted already, or is a copy of a counted page.
     Old,
-    /// As [`Novelty::Old`]: and so many of the last URLs were served this content, all of one site.
+    /// Like [`Novelty::Old`], but this many of the last URLs, all of one site, had this content.
     OneContent {
         urls: usize,
         of: usize,
@@ -38,12 +38,12 @@ pub(crate) struct Recent {
     pages: VecDeque<Keys>,
     /// Content, URL, site.
     contents: VecDeque<(u64, u64, u64)>,
-    /// Contents of many URLs that were told of.
+    /// Reported contents of many URLs.
     told: Vec<u64>,
 }
 
 impl Recent {
-    /// Notes a page.
+    /// Records a page.
     pub(crate) fn note(&mut self, page: &GoodPage<'_>) -> Novelty {
         let keys = Keys::of("", page);
         if self.pages.iter().any(|one| keys.repeats(one, page)) {
@@ -63,7 +63,7 @@ impl Recent {
         }
     }
 
-    /// Tells once of a content that many URLs of a site have.
+    /// Reports a content once if many URLs of a site have it.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
         let Recent { contents, told, .. } = self;
         told.retain(|one| contents.iter().any(|(other, ..)| other == one));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_content_for_many_urls_counts_once_and_is_told_once() {
+    fn one_content_for_many_urls_counts_once_and_is_reported_once() {
         let mut recent = Recent::default();
         let mut told = Vec::new();
         for number in 0..100 {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_content_of_many_sites_is_not_told() {
+    fn one_content_of_many_sites_is_not_reported() {
         let mut recent = Recent::default();
         for number in 0..100 {
             let url = number.to_string();

@@ -1,4 +1,4 @@
-//! What `webfill health` tells of a mapping.
+//! The report of `webfill health` on a mapping.
 
 use serde_json::{Value, json};
 

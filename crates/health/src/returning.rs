@@ -1,10 +1,10 @@
-//! [`Returning`]: pages that are looked at again and again, and the fields that they have lost.
+//! [`Returning`]: pages that are checked again and again, and the fields that they have lost.
 //!
 //! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field the
-//! last time, and lacks it now, says more than another page that lacks it. A cumulative sum counts such losses against
-//! the pages that have kept the field: half of them lost against one of twenty ([`LOST`], [`KEPT`]), to the limit of
-//! [`LIMIT`]. A page that still lacks what it has lost counts half as much. So the redesign of 20 pages is noticed
-//! on the night when it is first seen, and that of 6 pages one night later at the latest.
+//! last time, and lacks it now, is stronger evidence than another page that lacks it. A cumulative sum counts such
+//! losses against the pages that have kept the field: half of them lost against one of twenty ([`LOST`], [`KEPT`]),
+//! to the limit of [`LIMIT`]. A page that still lacks a lost field counts half as much. So the redesign of 20 pages
+//! is noticed on the first night, and that of 6 pages one night later at the latest.
 
 use std::collections::BTreeSet;
 
@@ -15,35 +15,35 @@ use crate::has_value;
 use crate::rows::Said;
 use crate::series::LIMIT;
 
-/// Pages that are remembered; the one that was longest not seen is forgotten.
+/// The most pages remembered. The one not seen for the longest time is forgotten.
 const PAGES: usize = 256;
 
-/// Fields that are judged: one bit of a page each.
+/// Fields that are judged: one bit of a page for each.
 const FIELDS: usize = 64;
 
 /// ln(.5 / .05), and ln(.5 / .95).
 const LOST: f64 = std::f64::consts::LN_10;
 const KEPT: f64 = -0.641_853_886_172_394_8;
 
-/// Of a page that still lacks what it has lost.
+/// For a page that still lacks a lost field.
 const STILL_LOST: f64 = LOST / 2.0;
 
 /// Sums of logarithms are not exact.
 const ROUNDED: f64 = 1e-9;
 
-/// Pages that must have lost a field.
+/// The fewest pages that must have lost a field.
 const FEWEST: u32 = 3;
 
 /// The sum never exceeds this, so that it can fall again.
 const MOST: f64 = LIMIT * 2.0;
 
-/// A page, and what it had at its last looks.
+/// A page, and its fields at the last checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Page {
     key: u64,
     /// Fields with a value.
     has: u64,
-    /// Fields that it had and lacks now; of these, which it has lost at its last look, and at the one before.
+    /// Fields that it had and lacks now. Among these, the fields lost at the last check, and at the one before.
     lost: u64,
     fresh: [u64; 2],
 }
@@ -64,14 +64,14 @@ struct Field {
     kept: u32,
     since: u64,
     is_fallen: bool,
-    /// Looks in a row that have found it again.
+    /// Consecutive checks that found it again.
     back: u32,
-    /// The number of the last page that told something of it.
+    /// The number of the last page that gave evidence of it.
     judged_at: u64,
 }
 
 impl Field {
-    /// Takes in what one look says; whether the field falls by it.
+    /// Counts the evidence of one check. Returns whether the field falls.
     fn note(&mut self, worth: f64, number: u64) -> bool {
         self.judged_at = number;
         if self.sum == 0.0 {
@@ -103,7 +103,7 @@ impl Field {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss {
     pub(crate) field: String,
-    /// The share of the pages that had it and have it still.
+    /// The share of the pages that had it and still have it.
     pub(crate) after: f64,
     pub(crate) since: u64,
 }
@@ -111,13 +111,13 @@ pub(crate) struct Loss {
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Returning {
-    /// The last one last.
+    /// The last seen page comes last.
     pages: Vec<Page>,
     fields: Vec<Field>,
 }
 
 impl Returning {
-    /// Takes a page in; the fields that fall by it. `number` counts the pages of the mapping.
+    /// Judges a page, and returns the fields that fall. `number` counts the pages of the mapping.
     pub(crate) fn note(&mut self, key: u64, said: &Said, number: u64) -> Vec<Loss> {
         let mut has = self.bits(&said.values);
         let silent = self.bits_named(&said.silent);
@@ -135,7 +135,7 @@ impl Returning {
             return Vec::new();
         };
         let page = self.pages.remove(known);
-        // Of what it says nothing it has what it had.
+        // Fields without evidence on this page keep their earlier state.
         has |= page.has & silent;
         let usual = self.usual(&page);
         let mut losses = Vec::new();
@@ -187,15 +187,15 @@ impl Returning {
         bits
     }
 
-    /// Those of these fields that are known, as bits.
+    /// The known fields among these, as bits.
     fn bits_named(&self, names: &BTreeSet<String>) -> u64 {
         let fields = self.fields.iter().enumerate();
         let named = fields.filter(|(_, field)| names.contains(&field.name));
         named.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// The fields that half of the pages have, or had until lately: what few pages have, such as a discount, may end
-    /// for all of them on one day.
+    /// The fields that half of the pages have, or had until recently. A field of few pages, such as a discount, may
+    /// end on all of them on the same day.
     fn usual(&self, page: &Page) -> u64 {
         let mut usual = 0;
         for at in 0..self.fields.len() {
@@ -215,7 +215,7 @@ impl Returning {
         self.fields.iter().any(|field| field.is_fallen)
     }
 
-    /// Forgets falls that no page up to this number has told of since; whether there was one.
+    /// Forgets falls whose last evidence came up to the page of this number. Returns whether there was one.
     pub(crate) fn forgive_unjudged(&mut self, before: u64) -> bool {
         let mut has_forgiven = false;
         for field in &mut self.fields {
@@ -227,7 +227,7 @@ impl Returning {
         has_forgiven
     }
 
-    /// What speaks for falls is forgotten.
+    /// Forgets the evidence for falls.
     pub(crate) fn forgive(&mut self) {
         self.fields.iter_mut().for_each(Field::forgive);
     }

@@ -1,11 +1,11 @@
-//! [`Rows`]: how many rows pages list, and how often their fields are filled, judged as fields of pages are.
+//! [`Rows`]: how many rows pages list, and how often their fields are filled. They are judged like fields of pages.
 //!
-//! Of each dataset a page tells two kinds of things: `DATASET[]`, that it lists half as many rows as usual or more, and
-//! `DATASET[].FIELD`, that half as large a share of its rows as usual or more has a value. These are series like those
-//! of fields, so a listing that has lost its rows, or a part of them, falls as a field does. What is usual is the median
-//! of the first [`LEARNED_OF`] pages, and stays it until the mapping has another version: what followed the pages would
-//! follow a decline. Until it is known, nothing of rows is judged; then these pages count as all others. A page
-//! without rows says nothing of their fields.
+//! A page gives two kinds of evidence about each dataset. `DATASET[]`: it lists at least half as many rows as usual.
+//! `DATASET[].FIELD`: at least half the usual share of its rows has a value. These are series like those of fields,
+//! so a listing that has lost its rows, or a part of them, falls like a field. The usual numbers are the medians of
+//! the first [`LEARNED_OF`] pages, and remain until the version of the mapping changes: if they followed the pages,
+//! they would follow a decline. Until they are known, rows are not judged. Then these pages count like all others. A
+//! page without rows gives no evidence about their fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use serde_json::{Map, Value};
 use crate::series::{Series, Witness};
 use crate::template::Template;
 
-/// Pages of which is learned what is usual. As many make a provisional baseline.
+/// The number of pages from which the usual numbers are learned. As many make a provisional baseline.
 const LEARNED_OF: usize = 20;
 
-/// Datasets of a mapping that are judged, and fields of each.
+/// The most datasets of a mapping, and the most fields of each, that are judged.
 const MOST_DATASETS: usize = 20;
 const MOST_FIELDS: usize = 50;
 
-/// Of what is usual a page must have so much.
+/// The part of the usual number that a page must have.
 const ENOUGH: f64 = 0.5;
 
 /// The rows of one dataset on a page.
@@ -30,28 +30,29 @@ const ENOUGH: f64 = 0.5;
 pub struct RowsOfPage {
     pub dataset: String,
     pub rows: u64,
-    /// By field how many rows have a value, and how many can have one.
+    /// For each field, how many rows have a value, and how many can have one.
     pub filled: BTreeMap<String, (u64, u64)>,
 }
 
-/// A page of which is learned what is usual.
+/// A page from which the usual numbers are learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Learned {
     weight: f64,
     template: usize,
     rows: u64,
-    /// By field the share of rows with a value.
+    /// For each field, the share of rows with a value.
     shares: BTreeMap<String, f64>,
 }
 
 /// The rows of one dataset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct OfDataset {
-    /// Empty once what is usual is known.
+    /// Empty once the usual numbers are known.
     learned: Vec<Learned>,
-    /// Rows that a page has at least, if all is well; `None`: not known yet.
+    /// The fewest rows of a normal page; `None` if not known yet.
     least: Option<f64>,
-    /// The same of the share of rows in which a field has a value. A field that is not here has none on any page yet.
+    /// For each field, the lowest normal share of rows with a value. A missing field has not had a value on any page
+    /// yet.
     least_shares: BTreeMap<String, f64>,
 }
 
@@ -61,11 +62,11 @@ pub(crate) struct Rows {
     datasets: BTreeMap<String, OfDataset>,
 }
 
-/// What a page says, of its fields and of its rows.
+/// The evidence of a page, about its fields and its rows.
 pub(crate) struct Said {
     /// With a value for each measure of rows that is as usual.
     pub(crate) values: Map<String, Value>,
-    /// Measures of which it says nothing.
+    /// Measures without evidence on this page.
     pub(crate) silent: BTreeSet<String>,
 }
 
@@ -77,7 +78,8 @@ impl Said {
         }
     }
 
-    /// The same with a value for what any row has, usual or not: what a page that is looked at again is compared by.
+    /// Like [`Said::of_fields`], plus a value for each measure that any row has, usual or not. Repeated checks of a
+    /// page compare these.
     pub(crate) fn with_any(fields: &Map<String, Value>, of_page: &[RowsOfPage]) -> Said {
         let mut said = Said::of_fields(fields);
         for page in of_page {
@@ -98,7 +100,7 @@ impl Said {
     }
 }
 
-/// What is known of rows by name: no field of a page has brackets.
+/// The name of a dataset's rows. No field of a page has brackets.
 fn of_rows(dataset: &str) -> String {
     format!("{dataset}[]")
 }
@@ -107,7 +109,7 @@ fn of_field(dataset: &str, field: &str) -> String {
     format!("{dataset}[].{field}")
 }
 
-/// If a name is of rows: their dataset, and the field of theirs.
+/// The dataset, and the field of its rows, if a name concerns rows.
 pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
     let (dataset, rest) = name.rsplit_once("[]")?;
     match rest {
@@ -117,14 +119,14 @@ pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl Rows {
-    /// What a page says of its rows, beside its fields.
+    /// Adds the evidence of a page about its rows.
     pub(crate) fn said(&self, of_page: &[RowsOfPage], said: &mut Said) {
         for (dataset, known) in &self.datasets {
             let Some(least) = known.least else {
                 continue;
             };
             let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
-                // Of pages that are read by a rule for another dataset nothing is known.
+                // A page read by a rule for another dataset gives no evidence.
                 said.silent.insert(of_rows(dataset));
                 let fields = known.least_shares.keys();
                 said.silent
@@ -149,7 +151,7 @@ impl Rows {
         }
     }
 
-    /// Learns what is usual. Once that is known, the pages that it is of count as if they had been judged.
+    /// Learns the usual numbers. Once they are known, the pages they come from count as if they had been judged.
     pub(crate) fn learn(
         &mut self,
         of_page: &[RowsOfPage],
@@ -189,7 +191,7 @@ impl Rows {
         }
     }
 
-    /// What a page must have to be as usual: rows, or a share of them.
+    /// The lowest normal number of rows, or share of them.
     pub(crate) fn least(&self, name: &str) -> Option<f64> {
         let (dataset, field) = rows_named(name)?;
         let known = self.datasets.get(dataset)?;
@@ -201,7 +203,7 @@ impl Rows {
 }
 
 impl OfDataset {
-    /// A field that no row had while it was learned what is usual: any value is as usual.
+    /// Adds fields that no row had while the usual numbers were learned. Any value of such a field is as usual.
     fn note_new_fields(&mut self, page: &RowsOfPage) {
         for (field, (filled, _)) in &page.filled {
             let is_new = *filled > 0 && !self.least_shares.contains_key(field);
@@ -218,7 +220,7 @@ impl OfDataset {
         for (field, share) in self.learned.iter().flat_map(|page| &page.shares) {
             shares.entry(field).or_default().push(*share);
         }
-        // A field that no row has is none that can fall.
+        // A field that no row has cannot fall.
         let filled = shares
             .into_iter()
             .filter(|(_, shares)| shares.iter().any(|share| *share > 0.0));
@@ -226,7 +228,8 @@ impl OfDataset {
         self.least_shares = least.collect();
     }
 
-    /// Begins the series of a scope with the pages that what is usual was learned of: all, or those of a template.
+    /// Begins the series of a scope with the pages from which the usual numbers were learned: all, or those of a
+    /// template.
     fn seed(&self, dataset: &str, scope: &mut crate::Scope, template: Option<usize>, number: u64) {
         let of_scope = |page: &&Learned| template.is_none_or(|index| page.template == index);
         let pages: Vec<&Learned> = self.learned.iter().filter(of_scope).collect();
@@ -243,7 +246,7 @@ impl OfDataset {
     }
 }
 
-/// A series of pages, each of which is as usual, is not, or says nothing.
+/// A series of pages. Each is as usual, is not, or gives no evidence.
 fn seed(
     scope: &mut crate::Scope,
     name: String,
@@ -260,7 +263,7 @@ fn seed(
     }
 }
 
-/// The share of a page's rows with a value for a field; `None`: no row can have one.
+/// The share of a page's rows with a value for a field; `None` if no row can have one.
 fn share(page: &RowsOfPage, field: &str) -> Option<f64> {
     let (filled, of) = page.filled.get(field)?;
     (*of > 0).then(|| *filled as f64 / *of as f64)

@@ -9,14 +9,14 @@ use crate::has_value;
 use crate::mapping_health::GoodPage;
 use crate::series::{Series, Step, Witness};
 
-/// Fields of a mapping that are judged; no mapping of a person has more.
+/// The most fields of a mapping that are judged; no hand-written mapping has more.
 const MOST_FIELDS: usize = 200;
 
 /// A field of the pages of a scope.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FieldHealth {
     pub fill: Series,
-    /// Whether a value is of the field's first chain; `None` while no other one has served.
+    /// Whether the field's first chain yields the value; `None` while no other chain has served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Series>,
 }
@@ -29,7 +29,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Takes a page in, except for fields of which `is_judged` says no. Returns the fields that fell or
+    /// Judges a page, except for fields for which `is_judged` returns false. Returns the fields that fell or
     /// recovered.
     pub(crate) fn note(
         &mut self,
@@ -60,15 +60,15 @@ impl Scope {
         steps
     }
 
-    /// Begins a series that has pages behind it.
+    /// Begins a series with earlier pages.
     pub(crate) fn begin(&mut self, name: String, fill: Series) {
         if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
             self.fields.insert(name, FieldHealth { fill, first: None });
         }
     }
 
-    /// Takes in which chains have served a page that [was noted](Self::note), except for fields of which
-    /// `is_judged` says no. Returns the fields whose first chain serves no more.
+    /// Judges which chains served a page that [was noted](Self::note), except for fields for which `is_judged`
+    /// returns false. Returns the fields whose first chain no longer serves.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,
@@ -92,7 +92,7 @@ impl Scope {
         fell
     }
 
-    /// Pages of a layout that came with a fall show that it lasts, judged or not.
+    /// Pages of a layout that came with a fall are evidence that it lasts, judged or not.
     pub(crate) fn see_falls_last(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.fallen();
@@ -102,7 +102,7 @@ impl Scope {
         }
     }
 
-    /// Those that are about to fall, fall as well.
+    /// Makes the fields that are about to fall, fall as well.
     pub(crate) fn fall_along(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields

@@ -1,30 +1,29 @@
-//! [`Series`]: whether a field has a value, page after page, and whether it has it half as often as it did.
+//! [`Series`]: whether a field has a value, page after page, and whether it has one half as often as before.
 //!
-//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages: provisional over the
-//!   first 20, then over 100, and again every 100 pages. It is frozen while the series is suspicious.
-//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline"
-//!   against "the baseline". It never falls below 0, where what came before is forgotten. At [`LIMIT`] the
-//!   series has *fallen*.
-//! - Real pages come in clumps, in which they are alike: the pages of one list. So a page counts the less the
-//!   more pages the same source has led to ([`weight`]), for the baseline as well; and as long as fewer than
-//!   [`SOURCES`] sources speak against the series, they must say [`ONE_SOURCE`] times as much.
-//! - The same sum the other way round tells that a fallen series has *recovered*.
+//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages: provisional over the first 20, then
+//!   over 100, and again every 100 pages. It is frozen while the series is suspicious.
+//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
+//!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
+//! - Real pages come in clumps of similar pages: the pages of one list. So a page counts less the more pages the same
+//!   source has led to ([`weight`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence against
+//!   the series, the evidence must be [`ONE_SOURCE`] times as strong.
+//! - The same sum in reverse shows that a fallen series has *recovered*.
 
 use serde::{Deserialize, Serialize};
 
-/// ln 10^6: about one false alarm in a million pages that are as the baseline says.
+/// ln 10^6: about one false alert in a million pages that match the baseline.
 pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
 
-/// Records, seeds or pages with links that must have led to the pages of a fall.
+/// The fewest records, seeds or linking pages behind the pages of a fall.
 const SOURCES: usize = 3;
 
-/// How much more fewer sources must say.
+/// How many times as strong the evidence of fewer sources must be.
 const ONE_SOURCE: f64 = 2.0;
 
-/// A page counts so much at least.
+/// The lowest weight of a page.
 const LEAST_WEIGHT: f64 = 0.2;
 
-/// How much a page counts if it is the n-th of its source, from 1.
+/// The weight of the n-th page of its source, from 1.
 pub fn weight(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
@@ -32,38 +31,38 @@ pub fn weight(nth: u32) -> f64 {
 /// The sum never exceeds this, so that it can fall again.
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
-/// Of so many pages the baseline is provisional.
+/// Up to this many pages the baseline is provisional.
 const PROVISIONAL: f64 = 20.0;
 
-/// So many pages make a baseline, and are between two of them.
+/// This many pages make a baseline, and are between two of them.
 const PAGES: f64 = 100.0;
 
-/// Counts are halved at so many pages: what was long ago counts less.
+/// Counts are halved at this many pages, so that old pages count less.
 const REMEMBERED: f64 = 1_000.0;
 
-/// A field that is filled more rarely is not judged: a fall would take thousands of pages to see.
+/// Fields filled more rarely are not judged: a fall would take thousands of pages to see.
 const RAREST: f64 = 0.01;
 
 /// The one-sided 99 % quantile of the normal distribution.
 const Z: f64 = 2.326_347_874;
 
-/// The share that is shown as that of now is of about so many pages.
+/// The share shown as the current one covers about this many pages.
 const NOW: f64 = 50.0;
 
-/// What a page says besides whether the field has a value.
+/// The evidence of a page, besides whether the field has a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Witness {
-    /// What has led to the page: its record, the page with the link, or itself as a seed.
+    /// The source that led to the page: its record, the page with the link, or itself as a seed.
     pub source: u64,
-    /// Counts the pages of the mapping.
+    /// The number of the page among those of the mapping.
     pub number: u64,
     /// See [`weight`].
     pub weight: f64,
-    /// It is of a layout that was judged before. Where most pages are, the layout cannot have changed.
+    /// Its layout was judged before. If most pages have such a layout, it cannot have changed.
     pub is_known_layout: bool,
 }
 
-/// What a page has changed.
+/// The effect of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Nothing,
@@ -71,7 +70,7 @@ pub enum Step {
     Recovered,
 }
 
-/// A fall: the shares before and after it, and the number of the first page of it.
+/// A fall: the shares before and after it, and the number of its first page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
     pub before: f64,
@@ -87,17 +86,17 @@ struct Excursion {
     pages: f64,
     filled: f64,
     of_known_layouts: f64,
-    /// At most [`SOURCES`], of pages without a value.
+    /// At most [`SOURCES`] sources of pages without a value.
     sources: Vec<u64>,
 }
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// What the baseline is computed of: sums of weights.
+    /// The sums of weights from which the baseline is computed.
     pages: f64,
     filled: f64,
-    /// As much since it was computed last.
+    /// The same sums since the last computation.
     since_baseline: f64,
     /// All pages that were judged.
     total: u64,
@@ -107,7 +106,7 @@ pub struct Series {
     excursion: Excursion,
     fallen: Option<Fall>,
     recovery: f64,
-    /// The number of the last page that told something of it.
+    /// The number of the last page that gave evidence.
     judged_at: u64,
 }
 
@@ -134,7 +133,8 @@ impl Series {
         series
     }
 
-    /// A series behind such pages, each with its weight and whether it has filled the field; the last one has this number.
+    /// A series with earlier pages, each with its weight and whether the field was filled. The last one has this
+    /// number.
     pub(crate) fn behind(said: &[(f64, bool)], number: u64) -> Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
         let filled: f64 = filled.map(|(weight, _)| weight).sum();
@@ -150,7 +150,7 @@ impl Series {
         }
     }
 
-    /// A series that all pages have filled so far that have filled `fill`, except for the last one.
+    /// A series filled by all earlier pages that filled `fill`, except for the last one.
     pub(crate) fn behind_full(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
@@ -163,7 +163,7 @@ impl Series {
         }
     }
 
-    /// Takes a page in.
+    /// Judges a page.
     pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
         self.see(witness.number);
@@ -177,17 +177,17 @@ impl Series {
         step
     }
 
-    /// A page has told something of it.
+    /// A page has given evidence.
     pub(crate) fn see(&mut self, number: u64) {
         self.judged_at = number;
     }
 
-    /// The number of the last page that told something of it.
+    /// The number of the last page that gave evidence.
     pub(crate) fn judged_at(&self) -> u64 {
         self.judged_at
     }
 
-    /// For how much less a page speaks for the baseline than for half of it.
+    /// The log likelihood ratio of half the baseline against the baseline, for a filled or an unfilled page.
     fn ratio(&self, is_filled: bool) -> Option<f64> {
         let baseline = self.baseline.filter(|baseline| *baseline >= RAREST)?;
         Some(match is_filled {
@@ -233,7 +233,7 @@ impl Series {
             since,
             ..
         } = self.excursion;
-        // The pages of the fall are no part of what was before.
+        // The pages of the fall do not belong to the time before.
         self.pages = (self.pages - pages).max(0.0);
         self.filled = (self.filled - filled).clamp(0.0, self.pages);
         let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
@@ -246,7 +246,7 @@ impl Series {
         self.recovery = 0.0;
     }
 
-    /// Falls together with another one that has fallen; only if much speaks for it.
+    /// Falls together with another series that has fallen, but only if there is much evidence.
     pub(crate) fn fall_along(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.asked() <= ONE_SOURCE;
@@ -256,7 +256,7 @@ impl Series {
         falls
     }
 
-    /// What speaks against the series is forgotten, and so is its fall.
+    /// Forgets the evidence against the series, and its fall.
     pub(crate) fn forgive(&mut self) {
         self.fallen = None;
         self.sum = 0.0;
@@ -294,12 +294,12 @@ impl Series {
         self.now
     }
 
-    /// The share that the field has at least, when all is well; `None` before there are enough pages.
+    /// The lowest normal share of the field; `None` before there are enough pages.
     pub fn baseline(&self) -> Option<f64> {
         self.baseline
     }
 
-    /// Whether the baseline is of few pages.
+    /// Whether the baseline comes from few pages.
     pub fn is_provisional(&self) -> bool {
         self.pages < PAGES
     }
@@ -309,7 +309,7 @@ impl Series {
         self.fallen
     }
 
-    /// The share of the pages that the baseline is of.
+    /// The share of the pages behind the baseline.
     pub(crate) fn share(&self) -> f64 {
         self.filled / self.pages.max(1.0)
     }
@@ -330,7 +330,7 @@ impl Excursion {
         }
     }
 
-    /// How many times the limit the sum must reach.
+    /// The multiple of the limit that the sum must reach.
     fn asked(&self) -> f64 {
         if self.of_known_layouts * 4.0 >= self.pages {
             return f64::INFINITY;

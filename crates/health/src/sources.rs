@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Sources that are remembered; the one that was longest silent is forgotten.
+/// The most sources remembered. The one silent for the longest time is forgotten.
 const SOURCES: usize = 64;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sources {
-    /// The last one last.
+    /// The last seen source comes last.
     recent: Vec<(u64, u32)>,
 }
 
 impl Sources {
-    /// Notes a page; which one of its source it is, from 1.
+    /// Records a page. Returns its number among those of its source, from 1.
     pub fn note(&mut self, source: u64) -> u32 {
         let known = self.recent.iter().position(|(one, _)| *one == source);
         let before = known.map_or(0, |at| self.recent.remove(at).1);

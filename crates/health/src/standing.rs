@@ -1,8 +1,8 @@
-//! The alert of a mapping: raised, extended by what falls later, cleared, or withdrawn.
+//! The alert of a mapping: raised, extended by later falls, cleared, or withdrawn.
 //!
-//! A mapping has one alert at a time. It ends when all that has fallen has recovered; what no page can tell of
-//! any more, such as a field of a layout that the site has given up, ends it as well after [`UNJUDGED`] pages.
-//! Who judges may hold an alert back at first, until it is sure that its pages are good ones.
+//! A mapping has one alert at a time. It ends when all fallen fields have recovered. A fall without further evidence,
+//! such as that of a field in an abandoned layout, ends after [`UNJUDGED`] pages. The caller may hold an alert back
+//! at first, until it is sure that its pages are good ones.
 
 use serde_json::{Map, Value};
 
@@ -12,19 +12,19 @@ use crate::kept::{KEPT, KeptPage};
 use crate::mapping_health::{GoodPage, MappingHealth};
 use crate::series::Series;
 
-/// Cleared alerts that are remembered.
+/// The most cleared alerts remembered.
 const MOST_PAST: usize = 10;
 
-/// Falls that an alert names: a field of each of many templates is one each.
+/// The most falls that an alert names: a field of several templates falls once for each.
 const MOST_FALLEN: usize = 500;
 
-/// What has fallen, and of which so many pages of the mapping have told nothing, is forgiven.
+/// Falls without evidence on this many pages of the mapping are forgiven.
 const UNJUDGED: u64 = 1_000;
 
-/// How often that is looked at, in pages.
+/// How often that is checked, in pages.
 const LOOK_EVERY: u64 = 50;
 
-/// Whether a page with these fields shows what an alert is about.
+/// Whether a page with these fields is evidence of an alert.
 fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
     fallen
         .iter()
@@ -32,7 +32,7 @@ fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
 }
 
 impl MappingHealth {
-    /// Raises the alert, or extends the one that stands.
+    /// Raises the alert, or extends the standing one.
     pub(crate) fn raise(
         &mut self,
         fallen: Vec<FallenField>,
@@ -56,7 +56,7 @@ impl MappingHealth {
             }
         }
         if is_new {
-            // Some pages lack something when all is well, too.
+            // Some pages lack something even when all is well.
             alert
                 .after
                 .retain(|kept| kept.number >= since && alert_shows(&alert.fields, &kept.fields));
@@ -66,7 +66,7 @@ impl MappingHealth {
         }
     }
 
-    /// While the alert stands, pages that show what it is about are kept.
+    /// Keeps pages that are evidence of the alert while it stands.
     pub(crate) fn keep_after(&mut self, page: &GoodPage<'_>) {
         let Some(alert) = &mut self.alert else {
             return;
@@ -100,7 +100,7 @@ impl MappingHealth {
         }
     }
 
-    /// Forgives what pages have told nothing of for long; whether there was such a fall.
+    /// Forgives falls without evidence for a long time. Returns whether there was one.
     fn forgive_unjudged(&mut self) -> bool {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
@@ -138,7 +138,7 @@ impl MappingHealth {
         alert.cleared_at = Some(at.to_owned());
         alert.cleared_by = Some(why.to_owned());
         if alert.is_held {
-            // Nobody has heard of it.
+            // It was never reported.
             return;
         }
         if self.past.len() >= MOST_PAST {
@@ -149,8 +149,8 @@ impl MappingHealth {
         events.push(Event::Cleared(Box::new(alert)));
     }
 
-    /// Forgets the alert and what speaks for it: the sites of its pages blocked. What that brings about, unless
-    /// the alert was held back.
+    /// Forgets the alert and its evidence, because the sites of its pages blocked. Returns the event, unless the
+    /// alert was held back.
     pub fn withdraw_alert(&mut self) -> Option<Event> {
         for field in std::mem::take(&mut self.one_value).into_keys() {
             if let Some(profile) = self.profiles.get_mut(&field) {
@@ -165,14 +165,14 @@ impl MappingHealth {
         events.pop()
     }
 
-    /// Holds the alert back: it is not told before [it is released](Self::release_alert).
+    /// Holds the alert back: it is not reported until [it is released](Self::release_alert).
     pub fn hold_alert(&mut self) {
         if let Some(alert) = &mut self.alert {
             alert.is_held = true;
         }
     }
 
-    /// Whether there was an alert that was held back, which stands from now on.
+    /// Releases the alert. Returns whether there was one that was held back.
     pub fn release_alert(&mut self) -> bool {
         let held = self.alert.as_mut().filter(|alert| alert.is_held);
         held.map(|alert| alert.is_held = false).is_some()
@@ -182,29 +182,29 @@ impl MappingHealth {
         self.alert.as_ref().is_some_and(|alert| alert.is_held)
     }
 
-    /// The pages that show what the alert is about, held back or not.
+    /// The pages that are evidence of the alert, held back or not.
     pub fn evidence(&self) -> &[KeptPage] {
         self.alert.as_ref().map_or(&[], |alert| &alert.after)
     }
 
-    /// Pages of blocked sites show nothing.
+    /// Drops pages of blocked sites, which are no evidence.
     pub fn drop_evidence(&mut self, is_blocked: impl Fn(&KeptPage) -> bool) {
         if let Some(alert) = &mut self.alert {
             alert.after.retain(|page| !is_blocked(page));
         }
     }
 
-    /// The alert that stands, unless it is held back.
+    /// The standing alert, unless it is held back.
     pub fn alert(&self) -> Option<&Alert> {
         self.alert.as_ref().filter(|alert| !alert.is_held)
     }
 
-    /// The version of the mapping that is in force.
+    /// The current version of the mapping.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// Alerts that are cleared, the last one last.
+    /// Cleared alerts, the last one last.
     pub fn past(&self) -> &[Alert] {
         &self.past
     }

@@ -1,24 +1,24 @@
-//! Templates of pages: a page's sketch says of which layout it is.
+//! Templates of pages: a page's sketch identifies its layout.
 //!
-//! The sketch is a text of digits, each the smallest hash of the page's paths of tags under a function of
-//! its own; so the share of equal digits of two pages estimates how many paths they share, and an
-//! optional block, or a list with more entries, changes few digits. A page is of the template that it
-//! resembles most; one that resembles none founds a template.
+//! The sketch is a text of digits. Each is the smallest hash of the page's tag paths under a function of its own. So
+//! the share of equal digits of two pages estimates how many paths they share, and an optional block, or a list with
+//! more entries, changes few digits. A page belongs to the template that it resembles most. A page that resembles
+//! none founds a template.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scope::Scope;
 
-/// Templates of a mapping that are told apart; the pages of others are counted together.
+/// The most templates distinguished in a mapping. The pages of others are counted together.
 pub const MOST_TEMPLATES: usize = 32;
 
-/// A sketch has no more digits.
+/// The most digits of a sketch.
 const MOST_DIGITS: usize = 64;
 
-/// A template with so many pages is known: its pages are judged by what it had so far.
+/// A template with this many pages is known: its pages are judged by what they had so far.
 pub(crate) const KNOWN: u64 = 30;
 
-/// Digits of two sketches that are equal, in a hundred.
+/// The percentage of equal digits in two sketches.
 fn likeness(one: &str, other: &str) -> usize {
     if one.len() != other.len() || one.is_empty() {
         return 0;
@@ -27,7 +27,7 @@ fn likeness(one: &str, other: &str) -> usize {
     100 * equal.count() / one.len()
 }
 
-/// Whether two sketches are of one layout.
+/// Whether two sketches show the same layout.
 pub fn is_similar(one: &str, other: &str) -> bool {
     one == other || likeness(one, other) >= 50
 }
@@ -43,7 +43,7 @@ pub(crate) struct Template {
     pub(crate) scope: Scope,
 }
 
-/// The index of the template that a page is of, which is founded if need be.
+/// The index of the template of a page, which is founded if necessary.
 pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>, number: u64) -> usize {
     let sketch = sketch
         .filter(|sketch| sketch.len() <= MOST_DIGITS)
