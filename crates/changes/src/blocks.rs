@@ -1,7 +1,7 @@
-//! The text of a page in blocks: what stands in one paragraph, heading, item or cell.
+//! The text of a page in blocks: one paragraph, heading, item or cell each.
 //!
-//! Left out by rule: scripts, styles and what else is never read, navigation, dialogs (such as those about
-//! cookies), and what the page itself hides.
+//! Always left out: scripts, styles and other unread elements, navigation, dialogs (such as those about cookies), and
+//! everything that the page itself hides.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use webfill_values::{is_blank, normal_form};
 
 use crate::{hash, masks};
 
-/// Text and blocks that are kept of a page; the rest counts as one block, of which only the hash is kept.
+/// Text and blocks that are kept of a page. The rest counts as one block, of which only the hash is kept.
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 
-/// Behind so much text, no times are masked: it takes long.
+/// Beyond this much text, times are not masked, because masking takes long.
 const MOST_MASKED_BYTES: usize = 1 << 20;
 
 /// A block with more bytes is split at the ends of sentences.
 const LONG_BLOCK_BYTES: usize = 1_000;
 
-/// The names that lead to a value of JSON are cut here; it may be passed by one more name.
+/// The path of names to a JSON value is cut here. It may be longer by one name.
 const MOST_PATH_BYTES: usize = 200;
 
-/// Deeper elements are read as if they stood at this level.
+/// Deeper elements are read as if they were at this level.
 const MOST_DEPTH: usize = 256;
 
 /// Elements whose text belongs to the block around them.
@@ -46,14 +46,15 @@ const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "searc
 /// A piece of a page's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Where it stands: the names, ids and classes of the elements around it.
+    /// Its place: the names, ids and classes of the elements around it.
     pub place: u32,
     /// In its normal form, ready for comparing.
     pub text: String,
-    /// Blocks of one number stand together, such as the cells of a row, see [`rows`](crate::rows); 0: it stands alone.
+    /// Blocks with the same number belong together, such as the cells of a row, see [`rows`](crate::rows). 0 for a
+    /// block on its own.
     #[serde(default, rename = "r", skip_serializing_if = "is_zero")]
     pub(crate) row: u32,
-    /// The place of the item in an ordered list, from 1.
+    /// The rank of the item in an ordered list, from 1.
     #[serde(default, rename = "k", skip_serializing_if = "is_zero")]
     pub(crate) rank: u32,
 }
@@ -86,7 +87,7 @@ pub(crate) fn of_text(text: &str) -> Vec<Block> {
     blocks.kept()
 }
 
-/// The blocks of JSON: each value with the names that lead to it. What is no JSON is read as text.
+/// The blocks of JSON: each value with the path of names to it. Invalid JSON is read as text.
 pub(crate) fn of_json(text: &str) -> Vec<Block> {
     let Ok(value) = serde_json::from_str(text) else {
         return of_text(text);
@@ -96,27 +97,27 @@ pub(crate) fn of_json(text: &str) -> Vec<Block> {
     blocks.kept()
 }
 
-/// What is known of the elements before one, below the same one.
+/// State of the siblings before an element.
 #[derive(Default)]
 struct Siblings {
     is_ordered: bool,
     rank: u32,
     is_behind_term: bool,
-    /// The row of the definition that is being read.
+    /// The row of the current definition.
     definition: u32,
 }
 
-/// What is read of a page. It is bounded while it grows: JSON may say much more than its bytes.
+/// The blocks read from a page. They are bounded while they grow: JSON may expand to much more than its bytes.
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// Of the text of the blocks.
+    /// The bytes of text in the blocks.
     bytes: usize,
-    /// The hash of what is behind the bounds, if there is something.
+    /// The hash of the text beyond the limits, if there is any.
     rest: Option<u64>,
-    /// The text of the block that is being read.
+    /// The text of the current block.
     open: String,
-    /// Rows so far, and the row and the rank of what is being read.
+    /// The number of rows so far, and the row and the rank of the current element.
     rows: u32,
     within: (u32, u32),
 }
@@ -213,7 +214,7 @@ impl Blocks {
         self.end(hash(path) as u32);
     }
 
-    /// Ends the block that is being read.
+    /// Ends the current block.
     fn end(&mut self, place: u32) {
         let text = normal_form(&printable(&self.open));
         self.open.clear();
@@ -277,7 +278,8 @@ fn is_hiding(style: &str) -> bool {
     rules.any(|(name, value)| name.trim() == "display" && value.trim().starts_with("none"))
 }
 
-/// The place below another one. Parts of names with digits in them are often made anew for each answer.
+/// The place of an element within another place. Parts of names with digits are often generated anew for each
+/// response.
 fn place_of(element: NodeRef<'_>, tag: &str, around: u32) -> u32 {
     let mut name = format!("{around}/{tag}");
     for attribute in ["id", "class"] {
@@ -299,12 +301,12 @@ fn without_numbers(word: &str) -> String {
     parts.join("-")
 }
 
-/// The text with spaces where it has control characters.
+/// The text with spaces in place of control characters.
 fn printable(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Passes the sentences of a long block; a short one as it is.
+/// Passes the sentences of a long block; a short block unchanged.
 fn sentences(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {
@@ -317,8 +319,8 @@ fn sentences(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Where the next sentence of a long text begins; the next word, in a text without sentences; or, in one without
-/// words, where it is cut. No more than the beginning is looked at.
+/// The start of the next sentence in a long text. In a text without sentences, the start of the next word; in a text
+/// without words, a cut. Only the beginning is searched.
 fn sentence_end(text: &str) -> usize {
     let beginning = &text[..text.floor_char_boundary(4 * LONG_BLOCK_BYTES)];
     let is_end = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?' | b';', b' ']);
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_or_much_is_read_in_bounds() {
+    fn large_and_slow_texts_are_read_within_limits() {
         let name = "n".repeat(1 << 20);
         let values = "1,".repeat(1 << 20);
         let json = of_json(&format!("{{\"{name}\":[{values}1]}}"));

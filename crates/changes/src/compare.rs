@@ -1,5 +1,5 @@
-//! Compares two lists of blocks: what went, and what came. Where on the page a block stands, and in which
-//! order, is no difference.
+//! Compares two lists of blocks: which are gone, and which are new. The position of a block on the page, and the
+//! order of blocks, do not matter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,14 +10,14 @@ use crate::blocks::Block;
 use crate::masks::{days_of, relative_masked, timeless, with_today_masked};
 use crate::unsteady::Unsteady;
 
-/// Blocks and when they were seen.
+/// Blocks, and the time when they were seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'b> {
     pub(crate) blocks: &'b [Block],
     pub(crate) at_ms: i64,
 }
 
-/// What differs: blocks that went and blocks that came, each in the order of its page.
+/// The difference: blocks that are gone and blocks that are new, each in the order of its page.
 #[derive(Debug, Default)]
 pub(crate) struct Difference<'b> {
     pub(crate) gone: Vec<&'b Block>,
@@ -30,10 +30,10 @@ impl Difference<'_> {
     }
 }
 
-/// If more blocks differ, the page has changed whatever its masks say; looking at each would take long.
+/// If more blocks differ, the page has changed whatever its masks say. Checking each would take long.
 const MOST_DIFFERING: usize = 500;
 
-/// Compares without what `unsteady` says of the page and of its site.
+/// Compares, ignoring the unsteady parts of the page and of its site.
 pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) -> Difference<'b> {
     let compared = |side: Side<'b>| {
         let is_compared =
@@ -69,7 +69,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         cancel_free(&mut differing.gone, old.blocks, masks);
         cancel_free(&mut differing.come, new.blocks, masks);
     }
-    // Two pages of the site have shown that it comes and goes: another may have nothing in its place.
+    // Two pages of the site have shown that it comes and goes. Another page may have nothing in its place.
     let is_compared = |block: &&Block| {
         let text = relative_masked(&block.text);
         let mut masks = unsteady.iter();
@@ -80,7 +80,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
     differing
 }
 
-/// The items of a text such as `Tags: red, green, blue` in an order of ours. `None` if it is no such text.
+/// The items of a text such as `Tags: red, green, blue`, sorted. `None` for any other text.
 fn sorted_set(text: &str) -> Option<String> {
     const FEWEST_ITEMS: usize = 3;
     const LONGEST_ITEM_BYTES: usize = 40;
@@ -96,7 +96,7 @@ fn sorted_set(text: &str) -> Option<String> {
     Some(format!("{label}: {}", items.join(", ")))
 }
 
-/// The date of the day, which both sides show.
+/// Removes blocks that only differ in the current date, which both sides show.
 fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     if differing.is_empty() {
         return;
@@ -108,7 +108,7 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     });
 }
 
-/// Leaves out one block for each that is free to differ.
+/// Leaves out one block for each that may differ freely.
 fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
     if masks.free().is_empty() || differing.is_empty() {
         return;
@@ -122,7 +122,7 @@ fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) 
     }
 }
 
-/// Removes what is on both sides under a key, as often as it is on both.
+/// Removes blocks with the same key from both sides, as often as both have them.
 fn cancel<'b>(
     differing: &mut Difference<'b>,
     key: impl Fn(&'b Block, bool) -> Option<Cow<'b, str>>,
@@ -159,7 +159,7 @@ fn cancel<'b>(
     });
 }
 
-/// "2 days ago" becomes a date after a while: the same block, if nothing else in it differs.
+/// "2 days ago" becomes a date after a while: the block is the same if nothing else in it differs.
 fn cancel_relative(differing: &mut Difference<'_>) {
     let is_relative = |block: &&Block| timeless(&block.text).1;
     if !differing.gone.iter().any(is_relative) {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_is_no_difference_and_what_is_there_twice_counts_twice() {
+    fn moved_blocks_are_no_difference_and_repeated_blocks_count_each() {
         assert_eq!(differing(&["a", "b"], &["b", "a"]), (vec![], vec![]));
         let (gone, come) = differing(&["a", "a", "b"], &["a", "c"]);
         assert_eq!(gone, ["a", "b"]);
@@ -223,11 +223,11 @@ mod tests {
         let unsteady = Unsteady::between(&one, &other);
         let side = |blocks| Side { blocks, at_ms: 0 };
         let found = compare(side(&one), side(&next), &[&unsteady, &unsteady]);
-        // Without the bounds this would not end before the test is ended.
+        // Without the limits this would not end before the test does.
         assert!(!found.is_empty());
     }
 
-    /// What is found after two fetches moments apart.
+    /// The differences found after two fetches moments apart.
     fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
@@ -237,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_at_each_fetch_is_left_out_and_nothing_else() {
+    fn only_text_that_differs_at_each_fetch_is_left_out() {
         type Case<'c> = (&'c [&'c str], &'c [&'c str], &'c [&'c str], &'c [&'c str]);
         let cases: [Case<'_>; 9] = [
-            // A paragraph that rotates between others.
+            // A paragraph that rotates among others.
             (
                 &["first", "an ad", "second", "third"],
                 &["first", "other words", "second", "third"],
@@ -253,14 +253,14 @@ mod tests {
                 &["first", "fresh", "a third ad", "second", "third"],
                 &["fresh"],
             ),
-            // A counter, though the list above it grows.
+            // A counter, although the list above it grows.
             (
                 &["one", "two", "7 visits"],
                 &["one", "two", "8 visits"],
                 &["zero", "one", "two", "9 visits"],
                 &["zero"],
             ),
-            // A new item beside a counter, and where each has one.
+            // A new item next to a counter, and where each has one.
             (
                 &["one", "7 visits"],
                 &["one", "8 visits"],
@@ -282,9 +282,9 @@ mod tests {
             ),
             // A place that rotates as a whole.
             (&["a", "b"], &["c", "d", "e"], &["f"], &[]),
-            // Nothing rotates.
+            // Nothing rotates here.
             (&["a", "b"], &["a", "b"], &["a", "c"], &["c"]),
-            // A clock that ticks, and an hour of closing.
+            // A ticking clock, and a closing time.
             (
                 &["It is 08:02", "Open until 18:00"],
                 &["It is 08:03", "Open until 18:00"],

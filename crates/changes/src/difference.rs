@@ -1,10 +1,10 @@
-//! A difference as people read it: a line for each block or field; within a line, what went stands in `[-…-]`
-//! and what came in `{+…+}`.
+//! A difference in readable form: a line for each block or field. Within a line, removed text is in `[-…-]` and added
+//! text in `{+…+}`.
 
 use serde_json::{Map, Value};
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
-/// A difference is no longer, in bytes; neither are the blocks that are told as gone, or as come.
+/// The most bytes of a difference, and also of the blocks reported as gone, or as new.
 const MOST_BYTES: usize = 16 << 10;
 
 /// A longer line is cut.
@@ -16,10 +16,10 @@ const MOST_COMPARED_BYTES: usize = 8 << 10;
 /// More lines than these are not compared with each other.
 const MOST_LINES: usize = 1_000;
 
-/// What a text shows around a word that differs.
+/// Characters shown around a differing word.
 const CONTEXT_CHARS: usize = 60;
 
-/// The texts, as many as are told.
+/// As many of the texts as are reported.
 pub(crate) fn told(texts: &[&str]) -> Value {
     let mut bytes = 0;
     let fits = |text: &&&str| {
@@ -100,7 +100,7 @@ impl Lines {
         texts.iter().for_each(|text| self.add('+', text));
     }
 
-    /// Texts that stand for each other are compared word by word, if they have much in common.
+    /// Compares two texts word by word if they have much in common.
     fn replaced(&mut self, old: &[&str], new: &[&str]) {
         if old.len() != new.len() {
             self.gone(old);
@@ -140,7 +140,7 @@ impl Lines {
     }
 }
 
-/// One line of both, if at least half of it is the same.
+/// One line for both, if at least half of it is the same.
 fn words(old: &str, new: &str) -> Option<String> {
     if old.len().max(new.len()) > MOST_COMPARED_BYTES {
         return None;
@@ -168,7 +168,7 @@ fn words(old: &str, new: &str) -> Option<String> {
     Some(shown.collect())
 }
 
-/// A text that is the same, shortened to what stands next to a difference.
+/// An unchanged text, shortened to the part next to a difference.
 fn around(text: &str, is_after: bool, is_before: bool) -> String {
     let letters: Vec<char> = text.chars().collect();
     let sides = usize::from(is_after) + usize::from(is_before);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_in_common_stands_in_two_lines() {
+    fn texts_with_nothing_in_common_get_two_lines() {
         assert_eq!(
             of_texts(&["in stock"], &["sold out"]),
             "- in stock\n+ sold out"
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_what_stands_around_the_word_is_shown() {
+    fn a_long_text_is_shown_around_the_differing_word() {
         let long =
             |word: &str| format!("{} {word} {}", "before ".repeat(100), "after ".repeat(100));
         let difference = of_texts(&[&long("one")], &[&long("two")]);

@@ -1,27 +1,27 @@
-//! Fields that a mapping has read, bounded for keeping and compared by value.
+//! The fields that a mapping has read, bounded for storage and compared by value.
 
 use serde_json::{Map, Value};
 use webfill_values::normal_form;
 
 use crate::hash;
 
-/// A longer value is kept by its beginning and its hash.
+/// Of a longer value, only the beginning and the hash are kept.
 const MOST_VALUE_BYTES: usize = 8 << 10;
 
-/// What is kept of all names and values together; of those behind it the hash.
+/// The most bytes kept of all names and values together. Of the rest only the hash is kept.
 const MOST_BYTES: usize = 128 << 10;
 
 const MOST_FIELDS: usize = 2_000;
 
-/// Of a long value, characters that are kept.
+/// The characters kept of a long value.
 const BEGINNING: usize = 500;
 
-/// The fields as they are kept.
+/// The fields in the form in which they are kept.
 pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
     bounded(fields, "(further fields)")
 }
 
-/// The rows of a page as they are kept, each as a field whose name ends with a bracket.
+/// The rows of a page in the form in which they are kept, each as a field whose name ends with a bracket.
 pub(crate) fn kept_rows(rows: &Map<String, Value>) -> Map<String, Value> {
     bounded(rows, "(further rows)")
 }
@@ -63,7 +63,7 @@ pub(crate) fn are_empty(fields: &Map<String, Value>) -> bool {
     })
 }
 
-/// The fields that differ, as they were and as they are.
+/// The fields that differ, with their old and new values.
 pub(crate) fn differing(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_the_same_is_no_difference() {
+    fn equal_looking_values_are_no_difference() {
         let fields = |value: Value| -> Map<String, Value> { Map::from_iter([("f".into(), value)]) };
         for (one, other, expected) in [
             ("10 EUR".into(), "10\u{a0}EUR".into(), false),

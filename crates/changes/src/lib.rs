@@ -1,13 +1,13 @@
-//! What has changed on a page.
+//! Detects changes of pages.
 //!
-//! A look at a page sees its text in [`Block`]s, or the fields that a mapping has read. [`PageVersions`] keeps
-//! the last versions of the page and says what a look has shown; [`SiteBlocks`] keeps what comes and goes on all
-//! pages of a site at once, which is no change of a page. What two fetches of a page moments apart have shown
-//! differently is left out ([`Seen::of_two_fetches`]), and so are times that only say when the page was served.
+//! A check reads the text of a page in [`Block`]s, or the fields that a mapping extracts. [`PageVersions`] keeps the
+//! last versions of the page and judges the check. [`SiteBlocks`] keeps text that comes and goes on all pages of a
+//! site together, which is not a change of a page. Differences between two fetches moments apart are ignored
+//! ([`Seen::of_two_fetches`]), and so are times that only show when the page was served.
 //!
-//! All is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever
-//! pages come. Rates of false alarms and of missed changes are measured in
-//! `changes/tests/made_pages.rs` and documented in `docs/explanation/changes.md`.
+//! Everything is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever the
+//! pages contain. Rates of false alarms and of missed changes are measured in `changes/tests/made_pages.rs` and
+//! documented in `docs/explanation/changes.md`.
 
 mod blocks;
 mod compare;

@@ -1,6 +1,6 @@
-//! What a look at a page has shown, as others are told.
+//! The result of a check of a page, as it is reported.
 
-/// A look whose page was judged. An error is none, and neither is a page that is missing for the first time.
+/// A check with a judged page. Errors are not judged, and neither is a page that is missing for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     pub app_id: String,
@@ -18,8 +18,8 @@ pub enum Verdict {
     New,
     Unchanged,
     Changed,
-    /// It was not found twice in a row.
+    /// It was not found in two consecutive checks.
     Gone,
-    /// It is there again after it was gone.
+    /// It is back after it was gone.
     Back,
 }

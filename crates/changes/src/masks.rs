@@ -18,7 +18,7 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is tested")
 }
 
-/// A time that is counted from now.
+/// A time relative to now.
 static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     const NUMBER: &str = r"(?:\d+|an?|one|einer?|einem|une?|una?|um|een)";
     const UNIT: &str = r"(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|mos?|months?|y|yrs?|years?)";
@@ -36,8 +36,8 @@ static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A date with day and month, mostly with the year, and with the name of the day before it; in the languages whose names
-/// the crate `values` knows.
+/// A date with day and month, usually with the year, and with the name of the day before it, in the languages whose
+/// names the crate `values` knows.
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let day = format!(
         "(?:(?:{}|tues|weds|thurs)[.,]* (?:den |dnia )?)?",
@@ -49,7 +49,7 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// One of these names, the longest that fits.
+/// A pattern for one of these names, preferring the longest.
 fn any_of(names: impl Iterator<Item = &'static str>) -> String {
     let mut names: Vec<String> = names.map(regex::escape).collect();
     names.sort_by_key(|name| (std::cmp::Reverse(name.len()), name.clone()));
@@ -62,19 +62,19 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A span of time, as of a countdown.
+/// A span of time, such as in a countdown.
 static SPAN: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?i)\b(?P<n>\d+) ?(?P<unit>d|h|min|s|sec|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|tagen?|stunden?|std|minuten?|sekunden?)\b",
     )
 });
 
-/// The text without times that are counted from now.
+/// The text without times relative to now.
 pub(crate) fn relative_masked(text: &str) -> Cow<'_, str> {
     replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
 }
 
-/// The text without the dates that are this day's. `None` if there are none.
+/// The text without dates of this day. `None` if there are none.
 pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
     let masked = replaced(&DATE, Cow::Borrowed(text), |found| {
         let is_today = dates(found, today.year()).contains(&Some(today));
@@ -84,7 +84,7 @@ pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
     (masked != text).then(|| masked.into_owned())
 }
 
-/// The dates that two moments may have, in the same zone; only where they differ.
+/// The dates of two moments in the same zone, for each zone; only if they differ.
 pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     let day = |ms: i64, zone: i8| {
         let zone = TimeZone::fixed(Offset::constant(zone));
@@ -102,7 +102,7 @@ pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     days
 }
 
-/// The text without any time, and whether one of them was counted from now.
+/// The text without any time, and whether one of them was relative to now.
 pub(crate) fn timeless(text: &str) -> (String, bool) {
     let is_relative = RELATIVE.is_match(text);
     let text = replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨time⟩".into()));
@@ -186,7 +186,7 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     steps.max()
 }
 
-/// What a date may say: day and month, or month and day.
+/// The two readings of a date: day and month, or month and day.
 fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| match found.name(name)?.as_str() {

@@ -1,7 +1,8 @@
-//! [`PageVersions`]: the last versions of a page, and what a look at it has shown.
+//! [`PageVersions`]: the last versions of a page, and the judgement of a check.
 //!
-//! States: *unknown* (no version), *there*, *missing* (not found at the last look), *gone* (not found at two
-//! looks in a row). A look is known by its delivery and time, so that a page that is passed twice is judged once.
+//! States: *unknown* (no version), *there*, *missing* (not found at the last check), *gone* (not found at two
+//! consecutive checks). A check is identified by its delivery and time, so that a page that is passed twice is judged
+//! once.
 
 use std::collections::VecDeque;
 
@@ -16,13 +17,13 @@ use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 use crate::{difference, fields, rows, times};
 
-/// Versions that are kept.
+/// The most versions kept.
 const MOST_VERSIONS: usize = 5;
 
-/// Looks without the page after which it is gone.
+/// Checks without the page after which it is gone.
 const MISSES: u32 = 2;
 
-/// Which look it is.
+/// Identifies a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookKey {
     pub epoch: u64,
@@ -33,37 +34,37 @@ pub struct LookKey {
     pub at_ms: i64,
 }
 
-/// How a look was answered.
+/// The answer to a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     Page,
-    /// The server said that the page is as it was (304).
+    /// The server answered that the page has not changed (304).
     NotModified,
-    /// The server said that there is no such page (404, 410).
+    /// The server answered that there is no such page (404, 410).
     Missing,
 }
 
-/// What a look has brought.
+/// The data of a check.
 #[derive(Debug, Clone)]
 pub struct LookAt<'a> {
     pub key: LookKey,
-    /// When the run of the watch began whose look it may be. In a run a page is looked at once: what comes after
-    /// a crash a second time is the same look again.
+    /// When the run of the watch began, if the check may belong to one. A run checks a page once: a repetition after
+    /// a crash is the same check.
     pub run_began_ms: Option<i64>,
     pub answer: Answer,
     pub content_hash: Option<&'a str>,
-    /// The mapping that has read it, and its version.
+    /// The mapping that has read it, and the version of the mapping.
     pub mapping: Option<&'a str>,
     pub mapping_version: Option<&'a str>,
     pub fields: &'a Map<String, Value>,
     pub seen: Seen,
 }
 
-/// What a look has shown.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// What has changed, as it was and as it is, and both for people.
+    /// The old and the new state, and both for people.
     pub old: Option<Value>,
     pub new: Option<Value>,
     pub difference: String,
@@ -147,7 +148,7 @@ impl Version {
     }
 }
 
-/// Whether neither blocks differ, nor what stands together with what.
+/// Whether no blocks differ, and the same blocks belong together.
 fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
         && rows::moved(old.blocks, new.blocks, masks).gone.is_empty()
@@ -156,21 +157,21 @@ fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageVersions {
-    /// The one that was seen last first.
+    /// The most recently seen version first.
     versions: VecDeque<Version>,
     #[serde(default)]
     unsteady: Unsteady,
-    /// Looks in a row at which it was not found.
+    /// Consecutive checks at which it was not found.
     #[serde(default)]
     misses: u32,
-    /// The beginning of the run in which it was not found last.
+    /// The beginning of the last run in which it was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missed_in: Option<i64>,
     last: LookKey,
 }
 
 impl PageVersions {
-    /// Takes a look in. `None` if it shows nothing (yet), or was taken in before.
+    /// Judges a check. `None` if it shows nothing (yet), or was judged before.
     pub fn judge(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if self.last == look.key {
             return None;
@@ -178,7 +179,7 @@ impl PageVersions {
         self.last = look.key;
         if look.answer == Answer::Missing {
             let missed_in = std::mem::replace(&mut self.missed_in, look.run_began_ms);
-            // Runs are compared with runs: the clock of a worker may be another.
+            // Runs are compared with runs, because the clock of a worker may differ.
             let is_repeat = look.run_began_ms.is_some() && missed_in == look.run_began_ms;
             if is_repeat && self.misses > 0 {
                 return None;
@@ -214,7 +215,7 @@ impl PageVersions {
         judged
     }
 
-    /// A document that cannot be read differs from nothing: it may be damaged for one night only.
+    /// An unreadable document does not differ from anything: it may be damaged for one night only.
     fn judge_unread(&mut self, look: &LookAt<'_>) -> Option<Judged> {
         if self.versions.is_empty() {
             self.add(Version::of_unread(look));
@@ -226,7 +227,7 @@ impl PageVersions {
         is_known.then_some(Judged::only(Verdict::Unchanged))
     }
 
-    /// `None` if it was never read this way before: what differs may be the mapping's doing.
+    /// `None` if it was never read this way before: the differences may come from the mapping.
     fn judge_found(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if let Some(unsteady) = &look.seen.unsteady {
             site.note_unsteady(&self.unsteady, unsteady);
@@ -255,7 +256,7 @@ impl PageVersions {
         })
     }
 
-    /// Fields are compared with the last version: who has named them wants to know that a price is back.
+    /// Fields are compared with the last version: users who name fields want to know that a price is back.
     fn judge_fields(&mut self, last: usize, new: Version) -> Judged {
         let (old_fields, new_fields) = fields::differing(&self.versions[last].fields, &new.fields);
         if old_fields.is_empty() && new_fields.is_empty() {
@@ -271,7 +272,7 @@ impl PageVersions {
         judged
     }
 
-    /// Text is compared with all versions: of a page that has two forms in turn, each is told once.
+    /// Text is compared with all versions: if a page alternates between two forms, each is reported once.
     fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
         let masks = [&self.unsteady, site.unsteady()];
         let is_met = |version: &Version| {
@@ -312,7 +313,7 @@ impl PageVersions {
         judged
     }
 
-    /// A version was met again. Its newest form is kept: ages become dates after a while.
+    /// A known version was seen again. Its newest form is kept, because ages become dates after a while.
     fn seen_again(&mut self, version: usize, new: Version) -> Judged {
         self.versions.remove(version);
         self.versions.push_front(new);
@@ -325,8 +326,8 @@ impl PageVersions {
         self.versions.truncate(MOST_VERSIONS);
     }
 
-    /// Whether a look differs from all that is known of the page, so that a second fetch should show what of it
-    /// differs at each fetch.
+    /// Whether a check differs from everything known about the page. Then a second fetch should show which parts
+    /// differ at each fetch.
     pub fn is_news(&self, seen: &Seen, at_ms: i64, site: &SiteBlocks) -> bool {
         let masks = [&self.unsteady, site.unsteady()];
         let new = Side {
@@ -338,12 +339,12 @@ impl PageVersions {
         !self.versions.iter().any(is_met)
     }
 
-    /// Whether nothing but a missing page was seen: that is not worth keeping.
+    /// Whether the page was only ever missing, which is not worth keeping.
     pub fn is_unknown(&self) -> bool {
         self.versions.is_empty()
     }
 
-    /// Compressed, for the store. If it takes more bytes, the oldest versions are left out.
+    /// Compressed, for the store. If it takes more bytes, the oldest versions are dropped.
     pub fn packed(&mut self, most_bytes: usize) -> Vec<u8> {
         while self.versions.len() > 1 {
             if let Some(packed) = seen::packed_within(self, most_bytes) {

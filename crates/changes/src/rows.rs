@@ -1,9 +1,9 @@
-//! What stands together on a page: the cells of a row, a term and its definition, an item of an ordered list and its
+//! Blocks that belong together: the cells of a row, a term and its definition, an item of an ordered list and its
 //! rank.
 //!
-//! Blocks are compared wherever they stand, so two rows that swap their values, or two ranks, have the same blocks as
-//! before. Here such rows are compared as a whole. It is done only where the blocks say nothing, and only of rows all
-//! of whose blocks are there before and after: what else differs was compared already, or means nothing.
+//! Blocks are compared wherever they are, so two rows that swap their values, or two ranks, have the same blocks as
+//! before. Here such rows are compared as a whole. This is only done if the blocks show no difference, and only for
+//! rows whose blocks all exist before and after: other differences were compared already, or have no meaning.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use crate::unsteady::Unsteady;
 const MOST_BLOCKS: usize = 12;
 const MOST_BYTES: usize = 400;
 
-/// Rows that went, and rows that came, each in the order of its page.
+/// Rows that are gone, and rows that are new, each in the order of its page.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Moved {
     pub(crate) gone: Vec<String>,
     pub(crate) come: Vec<String>,
-    /// Where their blocks stand.
+    /// The places of their blocks.
     pub(crate) places: Vec<u32>,
 }
 
 /// The blocks of a row.
 type Row<'b> = Vec<&'b Block>;
 
-/// The rows whose blocks stand together with others than before, but for places where that means nothing.
+/// The rows whose blocks now belong to other blocks than before, except at places where that has no meaning.
 pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved {
     let is_steady = |row: &Row<'_>| {
         let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.moves(block));
@@ -61,7 +61,7 @@ pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved 
     }
 }
 
-/// The texts that have a rank, by their places. If others are there, ranks shift, and the texts say so.
+/// The texts that have a rank, by place. If the texts differ, ranks shift, and the texts already show that.
 fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     let mut ranked: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for block in rows.iter().flatten().filter(|block| block.rank != 0) {
@@ -71,7 +71,7 @@ fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     ranked
 }
 
-/// Those of several blocks, or with a rank.
+/// Rows of several blocks, and rows with a rank.
 fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<u32, Row<'_>> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.row != 0) {
@@ -85,7 +85,7 @@ fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
     rows.into_values().filter(is_row).collect()
 }
 
-/// The row as people read it.
+/// The row in readable form.
 fn written(row: &Row<'_>) -> String {
     let texts: Vec<&str> = row.iter().map(|block| &*block.text).collect();
     let text = texts.join(" | ");
@@ -111,7 +111,7 @@ fn without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
     rows.iter().filter(is_missing).cloned().collect()
 }
 
-/// How often each text stands in these rows.
+/// How often each text occurs in these rows.
 fn texts_of<'b>(rows: &[Row<'b>]) -> BTreeMap<&'b str, usize> {
     let mut texts = BTreeMap::new();
     for block in rows.iter().flatten() {
@@ -164,7 +164,7 @@ mod tests {
                 "<ul><li>Bob<li>Ada<li>Eve</ul>",
                 &[],
             ),
-            // The counter of another row says nothing, and hides nothing.
+            // The counter of another row is no evidence, and hides nothing.
             (
                 "<table><tr><th>Mo<td>8<tr><th>Tu<td>9<tr><th>Visits<td>77</table>",
                 "<table><tr><th>Mo<td>9<tr><th>Tu<td>8<tr><th>Visits<td>78</table>",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_fetches_rank_differently_is_compared_without_its_ranks() {
+    fn items_that_two_fetches_rank_differently_are_compared_without_ranks() {
         let of = |order: [&str; 3]| {
             let items: String = order.map(|item| format!("<li>{item}")).concat();
             blocks_of(&format!("<ol class=more>{items}</ol>"))

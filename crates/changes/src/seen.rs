@@ -1,4 +1,4 @@
-//! [`Seen`]: what a look has seen of a page, as the worker that fetched it keeps it with the page.
+//! [`Seen`]: the content of a page at a check, which the worker that fetched it stores with the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use crate::masks;
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 
-/// What is kept is no larger, before it is compressed.
+/// The most bytes stored, before compression.
 const MOST_BYTES: usize = 4 << 20;
 
 const LEVEL: i32 = 3;
@@ -20,7 +20,7 @@ const LEVEL: i32 = 3;
 pub struct Seen {
     #[serde(default, rename = "b")]
     pub blocks: Vec<Block>,
-    /// Where two fetches of it in a row differed; only if there were two.
+    /// The differences between two consecutive fetches, if there were two.
     #[serde(default, rename = "u", skip_serializing_if = "Option::is_none")]
     pub(crate) unsteady: Option<Unsteady>,
     /// It is a document that could not be read, or has no text.
@@ -35,7 +35,7 @@ pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// What is stored cannot be read.
+/// The stored bytes cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken(String);
 
@@ -48,7 +48,7 @@ impl std::fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 impl Seen {
-    /// Nothing: the fields of the page are compared, or it is missing.
+    /// Nothing, because the fields of the page are compared, or it is missing.
     pub fn nothing() -> Seen {
         Seen::default()
     }
@@ -62,7 +62,7 @@ impl Seen {
         }
     }
 
-    /// Of a document that could not be read, or has no text.
+    /// A document that could not be read, or has no text.
     pub fn unread_document() -> Seen {
         Seen {
             is_unread: true,
@@ -99,7 +99,7 @@ impl Seen {
     }
 
     /// The tick of a clock on the page, in milliseconds: two fetches within one tick cannot show that the clock
-    /// moves. Clocks that the site is known for are passed over.
+    /// moves. Known clocks of the site are skipped.
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
@@ -109,14 +109,14 @@ impl Seen {
         self.blocks.iter().filter_map(step_ms).max()
     }
 
-    /// Whether the two fetches of it differ.
+    /// Whether its two fetches differ.
     pub fn is_unsteady(&self) -> bool {
         self.unsteady
             .as_ref()
             .is_some_and(|unsteady| *unsteady != Unsteady::default())
     }
 
-    /// Whether there is nothing to read on the page.
+    /// Whether the page has no text.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

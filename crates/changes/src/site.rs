@@ -1,13 +1,13 @@
-//! [`SiteBlocks`]: what comes or goes on all pages of a site at once, such as the headline of the day.
+//! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
-//! It is counted night by night. Of each block that has newly come to a page it is counted to how many of the
-//! pages looked at since it came, and to how many not; of each that went, as well. What moves on nearly all of
-//! them is the site's and not the page's. The first pages that show it are told as changed, because nothing
-//! tells it from their own text yet; and of a site with few pages, all are. A place that has moved so on several nights
-//! is not compared any more.
+//! It is counted night by night. For each block that is new on a page, the counts are how many of the pages checked
+//! since have it newly too, and how many do not. The same is counted for each block that is gone. A block that moves
+//! on nearly all pages belongs to the site, not to the page. The first pages that show it are reported as changed,
+//! because it cannot be distinguished from their own text yet. On a site with few pages, all are reported. A place
+//! that has moved like this on several nights is not compared any more.
 //!
-//! What several pages have shown to mean nothing is not compared on the others either: templates of counters, and
-//! times that move as the clock does ([`times`](crate::times)).
+//! If several pages have shown that something has no meaning, it is not compared on the others either: templates of
+//! counters, and times that move with the clock ([`times`](crate::times)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,34 +23,34 @@ use crate::unsteady::Unsteady;
 /// A night is over after this time, in milliseconds.
 const NIGHT_MS: i64 = 20 * 3_600_000;
 
-/// Of a site with fewer pages, each page counts for itself.
+/// On a site with fewer pages, each page counts for itself.
 const FEWEST_PAGES: u32 = 10;
 
-/// It must have come to, or gone from, so many pages.
+/// The fewest pages on which it must be new or gone.
 const FEWEST: u32 = 5;
 
 /// This many are enough at a place that has changed on every page before.
 const FEWEST_AGAIN: u32 = 2;
 
-/// Of so many pages one may have stayed as it was.
+/// One in this many pages may have stayed as it was.
 const ONE_OF: u32 = 10;
 
-/// After so many pages that show nothing of it, a block is forgotten.
+/// A block is forgotten after this many pages without it.
 const FORGOTTEN_AFTER: u32 = 12;
 
-/// Of one page, no more blocks are counted.
+/// The most blocks counted on one page.
 const MOST_OF_PAGE: usize = 100;
 
-/// After so many nights on which a place has moved on all pages, it is not compared.
+/// A place is not compared after this many nights on which it moved on all pages.
 const MOVING_NIGHTS: u32 = 2;
 
-/// After so many movements in step with the clock, the times of a text are not compared.
+/// The times of a text are not compared after this many movements in step with the clock.
 const STEPS: u32 = 3;
 
-/// After so many pages have shown in two fetches that something means nothing, it does on all pages.
+/// Something has no meaning on any page after this many pages have shown that in two fetches.
 const SHOWN_BY: u32 = 2;
 
-/// What is counted of each kind.
+/// The most entries counted of each kind.
 const MOST_COUNTED: usize = 1_000;
 
 /// Pages with and without a movement.
@@ -72,19 +72,19 @@ impl Tally {
 pub struct SiteBlocks {
     /// When the night began.
     began_ms: i64,
-    /// Pages looked at in this night, and in the one before.
+    /// Pages checked in this night, and in the one before.
     looked_at: u32,
     looked_at_before: u32,
     #[serde(default)]
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
     gone: BTreeMap<u64, Tally>,
-    /// Places that have moved on all pages in this night, and on how many nights before it.
+    /// Places that have moved on all pages in this night, and the number of such nights before it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     moved: BTreeSet<u32>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     moving: BTreeMap<u32, u32>,
-    /// What is not compared on any page, and what may become so.
+    /// Parts that are not compared on any page, and candidates for that.
     #[serde(default)]
     unsteady: Unsteady,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ pub struct SiteBlocks {
 }
 
 impl SiteBlocks {
-    /// Counts a look at a page that has text.
+    /// Counts a check of a page with text.
     pub(crate) fn note(&mut self, at_ms: i64) {
         if self.looked_at == 0 || at_ms - self.began_ms >= NIGHT_MS {
             let was = std::mem::take(self);
@@ -116,12 +116,12 @@ impl SiteBlocks {
         self.looked_at = self.looked_at.saturating_add(1);
     }
 
-    /// What is not compared on any page.
+    /// The parts that are not compared on any page.
     pub(crate) fn unsteady(&self) -> &Unsteady {
         &self.unsteady
     }
 
-    /// Counts what two fetches of a page have newly shown.
+    /// Counts the new findings from two fetches of a page.
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));
@@ -154,7 +154,7 @@ impl SiteBlocks {
         *pages >= SHOWN_BY
     }
 
-    /// Counts times that have moved as the clock has. Returns whether some are not compared any more.
+    /// Counts times that have moved with the clock. Returns whether some are no longer compared from now on.
     pub(crate) fn note_steps(&mut self, moved: Vec<Timed>) -> bool {
         let mut has_learned = false;
         for timed in moved {
@@ -176,7 +176,8 @@ impl SiteBlocks {
         has_learned
     }
 
-    /// Counts what has moved on a page of these blocks, and leaves out of its difference what is the site's.
+    /// Counts the blocks that have moved on a page with these blocks, and removes those of the site from its
+    /// difference.
     pub(crate) fn judge(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count(&mut self.come, &differing.come);
         count(&mut self.gone, &differing.gone);
@@ -184,7 +185,7 @@ impl SiteBlocks {
             return;
         }
         let (moved, moving) = (&mut self.moved, &self.moving);
-        // Of a place that has texts of the page as well, only those are compared by their words.
+        // If a place also has texts of the page, only those are compared by their words.
         let is_of_site_only = |place: u32, come: &[&Block]| {
             let count =
                 |blocks: &mut dyn Iterator<Item = u32>| blocks.filter(|at| *at == place).count();
@@ -210,7 +211,7 @@ impl SiteBlocks {
         differing.gone.retain(|block| is_of_page(&self.gone, block));
     }
 
-    /// Whether it was never counted: that is not worth keeping.
+    /// Whether nothing was ever counted, which is not worth keeping.
     pub fn is_empty(&self) -> bool {
         self.looked_at == 0
     }
@@ -235,7 +236,7 @@ fn count(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
             Err(_) => tally.1 = tally.1.saturating_add(1),
         }
     }
-    // So there are never more than those of as many pages as it takes to be forgotten.
+    // So the blocks never exceed those of as many pages as it takes to forget one.
     tallies.retain(|_, tally| !tally.is_of_single_pages());
     for hash in moved.into_iter().take(MOST_OF_PAGE) {
         tallies.entry(hash).or_insert(Tally(1, 0));

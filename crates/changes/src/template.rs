@@ -1,8 +1,8 @@
-//! [`Template`]: what two forms of a block have in common, with holes where they differ, such as
+//! [`Template`]: the common words of two forms of a block, with holes where they differ, such as
 //! `⟨*⟩ visits since ⟨*⟩`.
 //!
-//! A template is learned from two forms that are known to say the same: two fetches moments apart, or times that
-//! have moved as the clock has. A text that has no fixed word in common is no template: anything would fit it.
+//! A template is learned from two forms that are known to mean the same: two fetches moments apart, or times that
+//! have moved with the clock. Texts without a common fixed word make no template, because everything would fit it.
 
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 const MORE_TOKENS: usize = 1;
 const MORE_NUMBERS: usize = 2;
 
-/// Longer blocks are not compared token by token, because the time for it grows with the square.
+/// Longer blocks are not compared token by token, because the time grows with the square.
 const MOST_TOKENS: usize = 120;
 
 /// See the module.
@@ -24,7 +24,7 @@ enum Part {
     Fixed(String),
     #[serde(rename = "h")]
     Hole {
-        /// It has held nothing but numbers, and marks around them.
+        /// It has only held numbers, and marks around them.
         #[serde(rename = "n")]
         is_number: bool,
         #[serde(rename = "m")]
@@ -32,7 +32,7 @@ enum Part {
     },
 }
 
-/// What stands in a hole, in one form and in the other.
+/// The tokens in a hole, in one form and in the other.
 pub(crate) type Held<'t> = (Vec<&'t str>, Vec<&'t str>);
 
 impl Template {
@@ -41,7 +41,7 @@ impl Template {
         Some(Template::with_holes(one, other)?.0)
     }
 
-    /// The template, and what stands in its holes.
+    /// The template, and the tokens in its holes.
     pub(crate) fn with_holes<'t>(
         one: &'t str,
         other: &'t str,
@@ -87,14 +87,14 @@ impl Template {
         is_alike.then_some((Template(parts), holes))
     }
 
-    /// Whether a text is a form of it.
+    /// Whether a text is one of its forms.
     pub(crate) fn fits(&self, text: &str) -> bool {
         let tokens = tokens(text);
         tokens.len() <= MOST_TOKENS && fits(&self.0, &tokens)
     }
 }
 
-/// Notes after each part how many tokens it and those before it may have taken.
+/// Records after each part how many tokens it and those before it may have taken.
 fn fits(parts: &[Part], text: &[&str]) -> bool {
     let mut taken = vec![false; text.len() + 1];
     taken[0] = true;
@@ -133,7 +133,7 @@ fn are_numbers(tokens: &[&str]) -> bool {
     words.peek().is_some() && words.all(|token| has_digit(&token))
 }
 
-/// Words, numbers with what stands between their digits, and single marks; without white space.
+/// Words, numbers with the marks between their digits, and single marks; without white space.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_too_little_in_common_makes_none() {
+    fn texts_with_too_little_in_common_make_no_template() {
         for (one, other) in [
             ("12", "13"),
             ("river stone", "paper stone"),

@@ -1,8 +1,8 @@
-//! Evidence that the times in a text move as the clock does: a clock that a cache keeps back, the date of
-//! tomorrow's delivery, a countdown. What follows from it is for [`SiteBlocks`](crate::SiteBlocks), which counts it.
+//! Evidence that the times in a text move as the clock does: a clock that a cache keeps back, the date of tomorrow's
+//! delivery, a countdown. [`SiteBlocks`](crate::SiteBlocks) counts the evidence and acts on it.
 //!
-//! One movement may be chance: `Open until 18:00` may become `19:00` between two looks an hour apart. So looks a whole
-//! number of hours apart say nothing of a time in round minutes.
+//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So
+//! checks a whole number of hours apart give no evidence about a time in round minutes.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,13 +14,13 @@ use crate::masks::{Time, days_of, times, without_times};
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
-/// A cache may keep a clock back for so long, in minutes.
+/// The most minutes by which a cache may hold a clock back.
 const CLOCK_OFF: i64 = 15;
 
-/// A text in which times have moved, by its place and the hash of what else it says.
+/// A text in which times have moved, by its place and the hash of its other words.
 pub(crate) type Timed = (u32, u64);
 
-/// Two looks.
+/// Two checks.
 #[derive(Clone, Copy)]
 struct Looks {
     old_ms: i64,
@@ -28,7 +28,7 @@ struct Looks {
     minutes: i64,
 }
 
-/// The texts that differ in nothing but times that have moved by what lies between two looks.
+/// The texts that differ only in times, if these have moved by the time between two checks.
 pub(crate) fn moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<Timed> {
     let Some((old_day, new_day)) = day_of(old_ms).zip(day_of(new_ms)) else {
         return Vec::new();
@@ -111,7 +111,7 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
 
     #[test]
-    fn only_what_moves_as_the_clock_does_is_evidence() {
+    fn only_times_that_move_with_the_clock_are_evidence() {
         for (old, new, minutes, expected) in [
             ("made at 08:01", "made at 11:38", 217, true),
             ("made at 9:01 PM", "made at 0:30 AM", 217, true),
@@ -124,7 +124,7 @@ mod tests {
             ("Ends in 3 days", "Ends in 2 days", 1_440, true),
             ("Ends in 3 h 12 min", "Ends in 1 h 5 min", 127, false),
             ("Ends in 5 h", "Ends in 3 h", 127, true),
-            // By chance.
+            // A coincidence.
             ("Open until 18:00", "Open until 19:00", 60, false),
             ("Open until 18:00", "Open until 19:00", 217, false),
             (

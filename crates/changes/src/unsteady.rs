@@ -1,14 +1,14 @@
-//! [`Unsteady`]: parts of a page that are ignored because they change without meaning: two fetches moments apart
+//! Parts of a page that are ignored because they change without meaning ([`Unsteady`]): two fetches moments apart
 //! differ in them, or they move with the clock.
 //!
-//! It is learned by *place* and by text, never by number, so that a list above may grow:
+//! They are identified by *place* and by text, never by number, so that a list above may grow:
 //!
 //! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
-//! - a *timed* text: a block in which only times move, as the clock does;
+//! - a *timed* text: a block in which only times move, with the clock;
 //! - a *free* block, between two neighbours that stay, such as an advertisement between paragraphs;
 //! - a *shuffled* place, whose blocks are in other rows, or have other ranks;
-//! - a *whole* place, where most blocks differ at each fetch. On other pages of the site the *forms* that were seen
-//!   there mean nothing either.
+//! - a *whole* place, where most blocks differ at each fetch. The *forms* that were seen there have no meaning on
+//!   other pages of the site either.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::masks::{relative_masked, without_times};
 use crate::rows;
 use crate::template::Template;
 
-/// What is kept of each kind.
+/// The most entries of each kind.
 const MOST: usize = 200;
 
-/// Templates of one place. Each block of the place may have to be compared with all of them.
+/// The most templates of one place. Each block of the place may have to be compared with all of them.
 const MOST_OF_PLACE: usize = 32;
 
 /// Pairs of blocks of one page that are compared token by token.
@@ -41,15 +41,15 @@ pub(crate) struct Unsteady {
     timed: Vec<(u32, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     free: Vec<Between>,
-    /// Places, and the hashes of texts that stand there in turn.
+    /// Places, and the hashes of texts that alternate there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(u32, u64)>,
-    /// Places whose blocks stand together with others at each fetch, or have another rank.
+    /// Places whose blocks belong to other blocks at each fetch, or have another rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shuffled: Vec<u32>,
 }
 
-/// Where a free block stands: its place, and hashes of what is before and behind it there; 0 at an end.
+/// The position of a free block: its place, and hashes of the neighbours before and after it there; 0 at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Between(u32, u64, u64);
 
@@ -63,7 +63,7 @@ impl Between {
 }
 
 impl Unsteady {
-    /// Where two fetches of one page differ.
+    /// The differences between two fetches of one page.
     pub(crate) fn between(first: &[Block], second: &[Block]) -> Unsteady {
         let (one, other) = (by_place(first), by_place(second));
         let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
@@ -122,7 +122,7 @@ impl Unsteady {
         }
     }
 
-    /// Makes templates of those that are alike, and takes them out of what is left; returns how many.
+    /// Makes templates of similar texts, and removes these from the remaining ones. Returns how many.
     fn pair(
         &mut self,
         place: u32,
@@ -135,15 +135,15 @@ impl Unsteady {
             let texts = numbers.iter().map(|number| without_times(&texts[*number]));
             texts.collect()
         };
-        let mut backoff = times_of(other, come);
+        let mut timeless_others = times_of(other, come);
         gone.retain(|number| {
             let text = &one[*number];
             let rest = without_times(text);
             if rest != *text
-                && let Some(at) = backoff.iter().position(|other| *other == rest)
+                && let Some(at) = timeless_others.iter().position(|other| *other == rest)
             {
                 come.remove(at);
-                backoff.remove(at);
+                timeless_others.remove(at);
                 self.add_timed(place, hash(&rest));
                 return false;
             }
@@ -154,7 +154,7 @@ impl Unsteady {
                 *pairs_left -= 1;
                 if let Some(template) = Template::of(text, &other[come[at]]) {
                     come.remove(at);
-                    backoff.remove(at);
+                    timeless_others.remove(at);
                     self.add_template(place, template);
                     return false;
                 }
@@ -199,7 +199,7 @@ impl Unsteady {
         &self.templates
     }
 
-    /// Adds what another pair of fetches has shown.
+    /// Adds the findings of another pair of fetches.
     pub(crate) fn merge(&mut self, more: &Unsteady) {
         for place in &more.whole {
             if self.whole.len() < MOST && !self.whole.contains(place) {
@@ -231,7 +231,7 @@ impl Unsteady {
         self.whole.contains(&place)
     }
 
-    /// Whether a block may stand with others, or say something else, without meaning.
+    /// Whether a block may belong to other blocks, or have other text, without meaning.
     pub(crate) fn moves(&self, block: &Block) -> bool {
         let place = block.place;
         let is_form = || self.form(place, &relative_masked(&block.text)).is_some();
@@ -239,7 +239,7 @@ impl Unsteady {
         self.shuffled.contains(&place) || self.is_whole(place) || has_free() || is_form()
     }
 
-    /// Whether a text comes and goes at a place by itself, as a banner does.
+    /// Whether a text comes and goes at a place without meaning, like a banner.
     pub(crate) fn is_form(&self, place: u32, text: &str) -> bool {
         self.forms.contains(&(place, hash(text)))
     }
@@ -248,7 +248,7 @@ impl Unsteady {
         &self.free
     }
 
-    /// What stands for all forms of a block; `None` if it has only one.
+    /// A name for all forms of a block; `None` if it has only one form.
     pub(crate) fn form(&self, place: u32, text: &str) -> Option<String> {
         let templates = self.templates.iter().filter(|(at, _)| *at == place);
         let number = templates
@@ -270,7 +270,7 @@ impl Unsteady {
         is_timed.then(|| format!("⟨times {text:x} at {place}⟩"))
     }
 
-    /// The neighbours of a text among those of its place.
+    /// The neighbours of a text at its place.
     fn neighbours(&self, place: u32, texts: &[String], number: usize) -> Between {
         let hash_of = |text: Option<&String>| {
             text.map_or(0, |text| {

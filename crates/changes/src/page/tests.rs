@@ -1,4 +1,4 @@
-//! Pages over several looks.
+//! Pages over several checks.
 
 use serde_json::json;
 
@@ -85,7 +85,7 @@ fn a_page_is_new_then_unchanged_then_changed() {
 }
 
 #[test]
-fn two_forms_in_turn_are_told_once() {
+fn two_alternating_forms_are_reported_once() {
     let mut web = Web::new();
     web.text("form A");
     assert_eq!(web.text("form B"), Verdict::Changed);
@@ -99,7 +99,7 @@ fn two_forms_in_turn_are_told_once() {
 }
 
 #[test]
-fn a_page_is_gone_at_the_second_look_and_back_with_what_has_changed() {
+fn a_page_is_gone_at_the_second_check_and_back_with_its_changes() {
     let mut web = Web::new();
     web.text("text");
     assert_eq!(web.missing(), None);
@@ -126,7 +126,7 @@ fn a_page_that_never_was_is_not_gone() {
 }
 
 #[test]
-fn a_look_is_judged_once() {
+fn a_check_is_judged_once() {
     let mut web = Web::new();
     web.text("text");
     let again = web.look(|look| {
@@ -187,7 +187,7 @@ fn fields_are_compared_by_value_and_another_mapping_begins_anew() {
     assert_eq!(again.unwrap().old, Some(json!({"price": 10})));
 }
 
-/// Pages of one site, as they are looked at night after night.
+/// Pages of one site that are checked night after night.
 struct Pages {
     site: SiteBlocks,
     pages: Vec<PageVersions>,
@@ -203,7 +203,7 @@ impl Pages {
         }
     }
 
-    /// The pages that are told as changed, with their differences.
+    /// The pages reported as changed, with their differences.
     fn look(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
         self.nights += 1;
         let nothing = Map::new();
@@ -238,7 +238,7 @@ fn numbers(told: &[(usize, String)]) -> Vec<usize> {
 }
 
 #[test]
-fn what_comes_to_all_pages_is_told_of_the_first_ones_only() {
+fn text_that_comes_to_all_pages_is_reported_for_the_first_ones_only() {
     let mut pages = Pages::new(20);
     let mut look = |night: usize| {
         pages.look(|number| {
@@ -255,7 +255,7 @@ fn what_comes_to_all_pages_is_told_of_the_first_ones_only() {
 }
 
 #[test]
-fn what_comes_to_some_pages_is_told_of_each() {
+fn text_that_comes_to_some_pages_is_reported_for_each() {
     let mut pages = Pages::new(20);
     let mut look = |sold: &[usize]| {
         let told = pages.look(|number| match sold.contains(&number) {
@@ -280,7 +280,7 @@ fn what_comes_to_some_pages_is_told_of_each() {
 }
 
 #[test]
-fn after_a_headline_its_words_on_a_single_page_are_told() {
+fn after_a_headline_its_words_on_a_single_page_are_reported() {
     let mut pages = Pages::new(20);
     let mut look = |has: &dyn Fn(usize) -> bool| {
         let told = pages.look(|number| match has(number) {
@@ -294,11 +294,11 @@ fn after_a_headline_its_words_on_a_single_page_are_told() {
     for _ in 0..5 {
         look(&|_| false);
     }
-    // Those that were told of the headline know the text from their versions.
+    // The pages that reported the headline have its text in their versions.
     assert_eq!(look(&|number| number == 12), [12]);
 }
 
-/// A look at a missing page, at these seconds, in the run that began then.
+/// A check of a missing page at this second, in the run that began at that second.
 fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
     let judged = web.look(|look| {
         look.answer = Answer::Missing;
@@ -309,7 +309,7 @@ fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
 }
 
 #[test]
-fn a_look_that_is_repeated_in_its_run_is_one_look() {
+fn a_check_repeated_in_its_run_is_one_check() {
     let mut web = Web::new();
     let first = web.look(|look| {
         look.key.at_ms = 110_000;
