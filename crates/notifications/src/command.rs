@@ -1,5 +1,6 @@
-//! Commands: a program gets a notification as JSON on standard input. No shell, nothing of this process's
-//! environment but where programs are, a bounded time, and its whole process group ends with it.
+//! Runs commands: a program gets a notification as JSON on standard input. There is no shell. Of this process's
+//! environment, the program only gets where programs are. Its time is limited, and its whole process group ends with
+//! it.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -14,16 +15,16 @@ use crate::courier::Verdict;
 /// How long a command may take.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long is waited for its last words once it has ended.
+/// How long to wait for its last words on standard error after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// So much of what it says is kept.
+/// The most bytes kept of its standard error.
 const LAST_BYTES: usize = 4_096;
 
-/// Of the environment it gets these.
+/// The environment variables that it gets.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
-/// What a command is told beside the notification.
+/// A command, and its input in addition to the notification.
 pub(crate) struct Call<'a> {
     pub(crate) argv: &'a [String],
     pub(crate) key: &'a str,
@@ -31,7 +32,7 @@ pub(crate) struct Call<'a> {
     pub(crate) input: Vec<u8>,
 }
 
-/// Runs it; the thread waits for its end.
+/// Runs the command. The thread waits for its end.
 pub(crate) fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     let mut child = match start(&call) {
         Ok(child) => child,
@@ -39,7 +40,7 @@ pub(crate) fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     };
     if let Some(mut stdin) = child.stdin.take() {
         let input = call.input;
-        // One that does not read all must not be waited for; an error means that it does not want more.
+        // Do not wait for a command that does not read everything. An error means that it does not want more.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let words = listen(&mut child);
@@ -80,8 +81,8 @@ fn start(call: &Call<'_>) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for its end, and ends what is left of its group; `None` if it took too long. The end is looked for
-/// without reaping, so that the group's number cannot be another's by then.
+/// Waits for its end, and ends the rest of its group. `None` if it took too long. The end is detected without
+/// reaping, so that the group's number cannot belong to another process by then.
 fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
     let has_ended = child::has_ended_within(child, timeout);
     child::end_group(child);
@@ -89,14 +90,14 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus
     status.filter(|_| has_ended)
 }
 
-/// Reads what it says on standard error, and keeps the last line.
+/// Reads its standard error, and keeps the last line.
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
     let (tell, told) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
             let mut some = [0; 4_096];
-            // All is read: a command must not fail because nobody listens.
+            // Everything is read, because a command must not fail for lack of a reader.
             while let Ok(n @ 1..) = stderr.read(&mut some) {
                 text.extend_from_slice(&some[..n]);
                 text.drain(..text.len().saturating_sub(LAST_BYTES));

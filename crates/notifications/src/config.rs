@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::smtp_address::SmtpAddress;
 
-/// What the notifications of a fleet's watches may use of the dispatcher's machine, and how mail leaves it.
+/// What the notifications of a fleet's watches may use of the dispatcher's machine, and how mail is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotificationsConfig {
-    /// The server that mail is handed to: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or
-    /// `plain://127.0.0.1[:PORT]`; without it, there is no mail.
+    /// The server that mail is handed to: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or `plain://127.0.0.1[:PORT]`.
+    /// Without it there is no mail.
     pub smtp: Option<String>,
     pub smtp_user: Option<String>,
     pub smtp_password_file: Option<PathBuf>,
@@ -29,12 +29,12 @@ pub struct NotificationsConfig {
     pub allow_private_webhooks: bool,
     /// Further authorities whose certificates are accepted, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// After so many seconds a notification that could not be delivered is an alert.
+    /// A notification that could not be delivered for this many seconds raises an alert.
     pub undelivered_after: f64,
 }
 
-/// A program that may be run, with exactly these arguments: of a program that is trusted with some, others may do
-/// anything.
+/// A program that may run, with exactly these arguments: a program may be safe with some arguments, and do anything
+/// with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AllowedCommand {

@@ -1,5 +1,5 @@
-//! Delivers notifications, on a thread of its own: many at once, each within a bounded time. What becomes of each
-//! is told to the caller, who tries again what has failed.
+//! Delivers notifications, on a thread of its own: many at a time, each within a limited time. The result of each is
+//! reported to the caller, which retries failed ones.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -19,34 +19,34 @@ use crate::{file, mail, sign};
 pub struct Delivery {
     /// Its number in the outbox.
     pub id: i64,
-    /// The same at each try.
+    /// The same for each attempt.
     pub key: String,
     pub watch: String,
     pub target: NotificationTarget,
     pub notification: Value,
 }
 
-/// A delivery that has ended, well or not.
+/// A delivery attempt that has ended, successfully or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     pub id: i64,
     pub verdict: Verdict,
 }
 
-/// What has become of a try.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Delivered,
-    /// It is tried again: why.
+    /// It failed and is retried; with the reason.
     Failed(String),
-    /// It is not: why.
+    /// It failed and is not retried; with the reason.
     Unreachable(String),
 }
 
 /// Publishes a notification of an application on the firehose.
 pub type Publish = Arc<dyn Fn(&str, &Value) + Send + Sync>;
 
-/// The thread's handle. Dropped, it lets go of what is under way.
+/// The handle of the thread. Dropping it abandons deliveries in progress.
 pub struct Courier {
     orders: mpsc::UnboundedSender<Delivery>,
     _thread: JoinHandle<()>,
@@ -87,7 +87,7 @@ impl Courier {
                         });
                     }
                 });
-                // A command or a server that is waited for must not delay the end.
+                // A command or a server that is slow must not delay the end.
                 runtime.shutdown_background();
             })
             .map_err(|error| cannot(&error))?;
@@ -103,7 +103,7 @@ impl Courier {
     }
 }
 
-/// What deliveries are made with.
+/// The resources for deliveries.
 struct Host {
     permissions: Permissions,
     webhooks: Webhooks,
@@ -201,7 +201,7 @@ impl Host {
     }
 }
 
-/// The notification with its key, and its place among all of its outbox.
+/// The notification with its key, and its number in the outbox.
 fn keyed(delivery: &Delivery) -> Value {
     let mut notification = json!({"key": delivery.key, "number": delivery.id});
     if let (Value::Object(notification), Value::Object(more)) =

@@ -1,25 +1,25 @@
-//! Notifications of what is new: JSON for programs, and with it a subject and a text for people. Both are bounded,
-//! and say how much was left out.
+//! Composes notifications from events: JSON for programs, including a subject and a text for people. Both are
+//! bounded, and say how much was left out.
 
 use serde_json::{Value, json};
 use webfill_api::{About, NotificationTime, Watch};
 
 use crate::told::Event;
 
-/// So many things a notification holds at most.
+/// The most events in a notification.
 const MOST_EVENTS: usize = 500;
 
-/// So many bytes of JSON the things of a notification have at most, all together.
+/// The most bytes of JSON of all events in a notification.
 const MOST_BYTES: usize = 256 << 10;
 
-/// So many of them are changes: a notification has room for all that was read for it, and for the rest.
+/// The most changes among them: a notification has space for all changes that were read for it, and for the rest.
 pub(crate) const MOST_CHANGES: usize = 450;
 pub(crate) const MOST_CHANGES_BYTES: usize = 200 << 10;
 
-/// So many things of one kind are told to people.
+/// The most events of one kind shown to people.
 const MOST_LINES: usize = 50;
 
-/// So many characters a thing has at most, for people.
+/// The most characters of an event shown to people.
 const MOST_CHARS: usize = 2_000;
 
 /// The parts of a text, in their order.
@@ -31,7 +31,7 @@ const PARTS: [(About, &str); 5] = [
     (About::Runs, "Runs"),
 ];
 
-/// Makes a notification; `None` if nothing of this is told to somebody who wants to know of `about`.
+/// Composes a notification. `None` if no event is among the kinds wanted in `about`.
 pub fn compose(
     watch: &Watch,
     when: NotificationTime,
@@ -57,7 +57,7 @@ pub fn compose(
     }))
 }
 
-/// What has room. All changes have: no more were read, and what is left out of them would never be told.
+/// The events that fit. All changes do: no more were read, and changes left out here would never be reported.
 fn listed(events: &[&Event]) -> Vec<Value> {
     let is_change = |event: &&Event| event.about == About::Changes;
     let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();
@@ -87,7 +87,7 @@ fn told(event: &&Event) -> Value {
     })
 }
 
-/// One line without control characters, whatever pages say of themselves.
+/// One line without control characters, whatever the pages contain.
 fn subject(watch: &Watch, events: &[&Event]) -> String {
     let changes = events.iter().filter(|event| event.about == About::Changes);
     let changes = changes.count();
@@ -128,7 +128,7 @@ fn text(events: &[&Event]) -> String {
     text
 }
 
-/// Without what a terminal would obey: it comes from pages.
+/// Removes control characters of terminals, because the text comes from pages.
 fn cut(line: &str) -> String {
     let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
     let cut = match line.char_indices().nth(MOST_CHARS) {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_though_one_of_them_or_the_rest_is_large() {
+    fn changes_are_reported_even_if_one_of_them_or_the_rest_is_large() {
         let about = [About::Changes, About::Health];
         let health = event(About::Health, "x".repeat(20_000));
         let mut events = vec![health; 9];
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_want_to_know_is_not_told() {
+    fn unwanted_events_are_not_reported() {
         let events = [event(About::Health, "a".into())];
         let told = |about: &[About]| compose(&watch(), NotificationTime::Digest, about, &events, 0);
         assert_eq!(told(&[About::Changes, About::Runs]), None);

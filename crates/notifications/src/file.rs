@@ -1,4 +1,4 @@
-//! Files: a notification is appended as a line of JSON, and is on the disk when that is told.
+//! Files: a notification is appended as a line of JSON, and is on the disk before success is reported.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) fn append(mut file: File, line: &Value) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     if !ends_a_line(&mut file)? {
-        // A line that a crash has cut off must not swallow this one.
+        // A line cut off by a crash must not absorb this one.
         bytes.push(b'\n');
     }
     serde_json::to_writer(&mut bytes, line)?;

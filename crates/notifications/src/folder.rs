@@ -1,11 +1,11 @@
-//! Files below a folder that the settings name, by paths that others give.
+//! Files below a folder from the settings, by paths from others.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The folder and the file that is meant, without links.
+/// The folder and the file of the path, with links resolved.
 fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     let goes_up = Path::new(path)
         .components()
@@ -21,7 +21,7 @@ fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     (!goes_up && file.starts_with(&folder)).then_some((folder, file))
 }
 
-/// Whether a path is one below the folder. A file that does not exist yet is one.
+/// Whether a path is below the folder. The file need not exist yet.
 pub(crate) fn is_below(folder: &Path, path: &str) -> bool {
     let Some((folder, file)) = place_of(folder, path) else {
         return false;
@@ -32,7 +32,7 @@ pub(crate) fn is_below(folder: &Path, path: &str) -> bool {
     }
 }
 
-/// Opens a file below the folder, and judges what was opened, whatever was put in its place meanwhile.
+/// Opens a file below the folder, and checks the opened file, whatever was put in its place meanwhile.
 pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Option<File> {
     if !is_below(folder, path) {
         return None;
@@ -44,7 +44,7 @@ pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Opti
     (is_file && found.starts_with(&folder)).then_some(file)
 }
 
-/// Opening a pipe must not wait for its other end.
+/// Opening a pipe must not block until its other end is opened.
 pub(crate) fn plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options
         .mode(0o600)

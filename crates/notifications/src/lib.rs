@@ -1,10 +1,10 @@
-//! What is told of watches, to whom, and how it gets there.
+//! Reports the news of watches to their recipients.
 //!
-//! [`Told::news`] says what is new of a watch ([`silence`] among it), [`compose`] makes a notification of it, and a
-//! [`Courier`] delivers notifications to webhooks, mail, commands and files. Nothing here is durable: the caller
-//! keeps what has been told and the notifications that wait in one transaction (the outbox), and repeats a delivery
-//! under the same key until it is told that it has succeeded. So a notification comes at least once, and its key
-//! says when it comes again.
+//! [`Told::news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and a
+//! [`Courier`] delivers notifications to webhooks, mail, commands and files. Nothing here is durable. In one
+//! transaction, the caller keeps what was reported and the waiting notifications (the outbox). It repeats a delivery
+//! under the same key until the delivery succeeds. So a notification arrives at least once, and its key identifies
+//! repetitions.
 
 mod command;
 mod config;
@@ -37,8 +37,7 @@ fn iso_time(ms: i64) -> String {
     }
 }
 
-/// When a delivery that has failed so often in a row is tried again: after a second, twice as long each
-/// time, a quarter of an hour at most.
+/// The wait after this many failures in a row: a second, then twice as long each time, up to a quarter of an hour.
 pub fn wait_ms(tries: u32) -> i64 {
     const LONGEST_MS: i64 = 900_000;
     let doubled = 1_000_i64 << tries.saturating_sub(1).min(20);

@@ -12,13 +12,13 @@ use crate::config::NotificationsConfig;
 use crate::courier::Verdict;
 use crate::smtp_address::{Secrecy, SmtpAddress};
 
-/// How long the server may take for each answer.
+/// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Answers about user, password and secrecy: they say nothing about the mail.
+/// Answers about user, password and encryption. They do not concern the mail itself.
 const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
 
-/// Sends it; the thread waits for the server.
+/// Sends it. The thread waits for the server.
 pub(crate) fn send(
     config: &NotificationsConfig,
     to: &str,
@@ -47,7 +47,7 @@ pub(crate) fn send(
     }
 }
 
-/// The library writes headers: what a page says of itself, such as an end of a line, stays within them.
+/// The library writes headers, so text from pages, such as a line end, stays within them.
 fn message(
     config: &NotificationsConfig,
     to: &str,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_given_up() {
+    fn an_invalid_address_is_not_retried() {
         let config = NotificationsConfig::default();
         let verdict = send(&config, "a@b.example\r\nDATA", "k", &json!({}));
         assert!(matches!(verdict, Verdict::Unreachable(_)), "{verdict:?}");

@@ -1,6 +1,6 @@
-//! What notifications may use: of a fleet's watches, which come from other machines, only what the settings name;
-//! of a watch on one machine, all that its user may use. It is judged when a watch is added, and again at
-//! each delivery.
+//! What notifications may use. Watches of a fleet come from other machines and may only use what the settings name. A
+//! watch on one machine may use everything that its user may. Permissions are checked when a watch is added, and
+//! again at each delivery.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::config::NotificationsConfig;
 use crate::folder;
 use crate::webhook::Guard;
 
-/// A key has at most so many bytes.
+/// The most bytes of a key.
 const MOST_SECRET_BYTES: u64 = 4_096;
 
 const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notifications.secrets_dir` of the dispatcher's settings";
@@ -22,7 +22,7 @@ const NO_COMMAND: &str = "this dispatcher does not run it: add the whole list, t
 const NO_SERVER: &str = "no mail leaves this machine: set `notifications.smtp` and `notifications.mail_from` in the settings";
 const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the address, or @DOMAIN, to `notifications.mail_to` in its settings";
 
-/// What may be used.
+/// The permissions of notifications.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     pub config: NotificationsConfig,
@@ -37,7 +37,7 @@ impl Permissions {
         }
     }
 
-    /// Of the user of this machine.
+    /// The permissions of the user of this machine.
     pub fn of_user(config: NotificationsConfig) -> Permissions {
         Permissions {
             config,
@@ -45,7 +45,7 @@ impl Permissions {
         }
     }
 
-    /// Judges the targets of a watch; `path` is the place of the watch.
+    /// Checks the targets of a watch. `path` is the place of the watch.
     pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
         for (index, notify) in watch.notify.iter().enumerate() {
             let at = |key: &str| format!("{path}.notify[{index}].{key}");
@@ -65,7 +65,7 @@ impl Permissions {
             }
             _ if !self.is_of_fleet => Ok(()),
             NotificationTarget::Webhook { url, secret_file } => {
-                // What a name resolves to shows only when it is posted to.
+                // The addresses of a name are only known when it is posted to.
                 Guard::new(self.may_be_private())
                     .judge_address_in(url)
                     .map_err(|why| ("webhook", why))?;
@@ -94,8 +94,8 @@ impl Permissions {
         }
     }
 
-    /// The folder of the keys that sign what is posted to this host. Others do not: a watch must not get
-    /// signed what another receiver takes for genuine.
+    /// The folder of the keys that sign posts to this host. Other keys must not: a watch could otherwise obtain a
+    /// signature that another receiver takes for genuine.
     fn secrets_of(&self, url: &str) -> Option<PathBuf> {
         let url = reqwest::Url::parse(url).ok()?;
         let host = url.host_str()?;
@@ -128,7 +128,7 @@ impl Permissions {
         )
     }
 
-    /// The key in a file, without the end of its line.
+    /// The key in a file, without the line end.
     pub(crate) fn secret(&self, url: &str, file: &str) -> Result<Vec<u8>, String> {
         let folder = self.secrets_of(url);
         let mut options = OpenOptions::new();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_of_a_fleet_use_only_what_the_settings_name() {
+    fn watches_of_a_fleet_use_only_resources_named_in_the_settings() {
         let work = tempfile::tempdir().unwrap();
         for host in ["a.org", "b.org"] {
             std::fs::create_dir(work.path().join(host)).unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_may_use_what_is_theirs() {
+    fn users_may_use_their_own_resources() {
         let user = Permissions::of_user(NotificationsConfig::default());
         for fine in [
             json!({"webhook": "http://127.0.0.1/", "secret_file": "/etc/hostname"}),

@@ -1,4 +1,4 @@
-//! How what is posted to webhooks is signed.
+//! Signs webhook posts.
 
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
@@ -18,9 +18,9 @@ pub fn sign(secret: &[u8], at_s: i64, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// By `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret`.
+    /// Computed by `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret`.
     #[test]
-    fn it_is_what_other_programs_compute() {
+    fn it_equals_the_signature_of_other_programs() {
         let signed = sign(b"secret", 1_700_000_000, br#"{"a":1}"#);
         assert_eq!(
             signed,

@@ -1,48 +1,47 @@
-//! Whether a watch has become silent: it does not find what it usually finds, does not come to its end, or
-//! its sites answer no more. Pure: it is judged by the records of runs and by what is known of sites.
+//! Whether a watch is silent: it no longer finds what it usually finds, does not finish, or its sites do not answer
+//! any more. Pure: judged by the records of runs and the state of sites.
 //!
-//! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] runs before have.
-//! It is silent if as many runs in a row as the watch says (`silent_after`) have found none. If some of the runs before
-//! have found none either, they must be so many that chance alone would do that less than once in fifty times.
-//! For pages one run is enough.
+//! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] earlier runs did. It is silent
+//! if `silent_after` consecutive runs have found none. If some of the earlier runs found none either, the empty runs
+//! must be so many that chance alone would cause them less than once in fifty times. For pages one run is enough.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use webfill_api::{RunEnd, WatchRun};
 
-/// In so many runs something must have been found that a watch usually finds.
+/// The number of runs with a result that makes it usual.
 const USUAL_RUNS: usize = 3;
 
-/// So many runs before the empty ones are looked at.
+/// The number of runs before the empty ones that count.
 const RUNS_BEFORE: usize = 20;
 
 /// The runs that must be known to judge.
 pub const RUNS_JUDGED: u64 = 60;
 
-/// How likely chance alone may be.
+/// The probability below which chance is ruled out.
 const CHANCE: f64 = 0.02;
 
-/// A run begins late if it begins so long after its due time.
+/// A run begins late if it begins this long after its due time.
 pub const LATE_MS: i64 = 600_000;
 
-/// So many sites are named in a sentence.
+/// The most sites named in a sentence.
 const NAMED_SITES: usize = 3;
 
-/// A site of the watch that rests or is given up.
+/// A site of the watch that is backing off or unreachable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteTrouble {
     pub site: String,
-    /// Why, one word of the closed list.
+    /// The reason, one word of the closed list.
     pub reason: String,
     pub since_ms: i64,
     pub unreachable: bool,
-    /// What was seen, and where.
+    /// The sign, and where it was seen.
     pub sign: String,
     pub url: String,
 }
 
-/// What is known when a run has ended.
+/// The known facts when a run has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// The latest first.
@@ -51,11 +50,11 @@ pub struct Known<'a> {
     pub sites: &'a [SiteTrouble],
     /// Standing alerts of the watch's mappings.
     pub alerts: &'a [Value],
-    /// Blindness that stands, with its sentences.
+    /// Standing silences, with their sentences.
     pub standing: &'a BTreeMap<String, String>,
 }
 
-/// What a watch finds, by its name among the counts of a run, and the name of its silence.
+/// The results of a watch, by their names among the counts of a run, and the names of their silences.
 const FINDS: [(&str, &str); 4] = [
     ("pages", "no_pages"),
     ("documents", "no_documents"),
@@ -63,8 +62,8 @@ const FINDS: [(&str, &str); 4] = [
     ("fields", "no_fields"),
 ];
 
-/// All that stands, by name: a sentence each, with the likely reason. What stands ends only by a run that has
-/// found some, however long ago the last one is.
+/// All standing silences, by name: a sentence for each, with the likely reason. One ends only with a run that has
+/// found some, however long ago the last such run is.
 pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     let mut silent = BTreeMap::new();
     let stands = |name: &str| known.standing.get(name).cloned();
@@ -80,7 +79,7 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     let last = known.runs.iter().find(|run| run.ended_ms.is_some());
     let not_finished = match last {
         Some(run) if tells(run) => not_finished(run),
-        // A run that was broken off does not tell.
+        // An aborted run gives no evidence.
         _ => stands("not_finished"),
     };
     silent.extend(not_finished.map(|sentence| ("not_finished".to_owned(), sentence)));
@@ -88,7 +87,7 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     silent
 }
 
-/// What the runs have found of it, the latest first.
+/// How much of it the runs have found, latest run first.
 fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
     let telling = runs.filter(|run| tells(run) && tells_of(run, what));
@@ -100,7 +99,7 @@ fn sees(known: &Known<'_>, what: &str) -> bool {
     found_by_runs(known, what).first().is_some_and(|n| *n > 0)
 }
 
-/// Whether none of it was found where it usually is.
+/// Whether nothing was found although there usually is something.
 fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     let judged = found_by_runs(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
@@ -135,13 +134,13 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     })
 }
 
-/// A run that was broken off says nothing about what there is to find.
+/// Whether the run gives evidence. An aborted run does not.
 fn tells(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
-/// Pages that are as they were are not read again: a run without fields says nothing then. What was not counted,
-/// because the store was away or nobody looks for it, was not looked for.
+/// Whether the run gives evidence about this result. Unchanged pages are not read again, so a run without fields
+/// gives none then. A missing count gives none either: the store was away, or no one wanted it.
 fn tells_of(run: &WatchRun, what: &str) -> bool {
     if ["documents", "changes"].contains(&what) {
         return run.counts.get(what).is_some_and(|count| !count.is_null());
@@ -160,7 +159,7 @@ fn found(counts: &Map<String, Value>, what: &str) -> u64 {
     }
 }
 
-/// The last run has failed, or was over before it had looked at everything.
+/// The last run has failed, or ended before it had checked everything.
 fn not_finished(run: &WatchRun) -> Option<String> {
     let queued = found(&run.counts, "queued");
     match run.how? {
@@ -180,7 +179,7 @@ fn not_finished(run: &WatchRun) -> Option<String> {
     }
 }
 
-/// Sites that rest or are given up: one sentence for each reason.
+/// Sites that are backing off or unreachable: one sentence for each reason.
 fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
     let mut by_reason: BTreeMap<&str, Vec<&SiteTrouble>> = BTreeMap::new();
     for site in sites {
@@ -255,7 +254,7 @@ fn likely_reason(known: &Known<'_>, what: &str) -> String {
     })
 }
 
-/// What has become of most pages of a run, if that is no good.
+/// The outcome of most pages of a run, if it is a bad one.
 fn main_outcome(run: &WatchRun) -> Option<String> {
     let outcomes = run.counts.get("outcomes")?.as_object()?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();

@@ -1,13 +1,13 @@
-//! The server that mail is handed to, as it is written in the settings.
+//! The mail server in the form used in the settings.
 
 use std::net::IpAddr;
 
-/// How the connection is kept secret.
+/// How the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     /// TLS from the first byte: `smtps://`.
     Tls,
-    /// TLS before anything is said: `smtp://`.
+    /// TLS before any other command: `smtp://`.
     StartTls,
     /// None, only within this machine: `plain://`.
     Plain,
@@ -33,7 +33,7 @@ impl SmtpAddress {
             _ => return Err(FORM.into()),
         };
         let authority = authority.trim_end_matches('/');
-        // An address of IPv6 stands in brackets.
+        // An IPv6 address is in brackets.
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, text)) if !text.ends_with(']') => (host, text.parse().map_err(|_| FORM)?),
             _ => (authority, port),
@@ -55,7 +55,7 @@ impl SmtpAddress {
     }
 }
 
-/// A name may lead elsewhere.
+/// A name may resolve to another machine.
 fn is_this_machine(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -1,6 +1,5 @@
-//! What is to be told of a watch: the difference between what has been told and what is known now. Pure; what
-//! has been told is kept by the caller, together with the notifications that come of it, so that each thing is told
-//! once.
+//! The news of a watch: the difference between what was reported and what is known now. Pure. The caller keeps what
+//! was reported, together with the resulting notifications, so that everything is reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,33 +10,33 @@ use webfill_api::{About, RunEnd, Watch, WatchRun};
 use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
 use crate::silence::{self, Known, LATE_MS, SiteTrouble};
 
-/// The name of the silence of a watch whose run is due and does not begin.
+/// The name of the silence of a watch whose run is due but does not begin.
 const NOT_STARTED: &str = "not_started";
 
-/// Of one change people are told so many lines, and of each so much.
+/// The most lines shown to people of one change, and the most characters of each.
 const MOST_CHANGED: usize = 12;
 const MOST_CHANGED_CHARS: usize = 300;
 const MOST_VALUE_BYTES: usize = 120;
 
-/// What has been told of a watch.
+/// What was reported of a watch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Told {
     /// The last run.
     pub run: u64,
-    /// The number of the last change of a page; `None`: nobody is told of changes, or it is to be found out
-    /// from which one on. (`changes` was 0 in the release before, which told none.)
+    /// The number of the last change of a page. `None` if no one wants changes, or the starting number is not known
+    /// yet. (`changes` was 0 in the previous release, which reported none.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_to: Option<u64>,
-    /// Since when somebody asks for changes, until that number is known.
+    /// Since when changes are wanted, until that number is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_since_ms: Option<i64>,
-    /// Alerts that stand, by mapping.
+    /// Standing alerts, by mapping.
     pub alerts: BTreeMap<String, ToldAlert>,
     /// Since when an alternative serves, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub served: BTreeMap<String, BTreeMap<String, String>>,
-    /// Blindness that stands, by name.
+    /// Standing silences, by name.
     pub silent: BTreeMap<String, ToldSilence>,
 }
 
@@ -53,39 +52,39 @@ pub struct ToldSilence {
     pub why: String,
 }
 
-/// What stands of extractions, in rows as `status` tells them.
+/// The state of extractions, in rows like those of `status`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     pub alerts: Vec<Value>,
-    /// Fields that an alternative serves, and whose first chain gives nothing any more.
+    /// Fields whose first chain yields nothing any more, but an alternative does.
     pub warnings: Vec<Value>,
 }
 
-/// What is known of a watch now.
+/// The known facts of a watch.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub watch: &'a Watch,
-    /// Those that have ended, the latest first.
+    /// The runs that have ended, latest first.
     pub runs: &'a [WatchRun],
-    /// What its pages show of extractions; `None`: that was not looked at.
+    /// The state of the extractions of its pages; `None` if it was not read.
     pub standing: Option<&'a Standing>,
     pub sites: &'a [SiteTrouble],
     pub changes: Option<&'a ReadChanges>,
-    /// A run is due, since then, and does not begin: why.
+    /// A run has been due since then but does not begin; with the reason.
     pub held: Option<(i64, &'a str)>,
     pub now_ms: i64,
 }
 
-/// Changes that were read after the told position: no more than one notification holds.
+/// Changes read after the reported position, up to the size of one notification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadChanges {
     changes: Vec<Value>,
     bytes: usize,
-    /// The position that they were read after.
+    /// The position after which they were read.
     pub after: u64,
-    /// The number of the last one; the position if there is none.
+    /// The number of the last one, or the position if there is none.
     pub last: u64,
-    /// There are more, which further notifications tell.
+    /// There are more, which further notifications report.
     pub is_full: bool,
 }
 
@@ -100,7 +99,7 @@ impl ReadChanges {
         }
     }
 
-    /// Takes the next change, if there is room for it. One always has room, or it would never be told.
+    /// Adds the next change, if it fits. The first one always fits, or it would never be reported.
     pub fn add(&mut self, number: u64, change: Value) {
         let bytes = self.bytes + change_event(&change).bytes();
         let has_room = self.changes.len() < MOST_CHANGES && bytes <= MOST_CHANGES_BYTES;
@@ -111,17 +110,17 @@ impl ReadChanges {
         }
     }
 
-    /// Whether something was read behind the position.
+    /// Whether anything was read after the position.
     pub fn is_news(&self) -> bool {
         self.last > self.after
     }
 }
 
-/// One thing that is told.
+/// One reported event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub about: About,
-    /// One word of the list in `docs/how-to/notifications.md`.
+    /// A name from the list in `docs/how-to/notifications.md`.
     pub name: &'static str,
     /// For people.
     pub line: String,
@@ -129,39 +128,39 @@ pub struct Event {
 }
 
 impl Event {
-    /// Its share of a notification.
+    /// Its size in a notification.
     pub(crate) fn bytes(&self) -> usize {
         self.detail.to_string().len() + self.line.len()
     }
 }
 
 impl Told {
-    /// Whether a run that does not begin has been told.
+    /// Whether a run that does not begin was reported.
     pub fn is_held(&self) -> bool {
         self.silent.contains_key(NOT_STARTED)
     }
 
-    /// This is known already.
+    /// Marks this state as known.
     pub fn with_standing(mut self, standing: &Standing) -> Told {
         self.alerts = standing.alerts.iter().map(known_alert).collect();
         self.served = served::known(&standing.warnings);
         self
     }
 
-    /// Whether this, and nothing else, has been told.
+    /// Whether exactly this state was reported.
     pub fn knows(&self, standing: &Standing) -> bool {
         let known = Told::default().with_standing(standing);
         (&known.alerts, &known.served) == (&self.alerts, &self.served)
     }
 
-    /// What is new, and what has been told then.
+    /// The news, and what has then been reported.
     pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Told) {
         let mut told = self.clone();
         let mut events = told.runs(facts);
         let has_new_run = told.run != self.run;
         events.extend(told.health(facts));
         events.extend(told.silence(facts, has_new_run));
-        // Last: there may be many.
+        // Last, because there may be many.
         events.extend(told.changes(facts));
         (events, told)
     }
@@ -179,7 +178,7 @@ impl Told {
             return Vec::new();
         };
         if self.changes_to != Some(read.after) {
-            // It was read for another position, which is not the told one any more.
+            // It was read for another position, which is no longer the reported one.
             return Vec::new();
         }
         self.changes_to = Some(read.last);
@@ -228,7 +227,7 @@ impl Told {
                 alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
                 standing: &self.standing(),
             }),
-            // Only a further run can tell more.
+            // Only a further run can add evidence.
             false => self.standing(),
         };
         now.remove(NOT_STARTED);
@@ -304,7 +303,8 @@ fn run_event(run: &WatchRun) -> Event {
     }
 }
 
-/// A page of a mapping is told with its fields, any other with what its text has gained and lost.
+/// A change of a page with a mapping is reported with its fields. Any other change is reported with the added and
+/// removed text.
 fn change_event(change: &Value) -> Event {
     let word = |key: &str| change[key].as_str().unwrap_or_default();
     let (kind, url) = (word("kind"), word("url"));
@@ -330,7 +330,7 @@ fn change_event(change: &Value) -> Event {
     }
 }
 
-/// `field: old -> new`, of each field. `None` if a value is long: then the difference shows the words.
+/// `field: old -> new` for each field. `None` if a value is long: then the difference shows the words.
 fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     let (old, new) = (old.as_object(), new.as_object());
     let names = old.into_iter().chain(new).flat_map(|fields| fields.keys());
@@ -353,7 +353,7 @@ fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     names.into_iter().map(line).collect()
 }
 
-/// In one line.
+/// On one line.
 fn shortened(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     match line.char_indices().nth(MOST_CHANGED_CHARS) {
@@ -373,7 +373,7 @@ fn alert_event(name: &'static str, alert: &Value) -> Event {
     }
 }
 
-/// They may be of other applications.
+/// Crawls may belong to other applications.
 fn without_crawls(row: &Value) -> Value {
     let mut told = row.clone();
     if let Value::Object(told) = &mut told {
@@ -382,7 +382,7 @@ fn without_crawls(row: &Value) -> Value {
     told
 }
 
-/// A run that has begun long after its time, or for several times that were missed.
+/// A run that began long after its time, or that stands for several missed times.
 fn late_event(run: &WatchRun) -> Option<Event> {
     let late_ms = run.started_ms - run.due_ms;
     if run.missed == 0 && late_ms <= LATE_MS {

@@ -1,5 +1,5 @@
 //! Webhooks: a notification is posted as JSON, signed if there is a key. Redirects are not followed. Addresses are
-//! judged as those of pages: each that a name resolves to, before it is connected to, and each in a URL.
+//! checked like those of pages: every address that a name resolves to, before connecting, and every address in a URL.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::config::NotificationsConfig;
 use crate::courier::Verdict;
 use crate::tls;
 
-/// How long a receiver may take.
+/// The time limit of a receiver.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -22,7 +22,7 @@ pub(crate) struct Webhooks {
     guard: Guard,
 }
 
-/// What is posted.
+/// A webhook post.
 pub(crate) struct Post<'a> {
     pub(crate) url: &'a str,
     pub(crate) key: &'a str,
@@ -90,7 +90,7 @@ fn verdict(status: StatusCode) -> Verdict {
     }
 }
 
-/// The innermost reason says most; the URL may hold a secret.
+/// The innermost reason is the most specific. The URL may contain a secret.
 fn reason(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return "it does not answer in time".into();
@@ -103,7 +103,7 @@ fn reason(error: reqwest::Error) -> String {
     innermost.to_string()
 }
 
-/// Refuses addresses that must not be connected to.
+/// Rejects addresses that must not be connected to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Guard {
     may_be_private: bool,
@@ -114,7 +114,7 @@ impl Guard {
         Guard { may_be_private }
     }
 
-    /// Judges the address that a URL names, if it names one.
+    /// Checks the address in a URL, if there is one.
     pub(crate) fn judge_address_in(self, url: &str) -> Result<(), String> {
         match Url::parse(url) {
             Ok(url) => self.judge_literal(&url),
@@ -132,7 +132,7 @@ impl Guard {
         }
     }
 
-    /// The client does not resolve an address.
+    /// The client does not resolve a literal address.
     fn judge_literal(self, url: &Url) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         match host.trim_matches(['[', ']']).parse() {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_means() {
+    fn answers_of_receivers_are_judged() {
         let of = |code: u16| verdict(StatusCode::from_u16(code).unwrap());
         assert_eq!(of(204), Verdict::Delivered);
         assert!(matches!(of(410), Verdict::Unreachable(_)));

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Runs by what they have found, the latest last.
+/// Runs by the number of results, latest run last.
 fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
     let runs = found.iter().enumerate().map(|(index, found)| {
         let mut run = WatchRun::begun(index as u64 + 1, 0, 0);
@@ -41,7 +41,7 @@ fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_stands_ends_only_by_a_run_that_has_found_some() {
+fn a_silence_ends_only_with_a_run_that_has_found_some() {
     let empty = runs("fields", &[0; RUNS_JUDGED as usize]);
     assert_eq!(
         still(&empty, &["no_fields"]),
@@ -63,7 +63,7 @@ fn names(what: &str, found: &[u64]) -> Vec<String> {
 }
 
 #[test]
-fn it_is_silent_after_three_runs_without_what_it_always_finds() {
+fn it_is_silent_after_three_runs_without_its_usual_results() {
     for what in ["documents", "changes", "fields"] {
         let silent = [format!("no_{what}")];
         assert_eq!(names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
@@ -82,7 +82,7 @@ fn it_is_silent_after_three_runs_without_what_it_always_finds() {
     }
 }
 
-/// Runs that are all empty after runs that all have found some, and `silent_after`.
+/// The number of empty runs after runs that all found some, and `silent_after`.
 #[test]
 fn it_is_silent_after_as_many_runs_as_the_watch_says() {
     for before in [3, 5, 30] {
@@ -117,7 +117,7 @@ fn pages_that_are_as_they_were_do_not_make_it_silent() {
 }
 
 #[test]
-fn what_is_found_now_and_then_takes_longer() {
+fn occasional_results_take_longer_to_be_missed() {
     let mut found = vec![1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1];
     found.extend([0; 4]);
     assert_eq!(names("changes", &found), [""; 0], "that happens by chance");
@@ -126,7 +126,7 @@ fn what_is_found_now_and_then_takes_longer() {
 }
 
 #[test]
-fn a_run_without_pages_is_told_at_once_and_alone() {
+fn a_run_without_pages_is_reported_immediately_and_alone() {
     let mut runs = runs("pages", &[8, 9, 7, 0]);
     for run in &mut runs[1..] {
         run.counts.insert("fields".into(), json!(5));
@@ -142,7 +142,7 @@ fn a_run_without_pages_is_told_at_once_and_alone() {
 }
 
 #[test]
-fn the_likely_reason_is_what_most_requests_tell() {
+fn the_likely_reason_is_the_outcome_of_most_requests() {
     let mut runs = runs("pages", &[8, 9, 7, 0]);
     for (outcomes, reason) in [
         (json!({"dns_error": 4}), "DNS"),
@@ -177,7 +177,7 @@ fn the_likely_reason_is_what_most_requests_tell() {
 }
 
 #[test]
-fn sites_are_told_of_by_reason_and_few_are_named() {
+fn sites_are_reported_by_reason_and_few_are_named() {
     let site = |n: usize, reason: &str| SiteTrouble {
         site: format!("s{n}.example"),
         reason: reason.into(),
@@ -198,7 +198,7 @@ fn sites_are_told_of_by_reason_and_few_are_named() {
 }
 
 #[test]
-fn a_run_that_did_not_come_to_its_end_is_told_of() {
+fn an_unfinished_run_is_reported() {
     let mut runs = runs("pages", &[5]);
     runs[0].how = Some(RunEnd::Window);
     runs[0].counts.insert("queued".into(), json!(77));

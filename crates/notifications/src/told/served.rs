@@ -1,5 +1,5 @@
-//! Fields that an alternative serves, and whose first chain gives nothing any more: each is told once, until it
-//! is over.
+//! Fields whose first chain yields nothing any more, but an alternative does. Each is reported once, until it is
+//! over.
 
 use std::collections::BTreeMap;
 

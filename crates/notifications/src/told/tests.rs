@@ -18,7 +18,7 @@ fn names(events: &[Event]) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_thing_is_told_once_until_it_is_over() {
+fn each_thing_is_reported_once_until_it_is_over() {
     let watch = watch();
     let facts = |runs, standing, held| Facts {
         watch: &watch,
@@ -63,7 +63,7 @@ fn each_thing_is_told_once_until_it_is_over() {
 }
 
 #[test]
-fn a_run_that_makes_up_for_others_is_told_as_late() {
+fn a_run_that_makes_up_for_others_is_reported_as_late() {
     let watch = watch();
     let mut late = run(1, 5);
     late.missed = 3;
@@ -108,7 +108,7 @@ fn changes_told(told: &Told, read: &ReadChanges) -> (Vec<String>, Told) {
 }
 
 #[test]
-fn a_change_is_told_once_and_only_behind_the_told_position() {
+fn a_change_is_reported_once_and_only_after_the_reported_position() {
     let change = json!({"kind": "gone", "url": "http://a.org/"});
     let changes = [change.clone(), change];
     let asked = Told {
@@ -143,7 +143,7 @@ fn no_more_is_read_than_a_notification_holds_and_at_least_one() {
 }
 
 #[test]
-fn a_change_is_told_with_its_fields_or_with_its_words() {
+fn a_change_is_reported_with_its_fields_or_with_its_words() {
     let line = |change: Value| change_event(&change).line;
     let fields = json!({"kind": "changed", "url": "u", "mapping": "m", "old": {"price": 10, "by": null},
                         "new": {"price": 12, "by": "Ada\nKing"}, "difference": "x"});
@@ -162,14 +162,14 @@ fn a_change_is_told_with_its_fields_or_with_its_words() {
 }
 
 #[test]
-fn what_the_release_before_has_told_is_read() {
+fn the_state_of_the_previous_release_is_read() {
     let kept = r#"{"run": 7, "changes": 0, "alerts": {}, "silent": {}}"#;
     let told: Told = serde_json::from_str(kept).unwrap();
     assert_eq!((told.run, told.changes_to), (7, None));
 }
 
 #[test]
-fn an_alternative_that_serves_is_told_once_until_it_is_over() {
+fn a_serving_alternative_is_reported_once_until_it_is_over() {
     let watch = watch();
     let news = |told: &Told, standing: &Standing| {
         told.news(&Facts {
