@@ -5,10 +5,10 @@ use hyper::{Response, StatusCode};
 use webfill_api::Refusal;
 use webfill_service::http::{Answer, whole};
 
-/// What a place comes to.
+/// The answer of a view.
 pub(crate) type Shown = Result<Answer, Problem>;
 
-/// Why nothing is shown, or done, for people: one clause, in lower case, without a full stop.
+/// Why a view shows or does nothing, for people: one clause, in lower case, without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) status: u16,
@@ -21,7 +21,7 @@ impl Problem {
         Problem { status, text }
     }
 
-    /// Nothing is known by that name.
+    /// There is nothing with that name.
     pub(crate) fn missing(text: impl ToString) -> Problem {
         Problem::new(404, text)
     }
@@ -31,12 +31,12 @@ impl Problem {
         Problem::new(400, text)
     }
 
-    /// The visitor may not.
+    /// The visitor lacks the right.
     pub(crate) fn forbidden(text: impl ToString) -> Problem {
         Problem::new(403, text)
     }
 
-    /// Something that is needed is away for now.
+    /// Something required is unavailable for now.
     pub(crate) fn away(text: impl ToString) -> Problem {
         Problem::new(503, text)
     }
@@ -51,7 +51,7 @@ impl Problem {
     }
 }
 
-/// What the fleet has refused: at fault is the request, or the visitor's rights.
+/// A refusal by the fleet: the fault is in the request, or in the visitor's rights.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         match refusal.path.as_str() {
@@ -76,7 +76,7 @@ pub(crate) fn json(status: u16, value: &serde_json::Value) -> Answer {
     with_header(answer, CACHE_CONTROL, "no-store")
 }
 
-/// Any other body, of a type that is known.
+/// Any other body, of a known type.
 pub(crate) fn of_kind(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
     let mut answer = Response::new(whole(body));
     *answer.status_mut() =
@@ -85,14 +85,14 @@ pub(crate) fn of_kind(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
     answer
 }
 
-/// The browser is to go on there, by GET.
+/// Redirects the browser to a path, by GET.
 pub(crate) fn see_other(path: &str) -> Answer {
     let mut answer = Response::new(whole(Vec::new()));
     *answer.status_mut() = StatusCode::SEE_OTHER;
     with_header(answer, LOCATION, path)
 }
 
-/// An answer with one header more.
+/// Adds one header to an answer.
 pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> Answer {
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().append(name, value);

@@ -1,5 +1,5 @@
-//! Scripts and style sheets, compiled in. Their paths hold a hash of all of them, so that browsers may keep
-//! them for good, and ask anew after an upgrade.
+//! Scripts and style sheets, compiled in. Their paths contain a hash of all of them, so that browsers may cache them
+//! permanently, and fetch them again after an upgrade.
 
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const PICTURE: &str = "image/svg+xml";
 
-/// All of them: name, type, content.
+/// All assets: name, type, content.
 const ASSETS: &[(&str, &str, &str)] = &[
     ("change.js", SCRIPT, include_str!("../assets/change.js")),
     (
@@ -36,7 +36,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     (
         "uplot.js",
         SCRIPT,
-        // Its licence goes where it goes.
+        // Its licence is shipped with it.
         concat!(
             "/*\n",
             include_str!("../vendor/uplot/LICENSE"),
@@ -63,7 +63,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// So many hexadecimal digits of the hash stand in a path.
+/// The hexadecimal digits of the hash in a path.
 const DIGITS: usize = 16;
 
 #[derive(Debug)]
@@ -89,12 +89,13 @@ impl Assets {
         &self.hash
     }
 
-    /// Where an asset is. Scripts import each other by their names alone.
+    /// The path of an asset. Scripts import each other only by name.
     pub(crate) fn path(hash: &str, name: &str) -> String {
         format!("/dashboard/assets/{hash}/{name}")
     }
 
-    /// An asset of this build, or of the one that is asked for by an old page: then it is not kept.
+    /// An asset of this build. A request with the hash of another build, from an old page, gets it too, but not for
+    /// caching.
     pub(crate) fn get(&self, hash: &str, name: &str) -> Option<Answer> {
         let (_, kind, content) = ASSETS.iter().find(|(known, ..)| *known == name)?;
         let kind = HeaderValue::from_static(kind);

@@ -1,12 +1,13 @@
-//! The mapping editor: where mappings are made by pointing at pages.
+//! The mapping editor, which creates mappings from clicks on pages.
 //!
-//! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that is fetched once. The page of the
-//! mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of [`frame`]) beside the mapping; its script
-//! asks for all else ([`actions`]). Whatever reads a page runs in a process of its own ([`job`]): copies, candidates for a field
-//! out of what was pointed at, what a mapping reads on all pages ([`trial`]), each of its steps, repairs.
+//! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that
+//! is fetched once. The page of the mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of
+//! [`frame`]) beside the mapping. Its script requests everything else ([`actions`]). All reading of pages runs in a
+//! process of its own ([`job`]): copies, candidates for a field from the elements that were pointed at, the results
+//! of a mapping on all pages ([`trial`]), each of its steps, repairs.
 //!
-//! Nothing is written to the folder of mappings but by saving ([`mappings`]): what `webfill mapping check` passes, whole or
-//! not at all. A draft outlives the dashboard's process; a job does not, and can be asked for again.
+//! Only saving writes to the folder of mappings ([`mappings`]), and only a mapping that passes `webfill mapping
+//! check`, all or nothing. A draft outlives the dashboard's process. A job does not, and can be requested again.
 
 mod actions;
 mod adding;
@@ -58,7 +59,7 @@ impl Editor {
         }
     }
 
-    /// Does something with the drafts, off the thread that answers: they are files.
+    /// Runs something on the drafts in a blocking thread, because they are files.
     async fn with_drafts<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Drafts) -> Result<T, DraftError> + Send + 'static,
@@ -73,7 +74,7 @@ impl Editor {
         self.with_drafts(move |drafts| drafts.get(&id)).await
     }
 
-    /// Does something with the folder of mappings, in the same way.
+    /// Runs something on the folder of mappings, in the same way.
     async fn with_folder<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Folder) -> T + Send + 'static,
@@ -83,7 +84,8 @@ impl Editor {
         done.map_err(Problem::broken)
     }
 
-    /// The mapping editor, for whoever may use it. Mappings are of all applications, and to work on one is to change it.
+    /// The mapping editor, if the visitor may use it. Mappings belong to all applications, and working on one changes
+    /// it.
     fn of(visit: &Visit) -> Result<&Editor, Problem> {
         let bench = visit.editor();
         let bench = bench.ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! How the extractions of all mappings are doing, as the dispatchers of the store have judged them. They are read whole,
-//! so all visitors of some seconds share one reading.
+//! The health of the extractions of all mappings, as judged by the dispatchers of the store. It is read completely,
+//! so all visitors share one reading for some seconds.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use crate::visit::Visit;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// The health of one mapping, as [`MappingHealth::report`] tells it, with the alert in words.
+/// The health of one mapping, from [`MappingHealth::report`], with the alert in words.
 #[derive(Debug, Clone)]
 pub(crate) struct Extraction {
     pub(crate) mapping: String,
     pub(crate) report: Value,
-    /// What its alert says, if one stands.
+    /// The text of its standing alert.
     pub(crate) alert: Option<String>,
 }
 
@@ -30,7 +30,7 @@ type Read = Option<(Instant, Arc<Vec<Extraction>>)>;
 pub(crate) struct Extractions(Mutex<Read>);
 
 impl Extractions {
-    /// Those of the visitor's store, by their names.
+    /// The extractions of the visitor's store, by name.
     pub(crate) async fn get(&self, visit: &Visit) -> Result<Arc<Vec<Extraction>>, Problem> {
         let mut read = self.0.lock().await;
         if let Some((at, found)) = &*read
@@ -47,7 +47,7 @@ impl Extractions {
     }
 }
 
-/// What another version has written is passed over.
+/// States written by another version are skipped.
 fn of_states(states: &[HealthState]) -> Vec<Extraction> {
     let of_mappings = states
         .iter()

@@ -1,4 +1,4 @@
-//! What the dashboard needs of a fleet, and on whose behalf it asks.
+//! The fleet's interface for the dashboard, and the visitor on whose behalf it is called.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use serde_json::Value;
 use webfill_api::Refusal;
 use webfill_wire::keys::Rights;
 
-/// Who looks at the dashboard.
+/// The visitor of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
-    /// The name of the token; there is none where no token is asked for.
+    /// The name of the token; `None` where no token is required.
     pub name: Option<Arc<str>>,
     pub address: Option<IpAddr>,
     pub rights: Rights,
 }
 
 impl Visitor {
-    /// The dashboard itself, which reads for all visitors and shows to each what its rights permit.
+    /// The dashboard itself. It reads for all visitors, and shows each only what their rights permit.
     pub fn dashboard() -> Visitor {
         Visitor {
             name: None,
@@ -31,8 +31,8 @@ impl Visitor {
 /// A running fleet.
 #[async_trait]
 pub trait Fleet: Send + Sync {
-    /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. What it
-    /// does, or is refused, is in the fleet's audit log.
+    /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. The
+    /// fleet's audit log records its effects and refusals.
     async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
 
     /// Feeds a crawl request, in the same way.

@@ -1,13 +1,13 @@
-//! What is posted: the fields of a form, or a body of another type as it is.
+//! Posted bodies: the fields of a form, or an unparsed body of another type.
 
 use serde_json::Value;
 use webfill_urls::Url;
 
-/// A posted body, within the limits of its place.
+/// A posted body, within the limit of its view.
 #[derive(Debug, Default)]
 pub(crate) struct Form {
     fields: Vec<(String, String)>,
-    /// The body of a type that is not a form's.
+    /// The body, if its type is not that of a form.
     pub(crate) raw: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ impl Form {
         }
     }
 
-    /// The first field of this name.
+    /// The first field with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
@@ -47,7 +47,7 @@ impl Form {
     }
 }
 
-/// The pairs of a query, or of a form, which is written the same way.
+/// The pairs of a query, or of a form, which has the same syntax.
 pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     let mut url = Url::parse("http://localhost/").expect("it is a URL");
     url.set_query(Some(query));

@@ -1,9 +1,9 @@
-//! Keeps foreign pages out, and the dashboard's own pages closed: what a request must be to be let in, and the
-//! headers with which each answer leaves.
+//! Keeps foreign pages out, and protects the dashboard's own pages: checks each request, and sets the headers of each
+//! answer.
 //!
-//! A foreign page can make a browser ask here, but not under another `Host` than its own name, not without an
-//! `Origin` if it posts, and not with a token that it has not read ([`Guard::form_token`]). Without tokens only this machine's
-//! names are answered, so that a page whose name leads here learns nothing.
+//! A foreign page can make a browser send requests here. But their `Host` is that page's own name, they have an
+//! `Origin` if they post, and they lack a token that the page cannot read ([`Guard::form_token`]). Without tokens
+//! only this machine's names are answered, so that a page whose name resolves to this machine learns nothing.
 
 use hyper::header::{
     CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
@@ -15,7 +15,8 @@ use webfill_service::own_names::is_of_this_machine;
 use crate::answer::Problem;
 use crate::secrets::{derive, is_same};
 
-/// What a page of the dashboard may load, ask and be part of. Nothing is inline, and nothing comes from elsewhere.
+/// The policy of the dashboard's pages: what they may load, request and be embedded in. Nothing is inline, and
+/// nothing comes from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -35,12 +36,12 @@ impl Guard {
         Guard { secret }
     }
 
-    /// What forms of a session carry, or those of all visitors where there are no sessions.
+    /// The token in the forms of a session, or of all visitors if there are no sessions.
     pub(crate) fn form_token(&self, session: Option<&str>) -> String {
         derive(&self.secret, session.unwrap_or_default())
     }
 
-    /// Whether a form is one that the dashboard has given to this session.
+    /// Whether the dashboard has given a form to this session.
     pub(crate) fn judge_form(
         &self,
         session: Option<&str>,
@@ -55,7 +56,7 @@ impl Guard {
     }
 }
 
-/// Judges any request by its headers. `has_tokens`: whoever asks must show one.
+/// Checks any request by its headers. `has_tokens`: visitors must show a token.
 pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
     let host = text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
@@ -63,7 +64,7 @@ pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem
             "the Host header names another machine: ask at localhost or its address",
         ));
     }
-    // A link may lead here from anywhere; what a foreign page loads, it does not get.
+    // Links from anywhere are allowed; resources loaded by a foreign page are not.
     let is_foreign = matches!(text(headers, FETCH_SITE), Some("cross-site" | "same-site"));
     if is_foreign && text(headers, FETCH_MODE) != Some("navigate") {
         return Err(Problem::forbidden("other pages may not load this"));
@@ -71,7 +72,7 @@ pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem
     Ok(())
 }
 
-/// Judges a request that changes something: browsers say which page has made them send it.
+/// Checks a request that changes something: browsers name the page that has sent it.
 pub(crate) fn judge_post(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
     let scheme = if is_tls { "https" } else { "http" };
     let own = text(headers, HOST).map(|host| format!("{scheme}://{host}"));
@@ -92,7 +93,7 @@ pub(crate) fn judge_post(headers: &HeaderMap, is_tls: bool) -> Result<(), Proble
     }
 }
 
-/// Adds the headers that all answers have. An answer that has a policy of its own keeps it.
+/// Adds the headers of all answers. An answer with a policy of its own keeps it.
 pub(crate) fn protect(answer: &mut Answer, is_tls: bool) {
     let headers = answer.headers_mut();
     let mut add = |name: HeaderName, value: &'static str| {
@@ -101,7 +102,7 @@ pub(crate) fn protect(answer: &mut Answer, is_tls: bool) {
     };
     add(CONTENT_SECURITY_POLICY, POLICY);
     add(X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // Not `no-referrer`: with that, browsers name no origin in what is posted here.
+    // Not `no-referrer`: with that, browsers send no origin with posts to this server.
     add(REFERRER_POLICY, "same-origin");
     add(OPENER_POLICY, "same-origin");
     add(RESOURCE_POLICY, "same-origin");
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_pages_post_is_refused() {
+    fn posts_of_other_pages_are_refused() {
         let posted = |is_tls: bool, more: &[(&'static str, &str)]| {
             let host = [("host", "dashboard.example:8443")];
             status(judge_post(&headers(&[&host, more].concat()), is_tls))

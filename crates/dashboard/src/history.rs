@@ -1,9 +1,9 @@
-//! Figures over time: a sample a minute, kept for a day as they are and for a month by the quarter of an hour, in one
+//! Metrics over time: a sample a minute, kept unchanged for a day and by the quarter of an hour for a month, in one
 //! file of JSON lines in the state folder.
 //!
-//! The file is appended to, and written anew (beside it, then renamed) when it has twice as many lines as are kept. A
-//! line that was cut off by a loss of power is passed over; at most some samples are lost. A sample says what has
-//! happened since the one before; what happened while nothing was noted is not known, and charts have a gap there.
+//! The file is appended to. It is rewritten (beside it, then renamed) when it has twice as many lines as are kept. A
+//! line cut off by a power loss is skipped, so at most some samples are lost. A sample covers the time since the
+//! previous one. What happened while nothing was recorded is unknown, and charts have a gap there.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -17,37 +17,37 @@ use webfill_service::state::PRIVATE;
 
 use crate::snapshot::{Records, Snapshot};
 
-/// A sample is taken so often.
+/// The time between samples.
 pub(crate) const EVERY_S: i64 = 60;
 
-/// What is older than this is kept in pieces of [`PIECE_S`].
+/// Older samples are kept in pieces of [`PIECE_S`].
 const FINE_S: i64 = 24 * 3_600;
 const PIECE_S: i64 = 15 * 60;
 
-/// What is older than this is not kept.
+/// Older samples are dropped.
 const KEPT_S: i64 = 30 * 24 * 3_600;
 
-/// More are not kept, whatever the clock does.
+/// The most samples, whatever the clock does.
 const MOST: usize = ((FINE_S / EVERY_S) + (KEPT_S / PIECE_S)) as usize + 100;
 
 const FILE: &str = "dashboard-history.jsonl";
 
-/// How things were at the end of a span, and what happened in it.
+/// The state at the end of a span, and what happened in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Sample {
     /// The end, in seconds since the epoch.
     pub(crate) at: i64,
-    /// How long it was, in seconds.
+    /// The length of the span, in seconds.
     pub(crate) over: i64,
     pub(crate) queued: u64,
     pub(crate) leased: u64,
-    /// How long the task waits that waits longest though its site may be fetched, in seconds.
+    /// The age in seconds of the longest-waiting task whose site may be fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) oldest: Option<f64>,
-    /// Pages that were fetched in it.
+    /// Pages fetched in the span.
     pub(crate) pages: u64,
-    /// Tasks that ended in it, by outcome.
+    /// Tasks that ended in the span, by outcome.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ impl From<Records> for Kept {
     }
 }
 
-/// What counters were at the last sample: they only grow, but for restarts and crawls that are dropped.
+/// The counters at the last sample. They only grow, except for restarts and dropped crawls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     at: i64,
@@ -81,7 +81,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// What has happened since the counters were read last; `None`: they had not been, or the clock was set back.
+    /// The changes since the counters were last read. `None` if they had not been read, or the clock was set back.
     pub(crate) fn sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let status = &snapshot.status;
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Counters {
         }
         let since = |outcome: &String, count: u64| {
             let known = before.ended.get(outcome).copied().unwrap_or(0);
-            // After a restart they begin at 0.
+            // After a restart counters begin at 0.
             count.checked_sub(known).unwrap_or(count)
         };
         let ended = now
@@ -124,13 +124,13 @@ impl Counters {
 pub(crate) struct History {
     samples: Vec<Sample>,
     path: Option<PathBuf>,
-    /// Lines that the file has.
+    /// The number of lines in the file.
     lines: usize,
     is_failing: bool,
 }
 
 impl History {
-    /// Reads what was kept. A file that cannot be read is begun anew by the next sample.
+    /// Reads the stored samples. If the file cannot be read, the next sample begins a new one.
     pub(crate) fn open(state: Option<&Path>) -> History {
         let path = state.map(|state| state.join(FILE));
         let mut history = History {
@@ -153,14 +153,14 @@ impl History {
     }
 
     fn insert(&mut self, sample: Sample) {
-        // A clock that was set back takes what was noted under the later time with it.
+        // If the clock was set back, samples with later times are removed.
         while self.samples.last().is_some_and(|last| last.at >= sample.at) {
             self.samples.pop();
         }
         self.samples.push(sample);
     }
 
-    /// Keeps a sample.
+    /// Adds a sample.
     pub(crate) fn note(&mut self, sample: Sample) {
         let line = serde_json::to_string(&sample).unwrap_or_default() + "\n";
         self.insert(sample);
@@ -172,7 +172,7 @@ impl History {
         match written {
             Err(error) if !self.is_failing => {
                 self.is_failing = true;
-                tracing::warn!(event = "dashboard_history_unwritten", %error, "the dashboard's figures over time cannot be kept");
+                tracing::warn!(event = "dashboard_history_unwritten", %error, "the dashboard's metrics over time cannot be stored");
             }
             Err(_) => {}
             Ok(()) => self.is_failing = false,
@@ -214,7 +214,7 @@ impl History {
         Ok(())
     }
 
-    /// Drops what is too old, and sums up what is old.
+    /// Drops samples that are too old, and merges old ones.
     fn thin(&mut self) {
         let Some(last) = self.samples.last().map(|last| last.at) else {
             return;
@@ -237,7 +237,7 @@ impl History {
         self.samples = kept;
     }
 
-    /// The samples of the last so many seconds, summed up to at most about `most` of them.
+    /// The samples of this many last seconds, merged to at most about `most`.
     pub(crate) fn since(&self, seconds: i64, most: usize) -> Vec<Sample> {
         let last = self.samples.last().map_or(0, |last| last.at);
         let piece_s = (seconds / most.max(1) as i64).max(1);
@@ -256,14 +256,14 @@ impl History {
     }
 }
 
-/// Whether two samples that follow each other are told as one: they are of the same piece of time, without a gap.
+/// Whether two consecutive samples are merged: they are in the same piece of time, without a gap.
 fn is_one_piece(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
     before.at.div_euclid(piece_s) == sample.at.div_euclid(piece_s)
         && sample.at - sample.over - before.at < EVERY_S
 }
 
 impl Sample {
-    /// Takes in the sample that follows.
+    /// Merges the following sample into this one.
     fn add(&mut self, next: &Sample) {
         let ended = std::mem::take(&mut self.ended);
         let (over, pages) = (self.over + next.over, self.pages + next.pages);
@@ -280,7 +280,7 @@ impl Sample {
     }
 }
 
-/// Samples as charts take them: a list for each figure, in the order of their times; null where nothing is known.
+/// Samples in the form for charts: a list for each metric, in order of time; null where unknown.
 pub(crate) fn told(samples: &[Sample]) -> Value {
     let mut columns = Columns::default();
     let mut outcomes: Vec<&String> = samples
@@ -311,7 +311,7 @@ struct Columns {
     resolved: Vec<Option<u64>>,
     open: Vec<Option<u64>>,
     exhausted: Vec<Option<u64>>,
-    /// Per second.
+    /// Ended tasks per second.
     ended: BTreeMap<String, Vec<Option<f64>>>,
 }
 

@@ -1,8 +1,8 @@
-//! The overview as it changes: server-sent events. Each event is all that is shown, so that whoever has missed some
-//! (a laptop that slept, a connection that broke) is right with the next one.
+//! The live overview: server-sent events. Each event has the complete content, so that a visitor who missed some (a
+//! laptop that slept, a broken connection) is up to date with the next one.
 //!
-//! A listener is given its own page part, by its rights; what is read for it is read for all ([`crate::snapshot`]). A
-//! listener whose session has ended is told nothing more.
+//! Each listener gets its own version of the page part, by its rights. The data are read once for all
+//! ([`crate::snapshot`]). A listener whose session has ended gets no more events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -22,16 +22,16 @@ use crate::answer::{Problem, Shown};
 use crate::views::overview;
 use crate::visit::Visit;
 
-/// At most this many listen at once.
+/// The most listeners at a time.
 pub(crate) const MOST_LISTENERS: usize = 24;
 
-/// How often it is looked whether something has changed.
+/// The time between checks for changes.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// When nothing has changed for so long, that is told.
+/// The time without changes after which a heartbeat is sent.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// For so long a stream lasts; browsers ask again by themselves.
+/// The lifetime of a stream. Browsers reconnect by themselves.
 const LASTS: Duration = Duration::from_secs(3_600);
 
 pub(crate) fn listen(visit: Visit) -> Shown {
@@ -48,7 +48,7 @@ pub(crate) fn listen(visit: Visit) -> Shown {
     Ok(answer)
 }
 
-/// Tells one listener until it has gone, which shows when an event finds no reader.
+/// Sends events to one listener until it has gone, which shows when an event cannot be delivered.
 async fn tell(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
     let began = Instant::now();
     let mut shown = String::new();

@@ -1,5 +1,5 @@
-//! Who a visitor is: where tokens are asked for, whoever shows one in the login form has a session, which a
-//! cookie names. A token stands in no address, and no script reads the cookie.
+//! Identifies visitors. Where tokens are required, a token in the login form opens a session, and a cookie names the
+//! session. A token never occurs in an address, and scripts cannot read the cookie.
 
 use std::time::Instant;
 
@@ -14,17 +14,17 @@ use crate::service::Dashboard;
 use crate::sessions::LASTS;
 use crate::templates;
 
-/// Where the form is, and where it is sent.
+/// The path of the form, and the target of its post.
 pub(crate) const LOGIN: &str = "/dashboard/login";
 
-/// A visitor that was let in, and its session.
+/// An admitted visitor, and its session.
 pub(crate) struct LetIn {
     pub(crate) visitor: Visitor,
     pub(crate) session: Option<String>,
 }
 
 impl Dashboard {
-    /// Who asks; `None`: whoever asks must log in first.
+    /// The visitor; `None` if a login is required first.
     pub(crate) fn let_in(
         &self,
         tokens: Option<&Tokens>,
@@ -45,20 +45,20 @@ impl Dashboard {
         Some(LetIn { visitor, session })
     }
 
-    /// Whose session it is, while it holds and its token is on the list.
+    /// The owner of a session, while it is valid and its token is on the list.
     pub(crate) fn bearer<'a>(&self, tokens: &'a Tokens, session: &str) -> Option<&'a Bearer> {
         let token = self.sessions.token(session, Instant::now())?;
         tokens.by_digest(&token)
     }
 
-    /// The login form. It shows nothing but itself.
+    /// The login form, and nothing else.
     pub(crate) fn login_form(&self, status: u16, fault: Option<&str>) -> Answer {
         let text = templates::render(&self.templates, "login.html", json!({"fault": fault}));
         html(status, text)
     }
 
-    /// A token was shown. Whoever has shown too many wrong ones from an address waits, whatever is shown next:
-    /// other than clients, people do not ask often.
+    /// Handles a token from the form. After too many wrong tokens from an address, further attempts must wait, even
+    /// with the right token: unlike other clients, people do not try often.
     pub(crate) fn log_in(
         &self,
         tokens: &Tokens,
@@ -85,7 +85,7 @@ impl Dashboard {
         Ok(with_header(see_other("/dashboard/"), SET_COOKIE, &cookie))
     }
 
-    /// The session ends, and the browser forgets it.
+    /// Ends the session, and removes the cookie.
     pub(crate) fn log_out(&self, headers: &HeaderMap, session: Option<&str>, peer: Peer) -> Answer {
         if let Some(session) = session {
             self.sessions.end(session);
@@ -95,7 +95,7 @@ impl Dashboard {
     }
 }
 
-/// Cookies are those of a host, whatever the port: two dashboards of one machine must not log each other's visitors out.
+/// Cookies belong to a host, whatever the port: two dashboards on one machine must not log out each other's visitors.
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let port = host.and_then(|host| host.rsplit_once(':'));
@@ -112,7 +112,7 @@ fn cookie(headers: &HeaderMap, session: &str, lasts_s: u64, is_tls: bool) -> Str
     )
 }
 
-/// The session that a request names.
+/// The session named in a request.
 pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
     let name = cookie_name(headers);
     let cookies = headers.get_all(COOKIE).iter();

@@ -1,5 +1,5 @@
-//! The folder of mappings, read for places that tell of mappings. It is read again once what was read is too old: files
-//! change beside the dashboard.
+//! The folder of mappings, read for views about mappings. It is read again once the last reading is too old, because
+//! files change outside the dashboard.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use webfill_mapping::MappingSet;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// What a folder holds; or what is wrong with it, line by line.
+/// The mappings of a folder, or its faults, line by line.
 pub(crate) type Found = Arc<Result<MappingSet, String>>;
 
 pub(crate) struct MappingFiles {
@@ -26,7 +26,7 @@ impl MappingFiles {
         }
     }
 
-    /// `None`: this dashboard knows no folder.
+    /// `None` if this dashboard has no folder.
     pub(crate) async fn get(&self) -> Option<Found> {
         let folder = self.folder.clone()?;
         let mut read = self.read.lock().await;
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_in_a_folder_is_told() {
+    async fn faults_of_a_folder_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.json"), "{").unwrap();
         let files = MappingFiles::new(Some(folder.path().to_owned()));

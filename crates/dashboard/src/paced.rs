@@ -1,23 +1,23 @@
-//! Readings that are repeated no more often than they are worth: of what took long to read, the last reading is
-//! shown for longer, so that all readings together take about a hundredth of one core's time.
+//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that all readings together
+//! take about a hundredth of one core's time.
 
 use std::time::{Duration, Instant};
 
-/// A reading is shown for at least so many times as long as it took.
+/// A reading is shown for at least this many times its own duration.
 const TIMES: u32 = 100;
 
-/// A value that was read, when, and how long that took.
+/// A value, when it was read, and how long that took.
 #[derive(Debug)]
 pub(crate) struct Paced<T> {
     least: Duration,
     read: Option<(T, Instant)>,
-    /// From one reading to the next.
+    /// The time between readings.
     pause: Duration,
     is_expired: bool,
 }
 
 impl<T> Paced<T> {
-    /// A value that is read at most once in so long.
+    /// A value that is read at most once in this time.
     pub(crate) fn every(least: Duration) -> Paced<T> {
         Paced {
             least,
@@ -32,7 +32,7 @@ impl<T> Paced<T> {
         self.is_expired || at.is_none_or(|at| now.duration_since(at) >= self.pause)
     }
 
-    /// A reading that was begun then has ended now.
+    /// Stores a reading that began at `began` and has ended now.
     pub(crate) fn put(&mut self, value: T, began: Instant, now: Instant) {
         self.is_expired = false;
         self.pause = self
@@ -41,12 +41,12 @@ impl<T> Paced<T> {
         self.read = Some((value, now));
     }
 
-    /// What was read is a fault: waiting for somebody costs nothing, and it is looked soon whether it is over.
+    /// The reading is a fault. Waiting cost nothing, so try again soon.
     pub(crate) fn look_again_within(&mut self, pause: Duration) {
         self.pause = self.pause.min(pause);
     }
 
-    /// Something was done: the next reading is due.
+    /// Makes the next reading due, because an action was done.
     pub(crate) fn expire(&mut self) {
         self.is_expired = true;
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_took_long_is_read_seldom() {
+    fn slow_readings_are_repeated_rarely() {
         let second = Duration::from_secs(1);
         let began = Instant::now();
         let mut paced = Paced::every(2 * second);

@@ -1,5 +1,5 @@
-//! Which view a path leads to. What is behind `/dashboard/` is split at its slashes, and each part is decoded: a place
-//! gets names as they are.
+//! Routes paths to views. The path after `/dashboard/` is split at its slashes, and each part is decoded, so that a
+//! view gets names unescaped.
 
 use crate::answer::{Problem, Shown};
 use crate::editor::view as editor;
@@ -11,10 +11,10 @@ use crate::views::{
 };
 use crate::visit::Visit;
 
-/// A form is at most this long.
+/// The most bytes of a form.
 const MOST_FORM_BYTES: usize = 64 << 10;
 
-/// The parts of a path behind `/dashboard/`.
+/// The parts of a path after `/dashboard/`.
 pub(crate) fn parts(path: &str) -> Vec<String> {
     let behind = path.strip_prefix("/dashboard").unwrap_or_default();
     let behind = behind.strip_prefix('/').unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn parts(path: &str) -> Vec<String> {
     }
 }
 
-/// What a path shows.
+/// Shows a path.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     match parts {
         [] => overview::show(visit).await,
@@ -54,7 +54,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     }
 }
 
-/// What is posted to a path. Its form was found to be the visitor's.
+/// Handles a post to a path. Its form was already checked to be the visitor's.
 pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
         ["do", action] => actions::take(visit, action, form).await,
@@ -63,7 +63,7 @@ pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     }
 }
 
-/// How much may be posted to a path.
+/// The most bytes of a post to a path.
 pub(crate) fn most_bytes(parts: &[&str]) -> usize {
     match parts {
         ["editor", rest @ ..] => editor::most_bytes(rest),
@@ -75,7 +75,7 @@ fn nothing_here() -> Problem {
     Problem::missing("nothing is here")
 }
 
-/// Percent-decoded; what is not UTF-8 is replaced, and then names nothing.
+/// Percent-decoded. Invalid UTF-8 is replaced, and then names nothing.
 fn decoded(part: &str) -> String {
     let bytes = part.as_bytes();
     let mut text = Vec::with_capacity(bytes.len());

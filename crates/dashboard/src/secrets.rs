@@ -1,4 +1,4 @@
-//! Random names that nobody guesses, and what is derived from them.
+//! Unguessable random names, and values derived from them.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -6,17 +6,17 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// So many random bytes are in a secret.
+/// The random bytes in a secret.
 const BYTES: usize = 32;
 
-/// A new secret, in hexadecimal digits, out of the system's source of random bytes.
+/// A new secret, in hexadecimal digits, from the system's random number generator.
 pub(crate) fn new_secret() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(hex(&bytes))
 }
 
-/// What only whoever knows the secret can derive from the text. The secret has a fixed length, so that no two
+/// A value that only the owner of the secret can derive from the text. The secret has a fixed length, so that no two
 /// pairs are the same text.
 pub(crate) fn derive(secret: &str, text: &str) -> String {
     let mut digest = Sha256::new();
@@ -25,7 +25,7 @@ pub(crate) fn derive(secret: &str, text: &str) -> String {
     hex(&digest.finalize())
 }
 
-/// Compares in a time that does not tell where the two differ.
+/// Compares in a time that does not reveal where the two differ.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let digests = [one, other].map(|text| Sha256::digest(text.as_bytes()));
     let pairs = digests[0].iter().zip(digests[1].iter());
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_differ_and_so_does_what_is_derived_from_them() {
+    fn secrets_differ_and_so_do_values_derived_from_them() {
         let [one, other] = [new_secret().unwrap(), new_secret().unwrap()];
         assert_eq!(one.len(), 2 * BYTES);
         assert_ne!(one, other);

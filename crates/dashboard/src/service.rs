@@ -1,4 +1,4 @@
-//! The dashboard as a whole: what all visits share, and the way of a request through it.
+//! The dashboard as a whole: the state shared by all visits, and the path of a request through it.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -37,26 +37,26 @@ use crate::templates;
 use crate::told::Told;
 use crate::visit::Visit;
 
-/// What a dashboard is told of its surroundings.
+/// The environment of a dashboard.
 #[derive(Debug, Clone, Default)]
 pub struct DashboardSetup {
     pub store: Option<StoreUri>,
     /// The folder of mappings.
     pub mappings: Option<PathBuf>,
-    /// The folder in which figures over time are kept; `None`: none are noted.
+    /// The folder of metrics over time; `None`: none are recorded.
     pub state: Option<PathBuf>,
-    /// The folder of logs, the audit log among them; it is made when something is to be noted there.
+    /// The folder of logs, including the audit log. It is created by the first entry.
     pub logs: Option<PathBuf>,
     /// The audit log of the dispatcher's keys.
     pub keys_audit: Option<PathBuf>,
-    /// What the mapping editor has done by the program; `None`: there is no mapping editor.
+    /// The services of the program for the mapping editor; `None`: there is no mapping editor.
     pub host: Option<Arc<dyn Host>>,
 }
 
-/// A fleet that does not tell how it is, is asked again after this long for the figures over time.
+/// After this time, a fleet without a status is asked again for metrics over time.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The first sample is taken after this long, so that there soon is one.
+/// The first sample is taken after this time, so that there soon is one.
 const FIRST: Duration = Duration::from_secs(10);
 
 /// See the crate.
@@ -75,14 +75,14 @@ pub struct Dashboard {
     pub(crate) told: Told,
     pub(crate) editor: Option<Editor>,
     pub(crate) snapshots: Snapshots,
-    /// The places of those who are told what changes.
+    /// Permits for listeners of the live overview.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
     refusals: Mutex<RefusalLog>,
     large_bodies: Semaphore,
 }
 
-/// The header in which scripts send what forms send as the field `token`.
+/// The header that scripts use instead of the form field `token`.
 const FORM_TOKEN_HEADER: &str = "x-webfill-token";
 
 impl Dashboard {
@@ -120,12 +120,12 @@ impl Dashboard {
         }))
     }
 
-    /// Whether a path is the dashboard's.
+    /// Whether a path belongs to the dashboard.
     pub fn has(path: &str) -> bool {
         path == "/dashboard" || path.starts_with("/dashboard/")
     }
 
-    /// Notes figures over time, for as long as the dashboard is there.
+    /// Records metrics over time while the dashboard exists.
     pub async fn attend(self: Arc<Self>) {
         if self.fleet.is_none() || self.setup.state.is_none() {
             return;
@@ -138,12 +138,12 @@ impl Dashboard {
                 Some(_) => None,
             };
             let pause = match sample {
-                // The fleet is not there yet, or not any more.
+                // The fleet is not available yet, or no longer.
                 None => AGAIN,
                 Some(None) => FIRST,
                 Some(Some(sample)) => {
                     let dashboard = Arc::clone(&self);
-                    // It writes to a disk. A sample that was not kept is a gap.
+                    // It writes to a disk. A sample that was not stored is a gap.
                     let _ =
                         tokio::task::spawn_blocking(move || dashboard.history().note(sample)).await;
                     Duration::from_secs(history::EVERY_S as u64)
@@ -166,7 +166,7 @@ impl Dashboard {
 
     async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
         let tokens = self.protection.get().tokens;
-        // Whatever else, it is not shown under a foreign name.
+        // In any case, nothing is shown under a foreign name.
         if let Err(problem) = guard::judge(request.headers(), tokens.is_some()) {
             return plain(&problem);
         }
@@ -222,7 +222,7 @@ impl Dashboard {
         }
     }
 
-    /// What was posted, by a page of the dashboard.
+    /// Reads a body posted by a page of the dashboard.
     async fn posted(
         &self,
         headers: &HeaderMap,
@@ -238,7 +238,7 @@ impl Dashboard {
         Ok(Form::read(kind.and_then(|kind| kind.to_str().ok()), body))
     }
 
-    /// A wrong token is logged once in a while.
+    /// Wrong tokens are logged at a limited rate.
     pub(crate) fn note_refused(&self, from: IpAddr) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.record_if_new(&format!("token {from}")) {
@@ -287,17 +287,17 @@ impl Visit {
     }
 }
 
-/// An answer to whoever was not let in, or has asked for what nobody is shown.
+/// An answer to a request that was not admitted, or that no one may see.
 fn plain(problem: &Problem) -> Answer {
     let text = format!("{}\n", problem.text);
     let kind = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
     crate::answer::of_kind(problem.status, kind, text.into_bytes())
 }
 
-/// Where browsers are led that ask for nothing in particular.
+/// The redirect for browsers without a particular path.
 pub fn entrance() -> Answer {
     let mut answer = see_other("/dashboard/");
-    // Clients that are no browsers get another answer there.
+    // Clients other than browsers get another answer at this path.
     answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
     guard::protect(&mut answer, false);
     answer

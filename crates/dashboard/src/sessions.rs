@@ -1,5 +1,5 @@
-//! Sessions: which browsers have shown a token. A session knows its token by the digest, and holds only while
-//! that is on the list in force. All are lost with the process.
+//! Sessions: which browsers have shown a token. A session stores its token's digest, and is valid only while that is
+//! on the current list. All sessions are lost with the process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,13 @@ use webfill_service::http::TokenDigest;
 
 use crate::secrets::new_secret;
 
-/// At most this many sessions; a further one takes the place of the one that was idle for longest.
+/// The most sessions. A further one replaces the one that was idle for the longest time.
 const MOST: usize = 200;
 
-/// A session ends so long after its login,
+/// A session ends this long after its login,
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3_600);
 
-/// or when nothing was asked in it for so long.
+/// or after this long without a request.
 const IDLE: Duration = Duration::from_secs(2 * 3_600);
 
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Begins a session; returns its id.
+    /// Begins a session. Returns its id.
     pub(crate) fn begin(&self, token: TokenDigest, now: Instant) -> std::io::Result<String> {
         let id = new_secret()?;
         let mut sessions = self.lock();
@@ -54,7 +54,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The token of a session that holds, which is used now.
+    /// The token of a valid session, which counts as used now.
     pub(crate) fn token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
         let mut sessions = self.lock();
         let session = sessions.get_mut(id).filter(|session| session.holds(now))?;

@@ -1,8 +1,8 @@
-//! What the overview shows: read once, by the dashboard itself, for all who look. Who may see less is shown less of it
-//! ([`Snapshot::of_apps`]).
+//! The data of the overview: read once, by the dashboard itself, for all visitors. Visitors with fewer rights see
+//! less of it ([`Snapshot::of_apps`]).
 //!
-//! Nothing reads unless somebody looks, or the [history](crate::history) notes. Each part is read at a pace of its own
-//! ([`Paced`]); what could not be read is shown as it was, with the reason.
+//! Data are read only if a visitor or the [history](crate::history) needs them. Each part is read at a pace of its
+//! own ([`Paced`]). A part that could not be read is shown in its last state, with the reason.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,59 +20,59 @@ use crate::fleet::Visitor;
 use crate::paced::Paced;
 use crate::service::Dashboard;
 
-/// At most so many sites in trouble are shown.
+/// The most sites in trouble that are shown.
 const MOST_SITES: usize = 12;
 
-/// The records of so many crawls are counted: of those that began last.
+/// The most crawls with counted records: those that began last.
 const MOST_CRAWLS: u32 = 100;
 
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 const LISTS_EVERY: Duration = Duration::from_secs(10);
 const STORE_EVERY: Duration = Duration::from_secs(30);
 
-/// A store that could not be read is tried again so soon.
+/// The wait before a failed store is tried again.
 const FAULT_FOR: Duration = Duration::from_secs(2);
 
-/// A page waits for so long for what the store tells. What takes longer is shown at the next look.
+/// How long a page waits for the store. A slower reading is shown at the next visit.
 const STORE_WITHIN: Duration = Duration::from_millis(100);
 
-/// One look at everything.
+/// One reading of everything.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Snapshot {
-    /// Counted up.
+    /// Increases with each snapshot.
     pub(crate) number: u64,
     pub(crate) at_ms: i64,
     /// The fleet's answer to `status`; null without a fleet.
     pub(crate) status: Value,
-    /// Why the status is not of now.
+    /// Why the status is not current.
     pub(crate) fault: Option<String>,
     pub(crate) sites: Option<Sites>,
     /// The watches, as the fleet lists them.
     pub(crate) watches: Vec<Value>,
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) records: Option<Records>,
-    /// Why the store tells nothing.
+    /// Why the store gives no data.
     pub(crate) store_fault: Option<String>,
 }
 
 /// Sites in trouble.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Sites {
-    /// By what holds them, as far as they were looked at.
+    /// The number of sites by reason, among those that were read.
     pub(crate) by_reason: BTreeMap<String, u64>,
     pub(crate) looked_at: usize,
     pub(crate) is_more: bool,
-    /// Those with the most tasks.
+    /// The sites with the most tasks.
     pub(crate) first: Vec<Value>,
 }
 
-/// How a mapping is doing.
+/// The health of a mapping.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mapping {
     pub(crate) name: String,
     pub(crate) pages: u64,
     pub(crate) last_at: String,
-    /// What the alert says that stands, and since when.
+    /// The text of the standing alert, and since when it stands.
     pub(crate) alert: Option<String>,
     pub(crate) since: Option<String>,
 }
@@ -81,27 +81,27 @@ pub(crate) struct Mapping {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Records {
     pub(crate) resolved: u64,
-    /// Open, and their crawl goes on.
+    /// Open, and their crawl is still running.
     pub(crate) open: u64,
-    /// Open, and nothing is left to try in their crawl.
+    /// Open, and their crawl has no URLs left to try.
     pub(crate) exhausted: u64,
 }
 
 /// The last snapshot, and when its parts were read.
 pub(crate) struct Snapshots {
     last: tokio::sync::Mutex<Last>,
-    /// What the store has told last. It is read beside the rest, because it may take long.
+    /// The last reading of the store. The store is read separately, because it may be slow.
     store: Mutex<StoreReading>,
 }
 
-/// How many records were resolved and open in crawls, by name and state.
+/// The numbers of resolved and open records in crawls, by name and state.
 type Counted = BTreeMap<String, (u64, u64)>;
 
 struct StoreReading {
     told: Paced<Result<Stored, String>>,
     counted: Counted,
     is_under_way: bool,
-    /// How often it was read.
+    /// The number of readings.
     number: u64,
 }
 
@@ -109,11 +109,11 @@ struct Last {
     number: u64,
     at_ms: i64,
     status: Paced<Result<Value, String>>,
-    /// The last status that there was.
+    /// The last known status.
     known_status: Value,
     sites: Paced<Option<Sites>>,
     watches: Paced<Vec<Value>>,
-    /// Of the reading of the store that is shown.
+    /// The number of the store reading that is shown.
     store_number: u64,
     shown: Arc<Snapshot>,
 }
@@ -148,7 +148,7 @@ impl Default for Snapshots {
 }
 
 impl StoreReading {
-    /// Begins a reading if it is time for one; returns what is known of crawls.
+    /// Begins a reading if one is due. Returns what is known of crawls.
     fn begin(&mut self) -> Option<Counted> {
         if self.is_under_way || !self.told.is_due(Instant::now()) {
             return None;
@@ -165,7 +165,7 @@ impl Snapshots {
 }
 
 impl Dashboard {
-    /// What is known by now. Whoever asks at the same time gets the same.
+    /// The current snapshot. Concurrent requests get the same one.
     pub(crate) async fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
         let mut last = self.snapshots.last.lock().await;
         let mut is_new = last.number == 0;
@@ -189,7 +189,7 @@ impl Dashboard {
         Arc::clone(&last.shown)
     }
 
-    /// Something was done: what is shown next is to be of after it.
+    /// An action was done: the next snapshot must be newer.
     pub(crate) async fn look_anew(&self) {
         let mut last = self.snapshots.last.lock().await;
         last.status.expire();
@@ -209,13 +209,14 @@ impl Dashboard {
         let is_fault = told.is_err();
         last.status.put(told, began, Instant::now());
         if is_fault {
-            // It may be there in a moment.
+            // The fleet may be available in a moment.
             last.status.expire();
         }
         true
     }
 
-    /// Lists of a fleet that does not answer, as while its frontier is being opened, are asked for again at once.
+    /// Reads the lists. If a fleet does not answer, for example while it opens its frontier, they are requested again
+    /// immediately.
     async fn read_lists(&self, last: &mut Last) -> bool {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
@@ -254,7 +255,7 @@ impl Dashboard {
         told.map_err(|refusal| refusal.message)
     }
 
-    /// Has the store read beside the fleet, if it is time.
+    /// Starts reading the store in parallel to the fleet, if a reading is due.
     fn begin_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
         let mut counted = self.snapshots.store().begin()?;
         let dashboard = Arc::clone(self);
@@ -287,7 +288,7 @@ impl Dashboard {
     }
 }
 
-/// Those with an alert first.
+/// Mappings with an alert first.
 fn mappings(states: &[HealthState]) -> Vec<Mapping> {
     let healths = states.iter().filter_map(|state| {
         let of_mapping = state.id.starts_with("mapping/");
@@ -298,7 +299,7 @@ fn mappings(states: &[HealthState]) -> Vec<Mapping> {
     mappings
 }
 
-/// What has been counted of crawls that are over is not counted again.
+/// Counts of ended crawls are reused.
 async fn count_records(
     store: &dyn Store,
     crawls: &[Crawl],
@@ -327,7 +328,7 @@ async fn count_records(
     Ok(records)
 }
 
-/// Whether nothing is left to try in a crawl.
+/// Whether a crawl has no URLs left to try.
 fn is_over(state: CrawlState) -> bool {
     match state {
         CrawlState::Running | CrawlState::Paused | CrawlState::Interrupted => false,
@@ -391,7 +392,7 @@ fn sites_in_trouble(told: &Value) -> Sites {
 }
 
 impl Snapshot {
-    /// What somebody sees of it whose rights end at the border of some applications: their crawls and watches.
+    /// The part for visitors whose rights are limited to some applications: their crawls and watches.
     pub(crate) fn of_apps(&self, rights: &Rights) -> Snapshot {
         let of = |list: &Value, key: &str| -> Vec<Value> {
             let list = list.as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! The store, opened when it is first read. While it cannot be opened, a visitor is told why, and it is tried again
-//! at the next visit.
+//! The store, opened at its first use. While it cannot be opened, visitors get the reason, and the next visit tries
+//! again.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl StoreAccess {
         self.uri.is_some()
     }
 
-    /// The store, as it is shown to people: without credentials.
+    /// The name of the store for people, without credentials.
     pub(crate) fn name(&self) -> Option<String> {
         self.uri.as_ref().map(ToString::to_string)
     }
@@ -47,7 +47,7 @@ impl StoreAccess {
     }
 }
 
-/// Makes the indexes of lists. Without them lists are read as well, a bounded number of rows at a time.
+/// Creates the indexes of lists. Without them lists can be read as well, a bounded number of rows at a time.
 async fn prepare(browse: Arc<dyn Browse>) {
     if let Err(error) = browse.prepare().await {
         tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store are read without indexes");

@@ -1,4 +1,5 @@
-//! The templates, compiled in. They escape whatever they are given; a filter's markup is all that they take as it is.
+//! The templates, compiled in. They escape everything they are given. Only markup made by a filter is inserted
+//! unescaped.
 
 mod filters;
 mod foreign;
@@ -50,14 +51,14 @@ const TEMPLATES: &[(&str, &str)] = &[
 /// The templates, with the filters and functions that they use.
 pub(crate) fn environment(assets: &Assets) -> Environment<'static> {
     let mut environment = Environment::new();
-    // What a fleet does not tell is not shown.
+    // Values that the fleet does not send are not shown.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
         .build();
     environment.set_syntax(syntax.expect("its delimiters are the usual ones"));
-    // Nobody may say of a text that it is markup.
+    // No template may declare a text to be markup.
     environment.remove_filter("safe");
     for (name, text) in TEMPLATES {
         let added = environment.add_template(name, text);
@@ -70,7 +71,7 @@ pub(crate) fn environment(assets: &Assets) -> Environment<'static> {
     environment
 }
 
-/// Fills a template. A template that cannot be filled is a fault of this program: it is logged, and told.
+/// Fills a template. A failure is a fault of this program: it is logged, and shown.
 pub(crate) fn render(environment: &Environment<'_>, name: &str, content: Json) -> String {
     let content = Value::from(Serde(content));
     let rendered = environment

@@ -1,15 +1,15 @@
-//! What is told once on the page that follows an action: kept here under a random name that the address of that page
-//! carries, so that nobody can have the dashboard say anything by a link.
+//! Messages shown once on the page after an action. They are stored here under a random name in the address of that
+//! page, so that a link cannot make the dashboard show a text of someone else's choice.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::secrets::new_secret;
 
-/// At most this many wait to be told; the oldest are dropped.
+/// The most waiting messages. The oldest are dropped.
 const MOST: usize = 200;
 
-/// What has become of an action.
+/// The result of an action.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Message {
     pub(crate) is_fault: bool,
@@ -20,9 +20,9 @@ pub(crate) struct Message {
 pub(crate) struct Told(Mutex<VecDeque<(String, Message)>>);
 
 impl Told {
-    /// Keeps a message; returns its name.
+    /// Stores a message. Returns its name.
     pub(crate) fn keep(&self, message: Message) -> String {
-        // Without random bytes nothing is told, which harms nobody.
+        // Without random bytes no message is shown, which does no harm.
         let name = new_secret().unwrap_or_default();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_told_once_and_few_wait() {
+    fn a_message_is_shown_once_and_few_wait() {
         let told = Told::default();
         let message = |text: &str| Message {
             is_fault: false,

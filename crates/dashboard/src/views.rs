@@ -1,4 +1,4 @@
-//! The views: one file for each page, which reads what it shows.
+//! The views: one file for each page, which reads its content.
 
 pub(crate) mod actions;
 pub(crate) mod audit;

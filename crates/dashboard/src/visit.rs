@@ -1,4 +1,4 @@
-//! A visit: a request that was let in, with what a place may use.
+//! A visit: an admitted request, with the resources of its view.
 
 use std::sync::Arc;
 
@@ -16,25 +16,26 @@ use crate::templates;
 use crate::views::navigation;
 use crate::views::reading::link;
 
-/// Who asks, and what for.
+/// The visitor, and the request.
 pub(crate) struct Visit {
     pub(crate) dashboard: Arc<Dashboard>,
     pub(crate) visitor: Visitor,
     pub(crate) session: Option<String>,
-    /// What the visitor's forms carry, as the field `token`, or a script's requests, in the header `x-webfill-token`.
+    /// The token in the visitor's forms, as the field `token`, or in a script's requests, in the header
+    /// `x-webfill-token`.
     pub(crate) form_token: String,
-    /// The path that was asked for.
+    /// The requested path.
     pub(crate) path: String,
     /// Its query, in order.
     pub(crate) query: Vec<(String, String)>,
 }
 
-/// What every page shows around its content.
+/// The content around every page.
 #[derive(Serialize)]
 struct Frame<'a> {
     title: &'a str,
     path: &'a str,
-    /// Where forms lead back to: the page with its query.
+    /// The address that forms return to: the page with its query.
     here: String,
     visitor: Option<&'a str>,
     rights: String,
@@ -92,12 +93,12 @@ impl Visit {
         !self.visitor.rights.is_read_only()
     }
 
-    /// The applications whose crawls, pages and records it may see; `None`: all.
+    /// The applications whose crawls, pages and records the visitor may see; `None`: all.
     pub(crate) fn apps(&self) -> Option<Vec<String>> {
         self.visitor.rights.apps()
     }
 
-    /// Whether its session, if there must be one, is in force by now.
+    /// Whether the session, if one is required, is still valid.
     pub(crate) fn still_holds(&self) -> bool {
         let tokens = self.dashboard.protection.get().tokens;
         match (&tokens, &self.session) {
@@ -107,7 +108,7 @@ impl Visit {
         }
     }
 
-    /// Refuses what concerns all applications to whoever is bound to some.
+    /// Refuses anything that concerns all applications if the visitor is limited to some.
     pub(crate) fn needs_whole_fleet(&self) -> Result<(), Problem> {
         match self.visitor.rights.is_bound() {
             true => Err(Problem::forbidden(
@@ -117,7 +118,7 @@ impl Visit {
         }
     }
 
-    /// Refuses what is of another application than the visitor's.
+    /// Refuses anything of an application that the visitor may not see.
     pub(crate) fn needs_app(&self, app_id: &str) -> Result<(), Problem> {
         match self.visitor.rights.permit_app(app_id) {
             true => Ok(()),
@@ -125,8 +126,8 @@ impl Visit {
         }
     }
 
-    /// Notes what this visitor has done at the dashboard alone, and by no fleet, in the audit log: it is on the disk when this
-    /// returns.
+    /// Writes an action that this visitor has done only at the dashboard, not in a fleet, into the audit log. It is
+    /// on disk when this returns.
     pub(crate) async fn note(&self, action: &str, about: Value) -> Result<(), Problem> {
         let Some(logs) = self.dashboard.setup.logs.clone() else {
             return Ok(());
@@ -149,8 +150,8 @@ impl Visit {
         noted.map_err(|error| Problem::broken(format!("the audit log cannot be written: {error}")))
     }
 
-    /// A page: the template is given the members of an object, and `dashboard` (what every page shows around it) and `message` (what has
-    /// become of the visitor's last action).
+    /// A page. The template gets the members of an object, and `dashboard` (the content around every page) and
+    /// `message` (the result of the visitor's last action).
     pub(crate) fn page(&self, template: &str, title: &str, content: Value) -> Shown {
         Ok(html(200, self.fill(template, title, content)))
     }
@@ -166,7 +167,7 @@ impl Visit {
         html(problem.status, self.fill("problem.html", title, content))
     }
 
-    /// A template, with all that it is given.
+    /// A filled template, with all its values.
     fn fill(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
             .asked("told")

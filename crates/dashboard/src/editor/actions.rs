@@ -1,5 +1,5 @@
-//! What the script of the mapping editor has done: JSON in, JSON out. Each request may bring what was typed and pointed at since
-//! the one before, which is kept in the draft first.
+//! The actions of the mapping editor's script: JSON in, JSON out. Each request may bring everything typed and pointed
+//! at since the previous one. This is stored in the draft first.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ use crate::visit::Visit;
 struct Asked {
     mapping: Option<Value>,
     said: Option<std::collections::BTreeMap<String, Vec<Pointed>>>,
-    /// The file to save to, of a mapping that has none yet.
+    /// The file to save to, for a mapping that has none yet.
     file: Option<String>,
     field: String,
     /// The number of a page.
@@ -94,7 +94,7 @@ async fn answer(
     }
 }
 
-/// Keeps what came with a request.
+/// Stores the changes that came with a request.
 async fn keep(bench: &Editor, id: &str, asked: &mut Asked) -> Result<(), Problem> {
     let (mapping, said, file) = (asked.mapping.take(), asked.said.take(), asked.file.take());
     if mapping.is_none() && said.is_none() && file.is_none() {
@@ -116,7 +116,7 @@ async fn keep(bench: &Editor, id: &str, asked: &mut Asked) -> Result<(), Problem
         .await
 }
 
-/// The draft, and what is to be mended in it.
+/// The draft, and its faults.
 pub(super) async fn state(bench: &Editor, draft: Draft) -> Value {
     let checked = check(bench, &draft).await;
     json!({"draft": draft, "faults": checked.faults, "warnings": checked.warnings})
@@ -128,7 +128,7 @@ async fn check(bench: &Editor, draft: &Draft) -> Checked {
     checking.await.unwrap_or_default()
 }
 
-/// The whole set with the draft in its place; refused while it has faults.
+/// The whole set with the draft in its place. Refused while the draft has faults.
 async fn sources(bench: &Editor, draft: &Draft) -> Result<(Vec<Source>, String), Problem> {
     let checked = check(bench, draft).await;
     if let Some(fault) = checked.faults.first() {
@@ -141,12 +141,12 @@ async fn sources(bench: &Editor, draft: &Draft) -> Result<(Vec<Source>, String),
     Ok((checked.sources, name.to_owned()))
 }
 
-/// The pages that are learned from and tried on.
+/// The pages used for learning and trials.
 fn present(draft: &Draft) -> Vec<&DraftPage> {
     draft.pages.iter().filter(|page| !page.is_former).collect()
 }
 
-/// Has a job done on pages of a draft.
+/// Runs a job on pages of a draft.
 pub(super) async fn run(
     bench: &Editor,
     draft: &Draft,
@@ -165,7 +165,7 @@ pub(super) async fn run(
     Ok(bench.jobs.run(order, &bodies).await?)
 }
 
-/// What was said of a field, with the pages' places among these pages for their numbers.
+/// The statements about a field, with page numbers replaced by positions among these pages.
 fn placed(said: Option<&Vec<Pointed>>, pages: &[&DraftPage]) -> Vec<Pointed> {
     let said = said.into_iter().flatten();
     let placed = said.filter_map(|pointed| {
@@ -210,7 +210,7 @@ async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, learned))
 }
 
-/// The rows that were pointed at, with the rule that reads them.
+/// The rows that were pointed at, and the rule that reads them.
 async fn rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     let pages = present(draft);
     let said = draft.said.keys().filter(|name| name.starts_with(ROWS));
@@ -280,7 +280,7 @@ async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Pr
     run(bench, draft, &[page], Work::Trace { sources, mapping }).await
 }
 
-/// Saves the mapping, and then the golden cases: without a mapping they would say nothing.
+/// Saves the mapping first, and then the golden cases, because they mean nothing without it.
 async fn save(
     visit: &Visit,
     bench: &Editor,
@@ -333,7 +333,7 @@ async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(
     visit.note("mapping_save", about).await
 }
 
-/// Keeps pages as golden cases; returns their paths, and why some are not kept.
+/// Keeps pages as golden cases. Returns their paths, and why some are not kept.
 async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<String>, Vec<String>) {
     let mut pages = present(draft);
     pages.retain(|page| golden.contains(&page.number));

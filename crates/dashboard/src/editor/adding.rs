@@ -1,4 +1,4 @@
-//! Pages that are added to a draft: from the web, out of the store, from golden cases, from a file.
+//! Adds pages to a draft: from the web, the store, golden cases, or a file.
 
 use serde::Deserialize;
 use webfill_store::{CrawlId, page_id};
@@ -12,7 +12,7 @@ use super::{Editor, by_fleet};
 use crate::answer::Problem;
 use crate::visit::Visit;
 
-/// Where pages are from.
+/// The source of pages.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum From {
@@ -20,7 +20,7 @@ pub(super) enum From {
     Url(String),
     /// A page of the store, by its key.
     Stored(String),
-    /// Pages of a crawl whose bodies are kept: one by its URL, or the last ones.
+    /// Pages of a crawl with stored bodies: one by its URL, or the last ones.
     Crawl {
         app: String,
         crawl: String,
@@ -35,7 +35,7 @@ pub(super) enum From {
     Golden(String),
 }
 
-/// Adds pages; returns a sentence on what was added.
+/// Adds pages. Returns a sentence about the added ones.
 pub(super) async fn add(
     visit: &Visit,
     bench: &Editor,
@@ -95,7 +95,7 @@ pub(super) async fn add(
     })
 }
 
-/// Adds as many pages as there is room for; their number, and why there was none for more.
+/// Adds as many pages as fit. Returns their number, and why no more fit.
 pub(super) async fn put(
     bench: &Editor,
     id: &str,
@@ -125,7 +125,7 @@ pub(super) async fn golden_pages(
     reading.await
 }
 
-/// Where there is a fleet, it is the only one that asks sites.
+/// If there is a fleet, only the fleet sends requests to sites.
 async fn fetched(
     visit: &Visit,
     bench: &Editor,
@@ -149,7 +149,7 @@ async fn fetched(
     })
 }
 
-/// A file that was uploaded. Without a URL it gets one that leads nowhere.
+/// An uploaded file. Without a URL it gets one that cannot be fetched.
 pub(super) fn uploaded(name: &str, url: &str, body: &[u8]) -> Result<NewPage, Problem> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let given = match url.trim() {

@@ -1,6 +1,6 @@
-//! A URL that the fleet fetches for the mapping editor, so that its site meets one crawler alone: a crawl of its own for each
-//! draft, of application [`APP`], whose bodies are kept. It waits its turn behind what the fleet has of the site, with
-//! robots.txt, delay and backoffs as everything; it goes before what is queued.
+//! Fetches a URL by the fleet for the mapping editor, so that its site is visited by one crawler only. Each draft has
+//! a crawl of its own, of application [`APP`], whose bodies are kept. The URL waits until the fleet has finished its
+//! current requests to the site, and follows robots.txt, delay and backoff like any other. It precedes queued URLs.
 
 use std::time::{Duration, Instant};
 
@@ -15,24 +15,24 @@ use crate::views::reading::within;
 use crate::views::reasons;
 use crate::visit::Visit;
 
-/// Whose crawls they are.
+/// The application of these crawls.
 const APP: &str = "editor";
 
-/// Nobody waits for a page for longer; it stays queued.
+/// The longest wait for a page. After that it stays queued.
 const WITHIN: Duration = Duration::from_secs(50);
 
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
-/// As many redirects in a row as crawls follow. Each is a task of its own.
+/// The most consecutive redirects, as in crawls. Each is a task of its own.
 const MOST_REDIRECTS: usize = 5;
 
 enum Looked {
     Page(NewPage),
-    /// Nothing is known of this URL yet, to which the asked one leads.
+    /// Nothing is known yet about this URL, the target of the requested one.
     Waits(Url),
 }
 
-/// The page of a URL: of what this draft has fetched before, else fetched now.
+/// The page of a URL: from this draft's earlier fetches, or fetched now.
 pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
     let opened = visit.store().await?;
     let crawl = CrawlId::new(APP, draft);
@@ -60,7 +60,7 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
     )))
 }
 
-/// What the store has of it by now.
+/// The state of the URL in the store.
 async fn look(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Looked, Problem> {
     let mut url = url.clone();
     for _ in 0..=MOST_REDIRECTS {
@@ -102,7 +102,7 @@ fn in_words(outcome: &str, page: &Value) -> String {
     }
 }
 
-/// What rests may rest for hours.
+/// A backoff may last for hours, so do not wait for its end.
 async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> {
     let site = site(url);
     let known = visit.ask(json!({"action": "site", "site": site})).await?;
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_there_is_no_page_is_told_in_words() {
+    fn the_reason_for_a_missing_page_is_shown() {
         let told = |outcome: &str, page: Value| in_words(outcome, &page);
         assert_eq!(
             told("http_error", json!({"status_code": 404})),

@@ -1,4 +1,4 @@
-//! Copies of a draft's pages: made once, by a job, and kept beside the page.
+//! Copies of a draft's pages: made once, by a job, and stored beside the page.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::Value;
@@ -38,7 +38,7 @@ async fn made(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Pro
     let copy = actions::run(bench, draft, &[page], Work::Copy).await?;
     let (id, text) = (draft.id.clone(), copy.to_string());
     let writing = bench.with_drafts(move |drafts| {
-        // One that cannot be kept is made again.
+        // If it cannot be stored, it is made again next time.
         let _ = write_private(&drafts.copy(&id, number)?, text.as_bytes());
         Ok(())
     });

@@ -1,12 +1,12 @@
 //! A copy of a foreign page that a browser may show: it looks a little like the page, and can do nothing.
 //!
-//! It is safe by what it is made of, not by what is taken out: every tag comes from the table in [`elements`],
-//! every attribute is written here, and all of the page's own is text between tags, escaped. The page's styles,
-//! classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could run or
-//! load. No element with text of a kind of its own (`style`, `textarea`, ...) and none of a foreign namespace is
-//! ever written, so a browser reads the markup as it was meant.
+//! It is safe because of how it is built, not because things are removed. Every tag comes from the table in
+//! [`elements`], every attribute is written here, and only text between tags comes from the page, escaped. The page's
+//! styles, classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could run
+//! or load. Elements with a special kind of text (`style`, `textarea`, ...) and elements of other namespaces are
+//! never written, so a browser reads the markup as intended.
 //!
-//! Each element has its number in the page's tree as its id (`n12`), by which it is pointed at.
+//! The id of each element is its number in the page's tree (`n12`), which identifies it when a visitor points at it.
 
 mod elements;
 
@@ -14,14 +14,14 @@ use webfill_document::{Document, NodeRef};
 
 use self::elements::{Shown, shown};
 
-/// The bounds of a copy. What is beyond them is left out, which the copy says.
+/// The limits of a copy. Everything beyond them is left out, and the copy says so.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Elements that are written.
     pub elements: usize,
-    /// Bytes of the whole copy, about.
+    /// Bytes of the whole copy, approximately.
     pub bytes: usize,
-    /// Levels of elements; the text of deeper ones stands at the last level.
+    /// Levels of elements. The text of deeper ones is on the last level.
     pub depth: usize,
 }
 
@@ -35,12 +35,12 @@ impl Default for Bounds {
     }
 }
 
-/// The markup of a page's body, without any of its own scripts or addresses.
+/// The markup of a page's body, without the page's scripts and addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
     pub html: String,
     pub elements: usize,
-    /// Something is left out.
+    /// Something was left out.
     pub is_cut: bool,
 }
 
@@ -88,7 +88,7 @@ struct Writer<'d> {
     copy: Copy,
     bounds: Bounds,
     depth: usize,
-    /// What is still to be written, the next one last.
+    /// The remaining steps, next one last.
     steps: Vec<Step<'d>>,
 }
 
@@ -131,14 +131,14 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// The content of an element that is not shown itself.
+    /// Writes the content of an element that is not shown itself.
     fn inside(&mut self, node: NodeRef<'d>) {
         let first = self.steps.len();
         self.steps.extend(node.children().map(Step::Open));
         self.steps[first..].reverse();
     }
 
-    /// An element of which something is said in the place of what it holds.
+    /// Writes a description in place of an element's content.
     fn said(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
         if self.start(node, "span", class) {
             self.text(&text);
@@ -154,7 +154,7 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// Whether there was room for it.
+    /// Writes a start tag. Returns whether it fitted.
     fn start(&mut self, node: NodeRef<'d>, tag: &'static str, class: &'static str) -> bool {
         if self.copy.elements >= self.bounds.elements {
             self.copy.is_cut = true;
@@ -192,7 +192,7 @@ impl<'d> Writer<'d> {
     }
 }
 
-/// What a browser would not show is dimmed, because a mapping reads it all the same.
+/// Content that a browser would not show is dimmed, because a mapping reads it all the same.
 fn class_of(node: NodeRef<'_>) -> &'static str {
     let style = node.attribute("style").unwrap_or_default();
     let hides = |rule: &str| {
@@ -226,7 +226,7 @@ fn image_text(node: NodeRef<'_>) -> String {
     }
 }
 
-/// Writes a text of the page. Characters that browsers may read as something else are left out.
+/// Writes a text of the page. Characters that browsers may misinterpret are left out.
 fn escape(text: &str, html: &mut String) {
     for character in text.chars() {
         match character {

@@ -1,8 +1,9 @@
-//! Drafts: mappings that are being made, each with its pages, in a folder of its own. A draft is there after a restart; its
-//! files are written whole or not at all.
+//! Drafts: unfinished mappings, each with its pages, in a folder of its own. Drafts survive a restart. Their files
+//! are written completely or not at all.
 //!
 //! A draft's folder has `draft.json`, the bodies of its pages as `page-N`, and their copies as `copy-N.json`. The
-//! number of drafts is bounded (the one that was changed the longest ago goes), that of a draft's pages, and their bytes.
+//! number of drafts is limited (the one unchanged for the longest time is removed), and so are the number and the
+//! bytes of a draft's pages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,51 +19,51 @@ use webfill_service::whole_file::write_private;
 use super::job::{MOST_BYTES, MOST_PAGES, PageHead, Pointed};
 use super::mappings::Edited;
 
-/// Drafts that are kept.
+/// The most drafts kept.
 const MOST_DRAFTS: usize = 20;
 
 /// The largest page.
 pub(crate) const MOST_PAGE_BYTES: usize = 16 << 20;
 
-/// What is kept of what people type and of what the store knows.
+/// The most bytes of a draft's input from people and from the store.
 const MOST_DRAFT_BYTES: usize = 8 << 20;
 
 const DRAFT: &str = "draft.json";
 
-/// A mapping that is being made.
+/// An unfinished mapping.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draft {
     pub(crate) id: String,
     pub(crate) edited: Edited,
     pub(crate) mapping: Value,
     pub(crate) pages: Vec<DraftPage>,
-    /// What was pointed at, by field; pages by their numbers.
+    /// Statements about fields, with pages by their numbers.
     pub(crate) said: BTreeMap<String, Vec<Pointed>>,
     pub(crate) repairs: Option<Repairs>,
 }
 
-/// The alert that a draft is to end.
+/// The alert that a draft should end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Repairs {
     pub(crate) mapping: String,
-    /// When the change was seen first, as ISO 8601: what was read from then on is not known to be right.
+    /// When the change was first seen, as ISO 8601. Values read from then on may be wrong.
     pub(crate) changed_at: String,
 }
 
 /// A page of a draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DraftPage {
-    /// Never given again within a draft.
+    /// Never reused within a draft.
     pub(crate) number: usize,
-    /// Where it is from, for people.
+    /// The source, for people.
     pub(crate) from: String,
     pub(crate) url: String,
     pub(crate) content_type: Option<String>,
     pub(crate) ending: String,
     pub(crate) bytes: u64,
-    /// What records know of it, by field.
+    /// The values of records, by field.
     pub(crate) known: BTreeMap<String, Vec<String>>,
-    /// It is of before the change that a repair is about: shown, and not learned from.
+    /// It is from before the change that a repair concerns: shown, but not used for learning.
     pub(crate) is_former: bool,
 }
 
@@ -78,7 +79,7 @@ impl DraftPage {
     }
 }
 
-/// A page that is to be part of a draft.
+/// A page to be added to a draft.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NewPage {
     pub(crate) from: String,
@@ -90,7 +91,7 @@ pub(crate) struct NewPage {
     pub(crate) is_former: bool,
 }
 
-/// Why a draft is not there, or not changed.
+/// Why a draft is missing or unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DraftError {
     #[error("there is no such draft: it was removed, or gave way to newer ones")]
@@ -114,7 +115,7 @@ pub(crate) struct DraftRow {
 #[derive(Debug)]
 pub(crate) struct Drafts {
     folder: PathBuf,
-    /// One changes drafts at a time.
+    /// Only one thread changes drafts at a time.
     changing: Mutex<()>,
 }
 
@@ -126,7 +127,7 @@ impl Drafts {
         }
     }
 
-    /// Begins a draft under a name that was not used before.
+    /// Begins a draft under an unused name.
     pub(crate) fn begin(
         &self,
         id: &str,
@@ -163,7 +164,7 @@ impl Drafts {
         }
     }
 
-    /// Changes a draft; what the change refuses is not kept.
+    /// Changes a draft. If the change is refused, nothing is stored.
     pub(crate) fn change<T>(
         &self,
         id: &str,
@@ -176,8 +177,8 @@ impl Drafts {
         Ok(done)
     }
 
-    /// Adds a page, and returns its number. Another one of the same URL gives way to it, unless one of the two is of
-    /// before a change; if it is the same, its number and what was pointed at in it stay.
+    /// Adds a page, and returns its number. It replaces another page with the same URL, unless one of the two is from
+    /// before a change. If the pages are equal, the number and the statements stay.
     pub(crate) fn add_page(&self, id: &str, page: NewPage) -> Result<usize, DraftError> {
         let bytes = page.body.len() as u64;
         if page.body.len() > MOST_PAGE_BYTES {
@@ -245,7 +246,7 @@ impl Drafts {
         }
     }
 
-    /// All drafts, the one that was changed last first.
+    /// All drafts, the last changed first.
     pub(crate) fn list(&self) -> Result<Vec<DraftRow>, DraftError> {
         let mut rows = self.rows()?;
         rows.sort_by_key(|row| u64::MAX - row.changed_ms);
@@ -257,7 +258,7 @@ impl Drafts {
         Ok(self.of(id)?.join(format!("page-{number}")))
     }
 
-    /// The file in which a page's copy is kept once it is made.
+    /// The file of a page's copy, once it is made.
     pub(crate) fn copy(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
         Ok(self.of(id)?.join(format!("copy-{number}.json")))
     }
@@ -312,18 +313,18 @@ impl Drafts {
     }
 }
 
-/// A page is gone from its draft.
+/// Removes a page from its draft.
 fn forget(draft: &mut Draft, folder: &Path, number: usize) {
     for pointed in draft.said.values_mut() {
         pointed.retain(|one| one.page != number);
     }
     for name in [format!("page-{number}"), format!("copy-{number}.json")] {
-        // A file that stays is removed with the draft.
+        // A file that cannot be removed goes with the draft.
         let _ = fs::remove_file(folder.join(name));
     }
 }
 
-/// Drafts are named by hexadecimal digits, which lead nowhere else.
+/// Drafts are named by hexadecimal digits, which cannot lead out of the folder.
 fn is_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_what_was_last_made_of_it() {
+    fn a_draft_has_its_last_changes() {
         let (_dir, drafts) = drafts();
         let draft = begin(&drafts, 1);
         assert_eq!(drafts.get(&draft.id).unwrap(), draft);
@@ -386,7 +387,7 @@ mod tests {
             "it is the same"
         );
         assert_eq!(drafts.get(&draft.id).unwrap().said["name"].len(), 1);
-        // It has changed: another number, so that nothing of the old one is taken for it.
+        // The page has changed: it gets a new number, so that statements about the old one do not apply.
         assert_eq!(drafts.add_page(&draft.id, page("a", 4)).unwrap(), 2);
         let now = drafts.get(&draft.id).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Golden cases as pages to work with: their pages, and what is expected of them as what is known.
+//! Golden cases as pages to work with: the expected values are the known ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::drafts::{MOST_PAGE_BYTES, NewPage};
 use super::known::known_values;
 
-/// A larger file is no case.
+/// A larger file is not a case.
 const MOST_CASE_BYTES: u64 = 4 << 20;
 
-/// The golden cases of a mapping, in order of name, at most so many. What is no case is passed over.
+/// The golden cases of a mapping, in order of name, up to a limit. Other files are skipped.
 pub(super) fn pages_of(mappings: &Path, mapping: &str, most: usize) -> Vec<NewPage> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if mapping.starts_with('.') || !mapping.chars().all(is_plain) {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn golden_cases_are_pages_with_what_is_expected_as_known() {
+    fn golden_cases_are_pages_with_the_expected_values_as_known_ones() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("golden/people");
         fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! What the mapping editor has done by the program around it.
+//! Services that the surrounding program offers to the mapping editor.
 
 use std::path::{Path, PathBuf};
 
@@ -6,18 +6,18 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use webfill_urls::Url;
 
-/// A page that was fetched.
+/// A fetched page.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedPage {
     /// After redirects.
     pub url: String,
     pub content_type: Option<String>,
-    /// Of the file that it is kept in, without the dot.
+    /// The ending of the name of its stored file, without the dot.
     pub ending: String,
     pub body: Vec<u8>,
 }
 
-/// A page, and what a mapping must yield on it from now on.
+/// A page, and the result that a mapping must yield on it from now on.
 #[derive(Debug, Clone)]
 pub struct GoldenCase {
     pub mapping: String,
@@ -27,17 +27,17 @@ pub struct GoldenCase {
     pub body: Vec<u8>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
-    /// Of each rule of rows `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    /// For each rule of rows, `{"dataset", "rows": [{FIELD: VALUE}]}`.
     pub rows: Vec<Value>,
 }
 
 /// See the module.
 #[async_trait]
 pub trait Host: Send + Sync + std::fmt::Debug {
-    /// Has a page, for mappings of this folder: one that was kept, else by one polite request, after which it is kept.
-    /// Why there is none is told in words for people.
+    /// Returns a page for mappings of this folder: a stored one, or else one fetched by a single polite request and
+    /// then stored. The error is for people.
     async fn fetch(&self, mappings: &Path, url: &Url) -> Result<FetchedPage, String>;
 
-    /// Keeps a golden case among those of a folder of mappings, as `webfill mapping save` does; returns its path.
+    /// Adds a golden case to those of a folder of mappings, like `webfill mapping save`. Returns its path.
     async fn keep_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String>;
 }

@@ -1,30 +1,30 @@
-//! What is known of a page's fields, and how what a mapping reads compares with it.
+//! The known values of a page's fields, and their comparison with the values that a mapping reads.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Values of one field that are kept, and characters of each.
+/// The most values kept of one field, and the most characters of each.
 const MOST_VALUES: usize = 50;
 const MOST_CHARS: usize = 2_000;
 
-/// How a field of a page compares; the first ones deserve a look first.
+/// The comparison of a page's field. The first variants need attention first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// Something else is known.
+    /// The known value differs.
     Differs,
-    /// Something is known, and nothing is read.
+    /// There is a known value, but nothing was read.
     NotRead,
-    /// Nothing is known, and nothing is read.
+    /// There is no known value, and nothing was read.
     Empty,
-    /// Something is read, and nothing is known.
+    /// A value was read, but none is known.
     New,
     Same,
 }
 
-/// The values of fields as texts, those that have any.
+/// The values of fields as texts. Fields without values are left out.
 pub(super) fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
     let of_field = |(name, value): (&String, &Value)| {
         let values = texts_of(value);
@@ -48,8 +48,8 @@ pub(super) fn texts_of(value: &Value) -> Vec<String> {
     all.iter().filter_map(text).take(MOST_VALUES).collect()
 }
 
-/// Compares what was read with what is known. White space aside, texts are the same or not; the order of several
-/// values says nothing.
+/// Compares read values with known ones. Texts are equal or not, ignoring white space. The order of several values
+/// does not matter.
 pub(super) fn compare(read: &[String], known: Option<&[String]>) -> Verdict {
     let known = known.unwrap_or_default();
     match (read, known) {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_compared_with_what_is_known() {
+    fn read_values_are_compared_with_known_ones() {
         let verdict =
             |read: Value, known: Value| compare(&texts_of(&read), Some(&texts_of(&known)));
         assert_eq!(verdict(json!(" Ada  L"), json!("Ada L")), Verdict::Same);

@@ -1,10 +1,10 @@
 //! The folder of mappings: reading, checking, and saving, which is all or nothing.
 //!
-//! A file is saved only if it has no fault and brings none to the others, and only onto the version that it was
-//! made from. Its former version is kept beside it, as `shop.json.1`, `shop.json.2`, ..., of which the last few stay.
-//! A new file is written under a hidden name, brought to the disk, and then renamed; so after a loss of power there
-//! is the old one or the new one, and the former version is there before the new one is. Savers of all processes
-//! take turns by a lock on the folder.
+//! A file is saved only if it has no faults and causes none in the others, and only over the version that it was
+//! edited from. Its previous version is kept beside it, as `shop.json.1`, `shop.json.2`, ..., and only the last few
+//! of these stay. A new file is written under a hidden name, flushed to disk, and then renamed. So after a power loss
+//! there is the old file or the new one, and the previous version is there before the new file is. A lock on the
+//! folder serialises savers of all processes.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,10 +15,10 @@ use serde_json::Value;
 use webfill_mapping::{Fault, MappingSet, Source};
 use webfill_service::whole_file::write_whole;
 
-/// Former versions of a file that are kept.
+/// The most previous versions kept of a file.
 const FORMER_VERSIONS: usize = 10;
 
-/// A larger file is no mapping.
+/// A larger file is not a mapping.
 const MOST_BYTES: usize = 4 << 20;
 
 /// A folder of mapping files.
@@ -38,25 +38,25 @@ pub struct Listed {
 /// A fault, for the person who edits the mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Another file than the edited one, if it is in another.
+    /// The file of the fault, if it is not the edited one.
     pub file: Option<String>,
-    /// Within the edited mapping, such as `fields[0].name`.
+    /// The path within the edited mapping, such as `fields[0].name`.
     pub path: String,
     pub message: String,
 }
 
-/// What checking has shown.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// What keeps it from being saved.
+    /// Faults that keep it from being saved.
     pub faults: Vec<Found>,
     pub warnings: Vec<Found>,
-    /// The set with the edited file; that file alone, if others have faults.
+    /// The set with the edited file, or that file alone if others have faults.
     #[serde(skip)]
     pub sources: Vec<Source>,
 }
 
-/// Why a mapping was not saved; nothing has changed.
+/// Why a mapping was not saved. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSaved {
     #[error("the mapping has {} to be mended first", faults(.0.len()))]
@@ -76,22 +76,22 @@ fn faults(count: usize) -> String {
     }
 }
 
-/// What was saved.
+/// The saved file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedFile {
     pub path: PathBuf,
-    /// Where the former version is.
+    /// The path of the previous version.
     pub former: Option<PathBuf>,
     pub version: String,
 }
 
-/// Which mapping is edited: the only one of its file, or one of its list.
+/// Which mapping is edited: the only one in its file, or one of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Edited {
     pub file: String,
-    /// Its number in the list.
+    /// Its position in the list.
     pub place: Option<usize>,
-    /// Of the file that it was read from; `None`: there was no file.
+    /// The version of the file that it was read from; `None` if there was no file.
     pub version: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Folder {
         &self.path
     }
 
-    /// All mappings that can be read, in the order in which they win.
+    /// All readable mappings, in order of precedence.
     pub fn list(&self) -> Vec<Listed> {
         let mut listed = Vec::new();
         for source in self.sources() {
@@ -127,7 +127,7 @@ impl Folder {
         MappingSet::sources_of_dir(&self.path).0
     }
 
-    /// A mapping, by its name, with the place that it has.
+    /// A mapping by its name, with its position.
     pub fn open(&self, name: &str) -> Option<(Value, Edited)> {
         for source in self.sources() {
             let mappings = mappings_of(&source.text);
@@ -145,7 +145,7 @@ impl Folder {
         None
     }
 
-    /// The text of the file with the mapping in its place.
+    /// The text of the file with the mapping in its position.
     fn text_with(&self, edited: &Edited, mapping: &Value) -> String {
         let mut whole = mapping.clone();
         if let Some(place) = edited.place
@@ -160,7 +160,7 @@ impl Folder {
         format!("{whole:#}\n")
     }
 
-    /// Checks a mapping in the place that it is to have among the others.
+    /// Checks a mapping in its future position among the others.
     pub fn check(&self, edited: &Edited, mapping: &Value) -> Checked {
         let before = match MappingSet::from_sources(self.sources()) {
             Ok(_) => Vec::new(),
@@ -187,10 +187,10 @@ impl Folder {
                 checked.sources = sources;
             }
             Err(errors) => {
-                // What was wrong with other files before is not this one's fault.
+                // Existing faults of other files are not caused by this one.
                 let is_new = |fault: &&Fault| fault.source == own || !before.contains(fault);
                 checked.faults = errors.0.iter().filter(is_new).map(found).collect();
-                // It is tried alone, if others cannot be loaded.
+                // The file is tried alone if others cannot be loaded.
                 sources.retain(|source| source.name == own);
                 checked.sources = sources;
             }
@@ -202,7 +202,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// It has faults, its file was changed meanwhile or has no good name, or it cannot be written. Nothing has
+    /// It has faults, its file was changed meanwhile or has an invalid name, or it cannot be written. Nothing has
     /// changed then.
     pub fn save(&self, edited: &Edited, mapping: &Value) -> Result<SavedFile, NotSaved> {
         check_file_name(&edited.file).map_err(NotSaved::Name)?;
@@ -243,7 +243,7 @@ impl Folder {
     }
 }
 
-/// The mappings of a file's text; none if it is no JSON.
+/// The mappings in the text of a file; empty if it is not JSON.
 fn mappings_of(text: &str) -> Vec<Value> {
     match serde_json::from_str(text) {
         Ok(Value::Array(list)) => list,
@@ -257,12 +257,12 @@ fn file_name(source: &Source) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Names the content of a file.
+/// Identifies the content of a file.
 fn version(text: &str) -> String {
     webfill_urls::page_hash(text)
 }
 
-/// Refuses a name that no folder of mappings reads, or that leads out of it.
+/// Rejects a name that is not read in a folder of mappings, or that leads out of it.
 fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let stem = name.strip_suffix(".json").unwrap_or_default();
@@ -275,7 +275,7 @@ fn check_file_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// A fault as the editor shows it: at its place within the edited mapping.
+/// A fault in the form of the editor: with its path within the edited mapping.
 fn found(fault: &Fault, own: &str, place: Option<usize>) -> Found {
     let prefix = place.map(|place| format!("[{place}]"));
     let path = match &prefix {
@@ -294,7 +294,7 @@ fn found(fault: &Fault, own: &str, place: Option<usize>) -> Found {
     }
 }
 
-/// Keeps the former version of a file under the next free number.
+/// Keeps the previous version of a file under the next free number.
 fn keep_former(path: &Path, content: &str) -> io::Result<PathBuf> {
     let next = numbers_of(path)?.last().map_or(1, |last| last + 1);
     let former = numbered(path, next);
@@ -314,7 +314,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     PathBuf::from(format!("{}.{number}", path.display()))
 }
 
-/// The numbers of the former versions of a file, in order.
+/// The numbers of a file's previous versions, in order.
 fn numbers_of(path: &Path) -> io::Result<Vec<u64>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.");

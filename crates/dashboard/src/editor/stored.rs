@@ -1,4 +1,4 @@
-//! Pages out of the store: bodies that were kept, the samples of an alert, and what records know of them.
+//! Pages from the store: stored bodies, the samples of an alert, and the values of their records.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use webfill_wire::Outcome;
 use super::drafts::{MOST_PAGE_BYTES, NewPage, Repairs};
 use super::known::known_values;
 
-/// No kept text of a sample is larger.
+/// The largest stored text of a sample.
 const MOST_TEXT: usize = 2 << 20;
 
-/// A value that an alert has shortened is not taken for one.
+/// A value shortened by an alert is not used as a value.
 const SHORTENED_CHARS: usize = 200;
 
-/// Rows of a crawl that are looked at for pages whose bodies are kept.
+/// Rows of a crawl that are searched for pages with stored bodies.
 const MOST_LOOKED_AT: u32 = 200;
 
-/// Crawls in which a page is looked for as it was before a change, the last ones.
+/// The last crawls that are searched for a page from before a change.
 const MOST_CRAWLS: u32 = 20;
 
-/// By field.
+/// Values by field.
 type Values = BTreeMap<String, Vec<String>>;
 
-/// A page whose body is kept, with what its records know. Why there is none is told in words for people.
+/// A page with a stored body, and the values of its records. The error is for people.
 pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
     let unread = |error: StoreError| format!("the store cannot be read: {error}");
     let page = browse.page(page_id).await.map_err(unread)?;
@@ -36,7 +36,7 @@ pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, 
     let body = body.ok_or_else(|| {
         format!("{url}: its body was not kept: crawl with --keep-bodies, or fetch the URL here")
     })?;
-    // After scripts ran it is UTF-8, whatever the server has declared.
+    // Rendered pages are UTF-8, whatever the server declared.
     let content_type = match body.is_rendered {
         true => Some("text/html; charset=utf-8"),
         false => page["content_type"].as_str(),
@@ -62,12 +62,12 @@ fn unpacked(body: &Body) -> Result<Vec<u8>, String> {
         .map_err(|error| format!("its kept body is damaged: {error}"))
 }
 
-/// What the records know that the page was fetched for.
+/// The values of the records that the page was fetched for.
 async fn known_of(browse: &dyn Browse, page: &Value) -> Values {
     let mut known = Values::new();
     let keys = page["records"].as_array().into_iter().flatten();
     for key in keys.filter_map(Value::as_str) {
-        // Without a record a page can be worked with as well.
+        // A page is usable without a record as well.
         let Ok(Some(record)) = browse.record(key).await else {
             continue;
         };
@@ -80,7 +80,7 @@ async fn known_of(browse: &dyn Browse, page: &Value) -> Values {
     known
 }
 
-/// Pages of a crawl that ended well and whose bodies are kept, the last ones first.
+/// Pages of a crawl that ended well and have stored bodies, the last ones first.
 pub(super) async fn pages_of_crawl(
     browse: &dyn Browse,
     crawl: CrawlId,
@@ -112,7 +112,7 @@ pub(super) async fn pages_of_crawl(
     }
 }
 
-/// The alert of a mapping that stands.
+/// The standing alert of a mapping.
 pub(super) async fn alert(store: &dyn Store, mapping: &str) -> Result<Option<Alert>, StoreError> {
     let states = store.health().await?;
     let mut read = states.iter().filter_map(|state| {
@@ -124,7 +124,8 @@ pub(super) async fn alert(store: &dyn Store, mapping: &str) -> Result<Option<Ale
     Ok(read.find_map(|health| health.alert().cloned()))
 }
 
-/// What a repair of this alert is about. Without a page of after the change, that is when the alert was raised.
+/// The subject of a repair for this alert. Without a page from after the change, the change is when the alert was
+/// raised.
 pub(super) fn repairs(alert: &Alert) -> Repairs {
     let first = alert.after.iter().map(|page| &page.at).min();
     Repairs {
@@ -133,7 +134,7 @@ pub(super) fn repairs(alert: &Alert) -> Repairs {
     }
 }
 
-/// Adds to what is known of pages of after a change what the mapping has read on them before it, the last time.
+/// Adds to pages from after a change the values that the mapping last read on them before it.
 pub(super) async fn recall(
     browse: &dyn Browse,
     repairs: &Repairs,
@@ -164,7 +165,7 @@ pub(super) async fn recall(
     Ok(())
 }
 
-/// The pages that an alert has kept: of before the change, and of after it with what was known of them before.
+/// The pages kept by an alert: from before the change, and from after it with the values known before.
 pub(super) async fn pages_of_alert(
     store: &dyn Store,
     browse: &dyn Browse,
@@ -198,7 +199,7 @@ pub(super) async fn pages_of_alert(
                 false => "after the change".to_owned(),
             },
             url: sample.url,
-            // Decoded when it was kept.
+            // The text was decoded when it was stored.
             content_type: Some("text/html; charset=utf-8".to_owned()),
             body,
             known,
@@ -210,7 +211,7 @@ pub(super) async fn pages_of_alert(
     Ok(pages)
 }
 
-/// What was read before the change, by URL; no values that were shortened.
+/// The values read before the change, by URL, without shortened ones.
 fn values_before(alert: &Alert) -> BTreeMap<String, Values> {
     let is_whole = |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
     let of_page = |page: &webfill_health::KeptPage| {
@@ -221,7 +222,7 @@ fn values_before(alert: &Alert) -> BTreeMap<String, Values> {
     alert.before.iter().map(of_page).collect()
 }
 
-/// What users have given to the records of a page: no page has brought it, so no change has spoiled it.
+/// Values that users have given to the records of a page: they come from no page, so no change affects them.
 async fn given_to(
     store: &dyn Store,
     browse: &dyn Browse,

@@ -1,4 +1,4 @@
-//! A trial of a draft on its pages, for people: what is read beside what is known, disagreements first.
+//! A trial of a draft on its pages, for people: read values beside known ones, disagreements first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ struct Row {
     known: Vec<String>,
 }
 
-/// What a trial has shown; `read` is what the job has read on the pages, in their order.
+/// The result of a trial. `read` has the values that the job read on the pages, in their order.
 pub(super) fn shown(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value {
     let fields = field_names(&draft.mapping);
     let mut rows = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn shown(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value 
     })
 }
 
-/// How often each verdict was given on each field; the fields with the most disagreements first.
+/// The number of each verdict for each field. Fields with the most disagreements come first.
 fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
     let mut all: Vec<(&String, BTreeMap<Verdict, usize>)> = Vec::new();
     for field in fields {

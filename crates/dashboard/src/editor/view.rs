@@ -1,4 +1,4 @@
-//! The pages of the mapping editor: where a draft is begun, and the draft itself.
+//! The pages of the mapping editor: the start page, and the page of a draft.
 
 use serde_json::json;
 
@@ -12,13 +12,13 @@ use crate::visit::Visit;
 
 const START: &str = "/dashboard/editor";
 
-/// Pages of golden cases that a draft begins with.
+/// The most golden cases that a draft begins with.
 const FIRST_PAGES: usize = 10;
 
-/// What the script sends: mostly the mapping.
+/// The largest request of the script, which is mostly the mapping.
 const MOST_JSON_BYTES: usize = 8 << 20;
 
-/// How much may be posted below `/dashboard/editor`.
+/// The largest body that may be posted below `/dashboard/editor`.
 pub(crate) fn most_bytes(parts: &[&str]) -> usize {
     match parts {
         ["draft", _, "upload", ..] => MOST_PAGE_BYTES,
@@ -26,7 +26,7 @@ pub(crate) fn most_bytes(parts: &[&str]) -> usize {
     }
 }
 
-/// What is shown below `/dashboard/editor`.
+/// Shows the views below `/dashboard/editor`.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     let bench = Editor::of(visit)?;
     match parts {
@@ -47,7 +47,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     }
 }
 
-/// What is posted below `/dashboard/editor`.
+/// Handles posts below `/dashboard/editor`.
 pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     let bench = Editor::of(visit)?;
     match parts {
@@ -81,7 +81,7 @@ async fn start(visit: &Visit, bench: &Editor) -> Shown {
     visit.page("editor_start.html", "Editor", content)
 }
 
-/// The mappings with an alert that stands. Without a store nothing is known of any.
+/// The mappings with a standing alert; empty without a store.
 async fn alerts(visit: &Visit) -> Result<Vec<String>, Problem> {
     let opened = visit.store().await?;
     let states = opened.store.health().await.map_err(Problem::away)?;
@@ -110,7 +110,7 @@ async fn draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
     visit.page("editor.html", &format!("Mapping {name}"), content)
 }
 
-/// A draft of a mapping that exists, or of a new one; with a page of the store, if one is named.
+/// Begins a draft of an existing or a new mapping, with a page of the store if one is named.
 async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let given = |name: &str| {
         form.get(name)
@@ -130,7 +130,7 @@ async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     };
     let (mapping, edited) = match given("mapping") {
         Some(name) => match opened(bench, name).await {
-            // The page was read by a mapping that is gone.
+            // The mapping that read the page no longer exists.
             Err(_) if page.is_some() => new_mapping(name),
             opened => opened?,
         },
@@ -162,7 +162,7 @@ fn new_mapping(name: &str) -> (serde_json::Value, Edited) {
     (mapping, edited)
 }
 
-/// A mapping's name after the site of a page.
+/// A mapping's name, derived from the site of a page.
 fn name_after(url: &str) -> String {
     let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
@@ -193,7 +193,7 @@ async fn opened(bench: &Editor, name: &str) -> Result<(serde_json::Value, Edited
     })
 }
 
-/// A draft of the mapping of an alert, with the pages that the alert has kept.
+/// Begins a draft of the mapping of an alert, with the pages kept by the alert.
 async fn repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let name = form.get("mapping").unwrap_or_default();
     let (mapping, edited) = opened(bench, name).await?;
@@ -210,7 +210,8 @@ async fn repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
-/// There is room for some: those of after the change first, which are learned from, and a few of before it.
+/// Selects pages within the limit: first those from after the change, which are used for learning, and a few from
+/// before it.
 fn both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
     const FORMER: usize = 5;
     let (former, now): (Vec<NewPage>, Vec<NewPage>) =

@@ -26,7 +26,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_sample_says_what_has_happened_since_the_one_before() {
+fn a_sample_covers_the_time_since_the_previous_one() {
     let mut counters = Counters::default();
     assert_eq!(
         counters.sample(&snapshot(1_000, 500, 50)),
@@ -42,7 +42,7 @@ fn a_sample_says_what_has_happened_since_the_one_before() {
             ..sample(1_060)
         }
     );
-    // A restart: the counters of outcomes begin anew, and crawls may have been dropped.
+    // A restart: the counters of outcomes begin at 0, and crawls may have been dropped.
     let taken = counters.sample(&snapshot(1_120, 400, 3)).unwrap();
     assert_eq!((taken.pages, taken.ended["ok"]), (0, 3));
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_month_is_kept_in_bounded_memory_and_on_a_bounded_disk() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_takes_what_was_noted_later_with_it() {
+fn a_clock_set_back_removes_later_samples() {
     let mut history = History::open(None);
     for at in [60, 120, 180, 120] {
         history.note(sample(at));
@@ -122,7 +122,7 @@ fn charts_have_gaps_where_nothing_was_noted() {
 }
 
 #[test]
-fn many_samples_are_told_as_few() {
+fn many_samples_are_merged_into_few() {
     let mut history = History::open(None);
     for minute in 1..=600 {
         history.note(sample(minute * 60));

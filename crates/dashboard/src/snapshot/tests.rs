@@ -8,7 +8,7 @@ use super::*;
 use crate::fleet::Fleet;
 use crate::service::DashboardSetup;
 
-/// Does not answer at first, as a dispatcher that opens its frontier.
+/// Does not answer at first, like a dispatcher that opens its frontier.
 struct Starting {
     is_open: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl Fleet for Starting {
 }
 
 #[tokio::test]
-async fn what_a_fleet_could_not_tell_at_its_start_is_asked_for_again_at_once() {
+async fn lists_missing_at_the_start_of_a_fleet_are_requested_again_immediately() {
     let fleet = Arc::new(Starting {
         is_open: AtomicBool::new(false),
     });

@@ -1,4 +1,4 @@
-//! Filters: numbers, sizes, durations and times for people; and texts as parts of addresses.
+//! Filters: numbers, sizes, durations and times for people, and texts as parts of addresses.
 //!
 //! | filter | of | is shown as |
 //! |---|---|---|
@@ -17,7 +17,7 @@ use webfill_store::{iso_time, parse_iso_time};
 
 use crate::snapshot::now_ms;
 
-/// What is shown where nothing is known.
+/// Shown in place of an unknown value.
 const NOTHING: &str = "–";
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -38,7 +38,7 @@ fn of_number(value: &Value, told: fn(f64) -> String) -> String {
     number.map_or_else(|| NOTHING.to_owned(), told)
 }
 
-/// Whole, unless it is small.
+/// Without decimals, unless the number is small.
 pub(super) fn number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 10.0 {
         return format!("{value:.1}");
@@ -91,7 +91,7 @@ fn at_ms(value: &Value) -> Option<i64> {
     }
 }
 
-/// The text is what is read without scripts.
+/// The text is for browsers without scripts.
 fn time(at_ms: Option<i64>) -> Value {
     let Some(at_ms) = at_ms else {
         return NOTHING.into();
@@ -99,7 +99,7 @@ fn time(at_ms: Option<i64>) -> Value {
     let iso = iso_time(at_ms);
     let (date, clock) = iso.split_once('T').unwrap_or((&iso, ""));
     let clock = clock.get(..5).unwrap_or(clock);
-    // Digits and letters of a number alone.
+    // Only digits and letters of a number.
     Value::from_safe_string(format!(
         "<time datetime=\"{iso}\">{date}\u{a0}{clock}\u{a0}UTC</time>"
     ))
@@ -107,7 +107,7 @@ fn time(at_ms: Option<i64>) -> Value {
 
 const UTC: &str = " UTC";
 
-/// The fleet's sentences have times without a date where they are near.
+/// Marks times in the fleet's sentences. Near times have no date.
 fn with_times(markup: &str, now_ms: i64) -> String {
     let (mut told, mut rest) = (String::with_capacity(markup.len()), markup);
     while let Some(end) = rest.find(UTC) {
@@ -130,7 +130,8 @@ fn with_times(markup: &str, now_ms: i64) -> String {
     told + rest
 }
 
-/// Where the time begins with which a text ends, and what time it is: one without a date is the nearest such.
+/// Where the time at the end of a text begins, and the time itself. A time without a date is the nearest one that
+/// matches.
 fn moment_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
     const DAY_MS: i64 = 24 * 3_600_000;
     let tail = |length: usize| {
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_as_people_read_them() {
+    fn numbers_are_shown_as_people_read_them() {
         for (value, told) in [
             (0.0, "0"),
             (999.0, "999"),
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_told_with_its_zone_and_for_machines() {
+    fn a_time_is_shown_with_its_zone_and_for_machines() {
         let told =
             "<time datetime=\"2026-11-24T06:00:00.500Z\">2026-11-24\u{a0}06:00\u{a0}UTC</time>";
         assert_eq!(

@@ -1,5 +1,6 @@
-//! Filters for text of pages and of applications, which may be anything. What it says is shown, and never acted on: it is
-//! escaped, what would be invisible or turn the line around is told by name, and long texts are cut with their length.
+//! Filters for text of pages and of applications, which may contain anything. It is shown, and never acted on. It is
+//! escaped, characters that are invisible or reverse the line are shown by name, and long texts are cut, with their
+//! length.
 //!
 //! | filter | of | is shown as |
 //! |---|---|---|
@@ -15,10 +16,10 @@ use serde_json::Value as Json;
 
 use super::filters::{encoded, number};
 
-/// How much of a text is shown in a list, and of the value of a field.
+/// The most characters of a text in a list, and of the value of a field.
 const MOST_IN_LINE: usize = 200;
 const MOST_IN_VALUE: usize = 2_000;
-/// So many items of a list are shown.
+/// The most items shown of a list.
 const MOST_ITEMS: usize = 20;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -38,7 +39,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     });
 }
 
-/// Where the page with this key is shown.
+/// The path of the view of this page.
 pub(crate) fn page_path(id: &str) -> String {
     let parts: Vec<String> = id.split('/').map(encoded).collect();
     format!("/dashboard/page/{}", parts.join("/"))
@@ -91,7 +92,7 @@ fn list(items: &[Json]) -> String {
     told + "</ul>"
 }
 
-/// Text that cannot turn around what stands beside it.
+/// Text that cannot reverse the text beside it.
 fn isolated(text: &str, most: usize) -> String {
     let told = shown_letters(text.chars().take(most), false);
     let length = text.chars().count();
@@ -114,7 +115,7 @@ fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
             '"' => told.push_str("&quot;"),
             '\'' => told.push_str("&#x27;"),
             '\n' | '\t' if has_lines => told.push(letter),
-            // They have pictures of their own.
+            // These have symbols of their own.
             '\0'..='\x1f' => told.extend(char::from_u32(0x2400 + letter as u32)),
             letter if is_unseen(letter) => {
                 let _ = write!(told, "[U+{:04X}]", letter as u32);
@@ -125,8 +126,8 @@ fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
     told
 }
 
-/// Letters that nobody sees, and that change how others are seen, or what is copied. Joiners are not among them:
-/// some languages are written with them.
+/// Invisible characters that change how others are shown, or copied. Joiners are not among them, because some
+/// languages need them.
 fn is_unseen(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_is_text_and_what_is_unseen_is_told() {
+    fn markup_is_text_and_invisible_characters_are_shown() {
         assert_eq!(
             isolated("<img src=x onerror='a'>&\"", 100),
             "<bdi>&lt;img src=x onerror=&#x27;a&#x27;&gt;&amp;&quot;</bdi>"

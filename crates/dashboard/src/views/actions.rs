@@ -1,5 +1,5 @@
-//! What a visitor has done by a form: an ordinary action of the public language, asked with the visitor's rights. The fields
-//! of the form are its members; the browser goes back to where the form was, and is told there what has become of it.
+//! Actions that visitors do by forms: ordinary actions of the public language, with the visitor's rights. The form
+//! fields are the members of the action. The browser returns to the page of the form, which shows the result.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,21 +10,21 @@ use crate::form::Form;
 use crate::told::Message;
 use crate::visit::Visit;
 
-/// How the text of a field is read.
+/// How a field is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// Left out if the field is empty; `none` is null, which removes what is set.
+    /// Omitted if the field is empty. `none` is null, which removes the setting.
     Number,
-    /// True if the field is there.
+    /// True if the field exists.
     Flag,
-    /// Every field of this name is an item.
+    /// Every field with this name is an item.
     Texts,
-    /// So many seconds from now on, told in seconds since the epoch.
+    /// A number of seconds from now, sent as seconds since the epoch.
     SecondsAhead,
 }
 
-/// An action that forms offer: its name, its members, and what is said when it was done.
+/// An action offered by forms: its name, its members, and the message after success.
 type Offered = (&'static str, &'static [(&'static str, Kind)], &'static str);
 
 const OFFERED: &[Offered] = &[
@@ -115,7 +115,7 @@ fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem
     })
 }
 
-/// Removes what is set.
+/// Removes a setting.
 const NONE: &str = "none";
 
 fn number(member: &str, text: &str) -> Result<Value, Problem> {
@@ -129,7 +129,7 @@ fn now_s() -> f64 {
     now.map_or(0.0, |now| now.as_secs_f64())
 }
 
-/// What was done, and what the answer counts of it.
+/// The message about the action, with the counts of its answer.
 fn told(done: &str, answer: &Value) -> String {
     let empty = Map::new();
     let members = answer.as_object().unwrap_or(&empty);
@@ -146,7 +146,7 @@ fn told(done: &str, answer: &Value) -> String {
     }
 }
 
-/// Where the form was; only a page of the dashboard.
+/// The page of the form, which must be one of the dashboard's.
 fn back_to(asked: Option<&str>) -> &str {
     let is_own = |path: &&str| {
         path.starts_with("/dashboard/")
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_told() {
+    fn counts_of_the_answer_are_shown() {
         let answer = json!({"action": "stop", "total_purged": 12, "appid": "a"});
         assert_eq!(told("Stopped", &answer), "Stopped (purged: 12)");
         assert_eq!(told("Stopped", &json!({})), "Stopped");

@@ -1,5 +1,5 @@
-//! The audit log: who has fed, changed or been refused what, the last first. It is read from the files' ends, off
-//! the thread that serves.
+//! The audit log: who has fed or changed something, or was refused, newest first. It is read from the ends of the
+//! files, in a blocking thread.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,21 +13,21 @@ use webfill_store::parse_iso_time;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// So many lines are on a page.
+/// The lines on a page.
 const SHOWN: usize = 100;
 
-/// A page looks through at most so much of the log; it says where it goes on.
+/// The most bytes of the log searched for one page. The page links to the rest.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// A file is read in pieces of this size, from its end.
+/// Files are read backwards in pieces of this size.
 const PIECE: u64 = 256 << 10;
 
-/// What is looked for.
+/// The search criteria.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Asked {
     who: Option<String>,
     action: Option<String>,
-    /// Only lines before this one: the number of a file, and a place in it.
+    /// Only lines before this position: the number of a file, and an offset in it.
     before: Option<(usize, u64)>,
 }
 
@@ -41,13 +41,13 @@ struct Line {
     action: String,
     result: String,
     why: Option<String>,
-    /// What it concerned.
+    /// The objects that it concerned.
     further: Vec<(String, String)>,
     #[serde(skip)]
     at_ms: i64,
 }
 
-/// What was found, and where to look on.
+/// The lines found, and where to continue.
 #[derive(Debug, Default)]
 struct Found {
     lines: Vec<Line>,
@@ -94,8 +94,8 @@ fn place(text: &str) -> Option<(usize, u64)> {
     Some((file.parse().ok()?, at.parse().ok()?))
 }
 
-/// Files are numbered from the newest, as long as none is begun meanwhile: then a page may show some lines twice. The logs of
-/// keys and dashboards, which are short, are on the first page as a whole.
+/// Files are numbered from the newest. If a new one begins meanwhile, a page may repeat some lines. The logs of keys
+/// and dashboards are short, and completely on the first page.
 fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
     let mut files = audit_files(logs)?;
     files.reverse();
@@ -112,7 +112,7 @@ fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
     for (number, file) in files.iter().enumerate().skip(first) {
         let at = match read_back(file, end.take(), &mut left, asked, &mut own) {
             Ok(at) => at,
-            // The dispatcher has removed it meanwhile.
+            // The dispatcher has removed the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -128,7 +128,7 @@ fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Reads a file from a place, or its end, back to its beginning. Returns the place where it has stopped, if there is more.
+/// Reads a file backwards from a position, or from its end. Returns the position where it stopped, if there is more.
 fn read_back(
     path: &Path,
     end: Option<u64>,
@@ -139,7 +139,7 @@ fn read_back(
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut end = end.map_or(length, |end| end.min(length));
-    // What is behind the last line end of the part that was read.
+    // The text after the last line end of the part that was read.
     let mut tail: Vec<u8> = Vec::new();
     while end > 0 {
         if *left == 0 {
@@ -179,7 +179,7 @@ fn take(text: &[u8], asked: &Asked, lines: &mut Vec<Line>) {
     }
 }
 
-/// The members that have places of their own.
+/// The members with columns of their own.
 const PLACED: [&str; 7] = [
     "timestamp",
     "action",
@@ -210,7 +210,7 @@ fn told(line: Map<String, Value>) -> Line {
     }
 }
 
-/// A value in words: crawls by their names, texts as they are, anything else as JSON.
+/// A value for people: crawls by their names, texts unchanged, anything else as JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_checked_and_crawls_are_told_by_name() {
+    fn positions_are_checked_and_crawls_are_shown_by_name() {
         assert_eq!(place("2-77"), Some((2, 77)));
         for wrong in ["", "-", "1", "1--1", "a-b", "99999999999999999999-1"] {
             assert_eq!(place(wrong), None, "{wrong}");

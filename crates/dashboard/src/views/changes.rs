@@ -1,4 +1,4 @@
-//! Changes of pages, with their differences: those of a crawl, a site or a page.
+//! Changes of pages, with their differences, for a crawl, a site or a page.
 
 use serde_json::{Value, json};
 use webfill_store::{Change, ChangeKind, ChangeListFilter, CrawlId};
@@ -7,7 +7,7 @@ use super::reading::{List, ROWS, place, store, within};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// A difference is shown up to this many characters; the page has all of it.
+/// The most characters of a difference. The view of the page shows all of it.
 const MOST_DIFFERENCE: usize = 4_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {

@@ -1,4 +1,4 @@
-//! A crawl: how it gets on, what it waits for, what became of everything that it found.
+//! A crawl: its progress, what it waits on, and its URLs by status.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,13 +11,13 @@ use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// Records are counted as far as this.
+/// Records are counted up to this number.
 const COUNT_TO: u64 = 100_000;
 
-/// So many changes are shown beside all else.
+/// Changes shown on the view of a crawl.
 const CHANGES: u32 = 5;
 
-/// What became of all that was found, one step after the other.
+/// The statuses of all found URLs, step by step.
 #[derive(Debug, Default, Serialize)]
 struct Funnel {
     found: u64,
@@ -34,7 +34,7 @@ struct Step {
     name: &'static str,
     meaning: &'static str,
     count: u64,
-    /// Of all that was found, in percent.
+    /// The percentage of all found URLs.
     share: f64,
     is_failure: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.page("crawl.html", &format!("Crawl {crawl}"), content)
 }
 
-/// What the fleet knows of it; nothing of a crawl that it has pruned, or never had.
+/// The fleet's status of the crawl; `None` if the fleet has pruned it, or never had it.
 async fn told(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() {
         return Ok(None);
@@ -123,7 +123,7 @@ fn crawl_told(crawl: &Crawl) -> Value {
     })
 }
 
-/// Nothing of a crawl that is of no dataset.
+/// `None` for a crawl without a dataset.
 fn records_told(figures: &CrawlFigures) -> Option<Value> {
     let Count {
         counted: total,
@@ -140,7 +140,7 @@ fn records_told(figures: &CrawlFigures) -> Option<Value> {
     })
 }
 
-/// The fleet and the store name the same counters alike, but for the queue.
+/// The fleet and the store use the same names for counters, except for the queue.
 fn funnel(counts: &Value) -> Funnel {
     let of = |name: &str| counts[name].as_u64();
     let named = |name: &str| counts[name].as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The crawls, those that began last first, with what can be done to them.
+//! The crawls, latest first, with their actions.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use webfill_store::{Crawl, CrawlFilter, CrawlState};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// So many are on a page.
+/// The crawls on a page.
 const SHOWN: u32 = 50;
 
 /// A crawl in the list.
@@ -18,11 +18,11 @@ struct Row {
     state: &'static str,
     started_at_ms: i64,
     finished_at_ms: Option<i64>,
-    /// As far as they were counted.
+    /// Up to the limit of counting.
     pages: Value,
     records: Value,
     resolved: Value,
-    /// What can be done to it.
+    /// The available actions.
     actions: &'static [&'static str],
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let slice = opened.browse.crawls(&filter, from.as_ref(), SHOWN).await;
     let slice = slice.map_err(Problem::away)?;
     let has_fleet = visit.dashboard.fleet.is_some();
-    // The store is told a little later than the fleet knows.
+    // The fleet knows changes a little earlier than the store.
     let snapshot = visit.dashboard.snapshot().await;
     let crawls: Vec<Row> = slice
         .rows
@@ -63,7 +63,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.page("crawls.html", "Crawls", content)
 }
 
-/// Where forms lead back to: this page, as it was asked for.
+/// The address that forms return to: this page with its query.
 fn here(visit: &Visit) -> String {
     let query: Vec<String> = ["state", "after"]
         .iter()
@@ -79,7 +79,7 @@ fn here(visit: &Visit) -> String {
     }
 }
 
-/// A crawl as the fleet says that it is by now.
+/// Updates a crawl with the fleet's current status.
 fn now(mut crawl: Crawl, status: &Value) -> Crawl {
     let unfinished = status["unfinished"].as_array();
     let mut unfinished = unfinished.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Where a URL is: what the fleet says of it in the crawls that know it, and the pages of it that are stored.
+//! The state of a URL: the fleet's status in the crawls that know it, and its stored pages.
 
 use serde_json::{Value, json};
 use webfill_store::{Browsing, CrawlId, page_id};
@@ -7,7 +7,7 @@ use super::reading::{part, store, within};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// Pages of one URL are looked for in so many crawls.
+/// The most crawls searched for pages of a URL.
 const MOST_CRAWLS: usize = 20;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -47,7 +47,7 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
     }))
 }
 
-/// What the fleet says.
+/// The fleet's status.
 async fn told(visit: &Visit, url: &str, app: &str, crawl: &str) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() {
         return Ok(None);
@@ -61,7 +61,7 @@ async fn told(visit: &Visit, url: &str, app: &str, crawl: &str) -> Result<Option
     visit.ask(question).await.map(Some)
 }
 
-/// Those that the fleet has named, and the one that was asked for.
+/// The crawls named by the fleet, and the requested one.
 fn crawls_of(told: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     let told = told["crawls"].as_array().into_iter().flatten();
     let told = told.filter(|one| one["state"] != "unknown");
@@ -77,7 +77,7 @@ fn crawls_of(told: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     crawls
 }
 
-/// The pages of a URL. Without a crawl that is known to have it, the crawls that began last are looked into.
+/// The pages of a URL. If no crawl is known to have it, the latest crawls are searched.
 async fn stored(visit: &Visit, url: &str, mut crawls: Vec<CrawlId>) -> Result<Vec<Value>, Problem> {
     let store = store(visit).await?;
     if crawls.is_empty() {

@@ -1,4 +1,4 @@
-//! The machines of a fleet: its supervisors, and what it stores to.
+//! The machines of a fleet: its supervisors, and the store.
 
 use serde_json::json;
 

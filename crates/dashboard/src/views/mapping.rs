@@ -1,4 +1,4 @@
-//! A mapping: its health by field and by template, its alert and the pages that show it, its versions, its pages.
+//! A mapping: its health by field and by template, its alert and the evidence, its versions, its pages.
 
 use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
@@ -11,7 +11,7 @@ use crate::answer::{Problem, Shown};
 use crate::extractions::Extraction;
 use crate::visit::Visit;
 
-/// So many of its last pages are shown.
+/// The number of its last pages shown.
 const PAGES: u32 = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
@@ -57,7 +57,7 @@ async fn stored(visit: &Visit, name: &str) -> Result<(Option<Extraction>, Vec<Va
     Ok((read, slice.rows.iter().map(pages::row).collect()))
 }
 
-/// What its file says.
+/// The description in its file.
 fn file_of(set: &MappingSet, name: &str) -> Option<Value> {
     let index = set.by_name(name)?;
     Some(json!({
@@ -67,7 +67,7 @@ fn file_of(set: &MappingSet, name: &str) -> Option<Value> {
     }))
 }
 
-/// Each field, with its share of values that were known before and came again.
+/// Each field, with its share of known values that were found again.
 fn fields(report: &Value) -> Vec<Value> {
     let list = |member: &str| report[member].as_array().into_iter().flatten();
     let fallen = |field: &Value| {
@@ -98,7 +98,7 @@ fn percent(share: &Value) -> Option<f64> {
     share.as_f64().map(|share| (share * 1_000.0).round() / 10.0)
 }
 
-/// The versions that are known, the present one first.
+/// The known versions, the current one first.
 fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
     let file = file.and_then(|file| file["version"].as_str());
     let file = file.unwrap_or_default();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_told_once_with_what_they_are() {
+    fn versions_are_shown_once_with_their_kind() {
         let report = json!({"mapping_version": "b", "past_alerts": [
             {"mapping_version": "a", "raised_at": "2026-01-02T00:00:00Z"},
             {"mapping_version": "b", "raised_at": "2026-02-02T00:00:00Z"},

@@ -1,4 +1,4 @@
-//! Mappings by health: those in alert first, then those that have read nothing.
+//! Mappings by health: those with an alert first, then those that have read nothing.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.page("mappings.html", "Mappings", content)
 }
 
-/// Those that have read pages, and those that are in the folder.
+/// The mappings that have read pages, and those in the folder.
 fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
     let mut names: BTreeMap<&str, Option<&Extraction>> = BTreeMap::new();
     for name in set.into_iter().flat_map(MappingSet::names) {
@@ -49,7 +49,7 @@ fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
             row(name, read, has_file)
         })
         .collect();
-    // In each, the order of the names stays.
+    // Within a rank, the order of the names stays.
     rows.sort_by_key(|(rank, _)| *rank);
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -78,7 +78,7 @@ fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (u8, Va
     (rank, row)
 }
 
-/// Of the last pages that had a value.
+/// The share of the last pages that had a value.
 fn share(field: &Value) -> f64 {
     field["now"].as_f64().unwrap_or_default()
 }

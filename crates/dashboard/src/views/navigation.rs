@@ -1,10 +1,10 @@
-//! The ways that every page offers.
+//! The navigation on every page.
 
 use serde::Serialize;
 
 use crate::visit::Visit;
 
-/// What a place needs to have anything to show.
+/// What a view needs to show anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -24,7 +24,7 @@ enum Needs {
     Editor,
 }
 
-/// The views that can be reached from everywhere: path, label, what they need.
+/// The views in the navigation: path, label, needs.
 const NAVIGATION: &[(&str, &str, Needs)] = &[
     ("/dashboard/", "Overview", Needs::Nothing),
     ("/dashboard/crawls", "Crawls", Needs::Store),
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     is_here: bool,
 }
 
-/// Those that have something for this visitor.
+/// The entries available to this visitor.
 pub(crate) fn of(visit: &Visit) -> Vec<Entry> {
     let is_whole = !visit.visitor.rights.is_bound();
     let (has_fleet, has_store) = (

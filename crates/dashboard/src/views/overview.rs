@@ -1,4 +1,4 @@
-//! The overview: how everything is doing, what asks for somebody, and how it went lately. It changes by itself
+//! The overview: the current state, what needs attention, and the metrics over time. It updates itself
 //! ([`crate::live`]).
 
 mod alerts;
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::templates;
 use crate::visit::Visit;
 
-/// Charts have about so many points at most.
+/// Charts have at most about this many points.
 const MOST_POINTS: usize = 360;
 
 /// The spans that charts show, in hours.
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.page("overview.html", "Overview", content)
 }
 
-/// What this visitor may see of everything.
+/// The snapshot, limited to this visitor's rights.
 pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     let snapshot = visit.dashboard.snapshot().await;
     match visit.visitor.rights.is_bound() {
@@ -42,7 +42,7 @@ pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     }
 }
 
-/// The part of the page that changes by itself.
+/// The part of the page that updates itself.
 pub(crate) fn part(visit: &Visit, snapshot: &Snapshot) -> String {
     templates::render(
         &visit.dashboard.templates,
@@ -61,7 +61,7 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     })
 }
 
-/// The figures of charts.
+/// The metrics of charts.
 pub(crate) fn figures(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
     let samples = visit
@@ -71,7 +71,7 @@ pub(crate) fn figures(visit: &Visit) -> Shown {
     Ok(answer::json(200, &history::told(&samples)))
 }
 
-/// The span that was asked for.
+/// The requested span.
 fn hours(visit: &Visit) -> i64 {
     let asked = visit.asked("hours").and_then(|hours| hours.parse().ok());
     asked
@@ -79,7 +79,7 @@ fn hours(visit: &Visit) -> i64 {
         .unwrap_or(SPANS[1])
 }
 
-/// The last day by the hour, the last one first, for whoever reads no charts.
+/// The last day by the hour, latest hour first, for people who do not read charts.
 fn by_hour(visit: &Visit) -> Vec<history::Sample> {
     let mut samples = visit.dashboard.history().since(24 * HOUR_S, 24);
     samples.reverse();

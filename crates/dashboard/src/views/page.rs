@@ -1,4 +1,4 @@
-//! A page: its history, what was read of it, where it is now, and its body as text.
+//! A page: its history, its extracted values, its current state, and its body as text.
 
 use encoding_rs::Encoding;
 use serde_json::{Value, json};
@@ -10,18 +10,18 @@ use super::{changes, reasons, words};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// So much of a body is shown, in bytes; a dashboard is not for reading books.
+/// The most bytes shown of a body; a dashboard is not for reading books.
 const MOST_SHOWN: usize = 256 << 10;
 
-/// No kept body is longer, whatever its entry says.
+/// No stored body is longer, whatever its entry says.
 const MOST_BODY: u64 = 64 << 20;
 
-/// So many links are listed.
+/// The most links listed.
 const MOST_LINKS: usize = 200;
 
 const CHANGES: u32 = 10;
 
-/// The key of a page, out of its path.
+/// The key of a page, from its path.
 fn key(app: &str, crawl: &str, hash: &str) -> String {
     format!("{app}/{crawl}/{hash}")
 }
@@ -76,7 +76,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     visit.page("page.html", "Page", content)
 }
 
-/// What was read of it, with the chain that served.
+/// The extracted values, each with the chain that served.
 fn fields(page: &Value) -> Vec<Value> {
     let fields = page["fields"].as_object().into_iter().flatten();
     fields
@@ -92,13 +92,13 @@ fn records(page: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Whether the mapping editor is open to the visitor.
+/// Whether the visitor may use the mapping editor.
 pub(super) fn can_bench(visit: &Visit) -> bool {
     let has_mappings = visit.dashboard.setup.mappings.is_some();
     has_mappings && visit.can_change() && !visit.visitor.rights.is_bound()
 }
 
-/// The body as text: never parsed, and never given out as what it is.
+/// The body as text: never parsed, and never served with its own type.
 pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
     visit.needs_app(app)?;
     let (store, id) = (store(visit).await?, key(app, crawl, hash));
@@ -120,7 +120,7 @@ pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     visit.page("body.html", "Body of a page", content)
 }
 
-/// The beginning of a body, decoded as its type says; `None`: it is no text.
+/// The beginning of a body, decoded by its type; `None` if it is not text.
 fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
     let broken = || Problem::broken("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {

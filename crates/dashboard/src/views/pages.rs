@@ -1,4 +1,4 @@
-//! Lists of pages: of a crawl, of a site, those that a mapping has read, or all.
+//! Lists of pages: of a crawl, of a site, of a mapping, or all.
 
 use serde_json::{Value, json};
 use webfill_store::{CrawlId, PageFilter, PageRow};
@@ -9,7 +9,7 @@ use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// Whose pages are listed.
+/// The owner of the listed pages.
 pub(crate) enum PagesOf<'a> {
     All,
     Crawl(&'a str, &'a str),
@@ -25,7 +25,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let outcomes: Vec<Value> = outcomes
         .map(|outcome| json!({"name": outcome.as_str(), "meaning": words::of_outcome(*outcome)}))
         .collect();
-    // Only what ended in one outcome can be tried again by it.
+    // Pages can only be retried by outcome if the list has exactly one.
     let again = match (&of, &filter.outcomes[..]) {
         (PagesOf::Crawl(..), [outcome]) => words::is_failure(*outcome),
         _ => false,

@@ -1,7 +1,7 @@
-//! How views read the store: within a time, and in slices.
+//! How views read the store: within a time limit, and page by page.
 //!
-//! A store that is away must not take a page along that has more to show: a place tells that part's fault, and
-//! shows the rest ([`part`]).
+//! If the store is unavailable, the rest of a view must still be shown: the view reports the fault in that part
+//! ([`part`]).
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::answer::Problem;
 use crate::templates::encoded;
 use crate::visit::Visit;
 
-/// So long a visitor waits for an answer of the store.
+/// The longest time that a visitor waits for an answer of the store.
 const MOST_WAIT: Duration = Duration::from_secs(10);
 
-/// So many rows a page of a list has.
+/// The rows on a page of a list.
 pub(crate) const ROWS: u32 = 50;
 
 /// The store.
@@ -27,7 +27,7 @@ pub(crate) async fn store(visit: &Visit) -> Result<Browsing, Problem> {
     }
 }
 
-/// What the store answers.
+/// An answer of the store, within the time limit.
 pub(crate) async fn within<T>(
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Problem> {
@@ -51,7 +51,7 @@ fn silent() -> Problem {
     ))
 }
 
-/// A part of a page: what was read, or why it was not.
+/// A part of a page: its data, or why they could not be read.
 pub(crate) fn part<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
     match read {
         Ok(read) => (Some(read), None),
@@ -63,7 +63,7 @@ pub(crate) fn part<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
 #[derive(Debug, Serialize)]
 pub(crate) struct List {
     rows: Vec<Value>,
-    /// Where it goes on, and where it begins.
+    /// The links to the next page, and to the first.
     next: Option<String>,
     beginning: String,
     is_beginning: bool,
@@ -82,7 +82,7 @@ impl List {
         }
     }
 
-    /// One that the fleet has told, with the `after` of the next one.
+    /// A list from the fleet, with the `after` of the next page.
     pub(crate) fn told(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
         List {
             looked_at: rows.len() as u64,
@@ -94,7 +94,7 @@ impl List {
     }
 }
 
-/// Where a list is to go on.
+/// The cursor of the requested page of a list.
 pub(crate) fn place(visit: &Visit) -> Result<Option<Place>, Problem> {
     let after = visit.asked("after");
     after
@@ -102,7 +102,7 @@ pub(crate) fn place(visit: &Visit) -> Result<Option<Place>, Problem> {
         .transpose()
 }
 
-/// This page with other values in its query; empty ones are left out.
+/// This page with other values in its query. Empty values are left out.
 pub(crate) fn link(visit: &Visit, values: &[(&str, &str)]) -> String {
     let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
     let kept = visit.query.iter();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_store_that_is_silent_or_away_is_told_in_its_part_of_the_page() {
+    async fn a_silent_or_unavailable_store_is_reported_in_its_part_of_the_page() {
         let never = std::future::pending::<Result<(), StoreError>>();
         let read = within_time(Duration::from_millis(1), never).await;
         assert_eq!(read.as_ref().unwrap_err().status, 503);

@@ -1,7 +1,7 @@
-//! Why fields of a record are missing: what became of its URLs, and what the mappings that read them look for.
+//! Why fields of a record are missing: the results of its URLs, and what the mappings that read them search for.
 //!
-//! Some of its URLs are looked at in some of its crawls, so that the cost is bounded: those that the record came
-//! with, in the crawls that it is in.
+//! To limit the cost, only some URLs are checked in some crawls: the URLs that the record came with, in the crawls
+//! that it is in.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ const MOST_CRAWLS: usize = 3;
 /// See the module.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reasons {
-    /// What became of the record's URLs.
+    /// The results of the record's URLs.
     looks: Vec<Value>,
     fields: Vec<WhyOfField>,
-    /// More URLs or crawls are known than were looked at.
+    /// More URLs or crawls are known than were checked.
     is_cut: bool,
 }
 
@@ -33,12 +33,12 @@ struct WhyOfField {
     reasons: Vec<String>,
 }
 
-/// What became of a URL in a crawl.
+/// The result of a URL in a crawl.
 struct Look {
     url: String,
     crawl: CrawlId,
     page: Option<Value>,
-    /// What the fleet says of a URL that has no page yet.
+    /// The fleet's status of a URL that has no page yet.
     told: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn find(
     })
 }
 
-/// Those that the record came with, and then those that have filled it.
+/// The URLs that the record came with, and then those that have filled it.
 fn urls_of(document: &Value) -> Vec<String> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -109,7 +109,7 @@ async fn look(
     })
 }
 
-/// What the fleet says of a URL in a crawl.
+/// The fleet's status of a URL in a crawl.
 pub(crate) async fn told(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
     let question =
         json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
@@ -133,7 +133,7 @@ impl Look {
         })
     }
 
-    /// Why this look has not filled a field.
+    /// Why this URL has not filled a field.
     fn why(&self, field: &str, set: Option<&MappingSet>) -> String {
         let Some(page) = &self.page else {
             return String::from("one of its URLs has not been fetched yet");
@@ -156,7 +156,7 @@ impl Look {
     }
 }
 
-/// Each once.
+/// The reasons, each once.
 fn reasons_of(field: &str, looks: &[Look], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_reason_is_told_once_and_a_record_without_urls_has_one() {
+    fn the_same_reason_is_shown_once_and_a_record_without_urls_has_one() {
         let set = set();
         let looks = [looked(None), looked(None)];
         assert_eq!(reasons_of("city", &looks, Some(&set)).len(), 1);

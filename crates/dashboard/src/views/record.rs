@@ -1,4 +1,4 @@
-//! A record: its fields with their sources, and what is missing, with why.
+//! A record: its fields with their sources, and the missing fields with the reasons.
 
 use serde_json::{Map, Value, json};
 use webfill_store::{CrawlId, WholeRecord, parts_of_key};
@@ -22,7 +22,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         .filter(|crawl| visit.visitor.rights.permit_app(&crawl.app_id))
         .collect();
     if own.is_empty() && visit.visitor.rights.is_bound() {
-        // As if it was not there: who may not see it need not know that it is.
+        // As if it did not exist: visitors who may not see it need not know about it.
         return Err(missing());
     }
     let document = &record.document;
@@ -47,7 +47,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     visit.page("record.html", &format!("Record {id}"), content)
 }
 
-/// Where the record stood as a row of a page: null if it is none.
+/// The position of the record as a row of a page; null if it is not a row.
 fn row(document: &Value) -> Value {
     let row = &document["row"];
     let Some(position) = row["position"].as_u64() else {
@@ -56,7 +56,7 @@ fn row(document: &Value) -> Value {
     let parent = row["parent"].as_str().map(parts_of_key);
     json!({
         "page": row,
-        // As people count.
+        // Counted from 1, for people.
         "number": position + 1,
         "parent": parent.map(|(dataset, id)| json!({"dataset": dataset, "id": id})),
     })
@@ -68,7 +68,7 @@ fn names(document: &Value) -> Vec<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// The pages that have not filled the record, with why.
+/// The pages that have not filled the record, with the reasons.
 fn doubts(document: &Value) -> Vec<Value> {
     let doubts = document["doubts"].as_object().into_iter().flatten();
     let row = |(url, doubt): (&String, &Value)| {
@@ -78,7 +78,7 @@ fn doubts(document: &Value) -> Vec<Value> {
     doubts.map(row).collect()
 }
 
-/// Fields with all that is known of them; the missing ones first.
+/// Fields with everything known about them, missing ones first.
 fn fields(record: &WholeRecord) -> Vec<Value> {
     let document = &record.document;
     let missing = names(document);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_have_not_filled_the_record_are_told_with_why() {
+    fn pages_that_have_not_filled_the_record_are_shown_with_reasons() {
         let document = json!({"doubts": {
             "http://a.org/bob": {"why": "other_values", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
             "http://a.org/2": {"why": "gap", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},

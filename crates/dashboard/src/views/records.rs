@@ -1,4 +1,4 @@
-//! Datasets, and the records of one by their state.
+//! Datasets, and the records of a dataset by state.
 
 use serde_json::{Value, json};
 use webfill_store::{Count, DatasetRow, RecordFilter, RecordRow, RecordState};
@@ -8,10 +8,10 @@ use crate::answer::{Problem, Shown, see_other};
 use crate::templates::encoded;
 use crate::visit::Visit;
 
-/// The records of a dataset are counted as far as this.
+/// The records of a dataset are counted up to this number.
 const COUNT_TO: u64 = 100_000;
 
-/// So many values of a record stand in a list.
+/// The values of a record shown in a list.
 const VALUES_IN_LIST: usize = 4;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {

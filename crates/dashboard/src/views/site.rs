@@ -1,4 +1,4 @@
-//! A site: its state and the evidence, what waits for it, the rules set by hand, its last pages.
+//! A site: its state and the evidence, its queue, the rules set by hand, its last pages.
 
 use serde_json::{Value, json};
 use webfill_store::PageFilter;
@@ -9,7 +9,7 @@ use crate::answer::{Problem, Shown, see_other};
 use crate::templates::encoded;
 use crate::visit::Visit;
 
-/// So many of its pages are shown beside all else.
+/// The number of its pages shown.
 const PAGES: u32 = 20;
 
 pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     visit.page("site.html", &format!("Site {site}"), content)
 }
 
-/// The site that people mean: they may write a host of it, or a URL, and in their own letters.
+/// The site that people mean: they may type one of its hosts, or a URL, and use non-ASCII letters.
 pub(super) fn named(text: &str) -> Result<String, Problem> {
     let text = text.trim();
     let url = match text.contains("://") {
@@ -76,7 +76,7 @@ async fn stored(visit: &Visit, site: &str) -> Result<(Option<Value>, Vec<Value>)
     Ok((kept.as_ref().map(sites::stored_row), rows))
 }
 
-/// The rules in force, if there are any.
+/// The current rules, if there are any.
 fn rule(told: &Value) -> Value {
     let of = |name: &str| (!told[name].is_null()).then(|| told[name].clone());
     json!({"delay": of("delay"), "block_until": of("block_until"), "limit": of("limit")})
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_found_by_what_people_write() {
+    fn a_site_is_found_by_a_host_or_a_url() {
         for (text, site) in [
             ("example.org", "example.org"),
             (" www.Example.org ", "example.org"),

@@ -1,4 +1,4 @@
-//! Sites by their trouble. What is open is listed on request: there may be ten million.
+//! Sites by their trouble. Sites without trouble are listed on request, because there may be ten million.
 
 use serde_json::{Value, json};
 use webfill_store::SiteState;
@@ -26,7 +26,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.page("sites.html", "Sites", content)
 }
 
-/// As the fleet has them now.
+/// The current list of the fleet.
 async fn told(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let after = visit.asked("after").map(str::parse::<u64>);
     let after = after.transpose().map_err(Problem::faulty)?;
@@ -34,14 +34,14 @@ async fn told(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let answer = visit.ask(question).await?;
     let sites = answer["sites"].as_array().into_iter().flatten();
     let mut sites: Vec<&Value> = sites.collect();
-    // Within what is shown: those that need a person first.
+    // Within the page: sites that need a person first.
     sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
     let rows = sites.into_iter().map(told_row).collect();
     let next = answer["next"].as_u64().map(|next| next.to_string());
     Ok(List::told(visit, rows, next))
 }
 
-/// How much a site needs somebody, and then how much waits for it.
+/// How much a site needs a person, and then how many tasks wait for it.
 fn trouble(site: &Value) -> (u8, u64) {
     let needs = match site["state"].as_str() {
         Some("unreachable") => 3,
@@ -65,7 +65,7 @@ fn told_row(site: &Value) -> Value {
     })
 }
 
-/// As the dispatcher has last written them.
+/// The list as last written by the dispatcher.
 async fn stored(visit: &Visit) -> Result<List, Problem> {
     let (store, from) = (store(visit).await?, place(visit)?);
     let slice = within(store.browse.site_states(from.as_ref(), ROWS)).await?;

@@ -1,4 +1,4 @@
-//! A watch: its runs, what has changed on its pages, whom it tells.
+//! A watch: its runs, the changes of its pages, its recipients.
 
 use serde_json::{Value, json};
 use webfill_store::{ChangeListFilter, CrawlId};
@@ -8,7 +8,7 @@ use super::reading::{part, store, within};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// So many runs are shown, and at most on request.
+/// The runs shown by default, and the most on request.
 const RUNS: u64 = 10;
 const MOST_RUNS: u64 = 1_000;
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let shown = told["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
-        // The crawl of a watch has its name.
+        // A watch's crawl has the same name.
         "crawl": name,
         "changes": changes, "store_fault": store_fault,
         "has_more_runs": runs < MOST_RUNS && shown == runs,

@@ -1,4 +1,4 @@
-//! What the names of the closed lists mean, for people.
+//! Descriptions of the names in closed lists, for people.
 
 use webfill_wire::{Outcome, Reason};
 
@@ -25,7 +25,7 @@ pub(crate) fn of_outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Whether an operator may want such pages tried again.
+/// Whether an operator may want to retry such pages.
 pub(crate) fn is_failure(outcome: Outcome) -> bool {
     !matches!(
         outcome,
@@ -53,7 +53,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Why a page has not filled a record, as the store names it.
+/// Why a page has not filled a record, by its name in the store.
 pub(crate) fn of_doubt(why: &str) -> &'static str {
     match why {
         "other_values" => "contradicts known values of the record",
@@ -64,7 +64,7 @@ pub(crate) fn of_doubt(why: &str) -> &'static str {
     }
 }
 
-/// Why a site backs off, as the fleet names it.
+/// Why a site backs off, by its name in the fleet.
 pub(crate) fn of_backoff(reason: &str) -> &'static str {
     match reason {
         "robots" => "its robots.txt is unavailable",

@@ -1,28 +1,28 @@
-//! Which elements and attributes of a page are shown, and as what. What is not in these tables is not written.
+//! Which elements and attributes of a page are shown, and how. Everything that is not in these tables is left out.
 
 /// How an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Neither it nor what it holds.
+    /// Not shown, nor its content.
     Nothing,
-    /// What it holds, without itself.
+    /// Only its content.
     Inside,
-    /// As this element, with what it holds.
+    /// As this element, with its content.
     As(&'static str),
-    /// As this element, which holds nothing.
+    /// As this element, which has no content.
     Void(&'static str),
     /// A field of a form, by its text.
     Control,
     /// By its alternative text.
     Image,
-    /// By its name alone: what it holds is no text.
+    /// By its name only: its content is not text.
     Named,
     /// By name and content.
     Meta,
     Title,
 }
 
-/// Elements that are written as they are.
+/// Elements that are written unchanged.
 const SAME: &[&str] = &[
     "a",
     "abbr",
@@ -90,7 +90,7 @@ const SAME: &[&str] = &[
 
 const VOID: &[&str] = &["br", "col", "hr", "wbr"];
 
-/// Elements within a line; all that is unknown is a block.
+/// Inline elements. Unknown elements are blocks.
 const IN_LINE: &[&str] = &[
     "acronym", "big", "blink", "button", "font", "label", "legend", "meter", "nobr", "output",
     "picture", "progress", "rb", "rp", "rt", "rtc", "ruby", "slot", "strike", "summary", "tt",
@@ -148,7 +148,7 @@ pub(super) fn shown(name: &str) -> Shown {
     }
 }
 
-/// An attribute, written for an element of this name; none of them holds free text or an address.
+/// An attribute for an element of this name. No attribute holds free text or an address.
 pub(super) fn attribute(tag: &str, name: &str, value: &str) -> Option<String> {
     let is_wanted = match name {
         "colspan" | "rowspan" => matches!(tag, "td" | "th"),

@@ -9,7 +9,7 @@ fn copied(page: &str) -> Copy {
     )
 }
 
-/// The tags of markup, each as it is written, without its attributes, and all attributes' names.
+/// The tags of markup, as written but without their attributes, and the names of all attributes.
 fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
     let (mut tags, mut attributes) = (Vec::new(), Vec::new());
     for piece in html.split('<').skip(1) {
@@ -21,8 +21,8 @@ fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
     (tags, attributes)
 }
 
-/// What must hold for every page, however hostile: read by this parser as by a browser's, the copy has only
-/// elements and attributes of the tables, and no address.
+/// Must hold for every page, however hostile: parsed the way a browser does, the copy has only elements and
+/// attributes of the tables, and no address.
 fn assert_harmless(page: &str) -> Copy {
     let copy = copied(page);
     let (tags, attributes) = tags_and_attributes(&copy.html);
@@ -42,7 +42,7 @@ fn assert_harmless(page: &str) -> Copy {
             "{page} gave {attribute}"
         );
     }
-    // Read again, the markup has no other elements than were written.
+    // Parsed again, the markup has no other elements than those written.
     let again = Document::parse_html(&format!("<body>{}", copy.html), &Limits::default());
     for node in again.root().descendants() {
         let Some(tag) = node.tag() else {
@@ -84,7 +84,7 @@ fn nothing_of_a_hostile_page_runs_or_loads() {
     }
 }
 
-/// Each would run, load, send or leave if a browser were given it.
+/// Each would run, load, send or navigate in a browser.
 const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><script src=//evil.example/x.js></script>",
     "<img src=x onerror=alert(1)><body onload=alert(1)><p onclick='alert(1)' ONFOCUS=alert(1) tabindex=0 autofocus>",
@@ -109,7 +109,7 @@ const HOSTILE: &[&str] = &[
     "<a ping=//evil.example href=//evil.example>x</a><body background=//evil.example><table background=//evil.example><td background=//evil.example>",
     "<p lang='\"><img src=x onerror=alert(1)>' dir='\"onclick=alert(1)'><td colspan='1\"onclick=alert(1)'><ol start=-1><li value='9 onclick=1'>",
     "<!--><img src=x onerror=alert(1)>--><![CDATA[<img src=x onerror=alert(1)>]]><?xml-stylesheet href=//evil.example?>",
-    // Markup that changed its meaning when browsers read it again (mutation XSS).
+    // Markup that changes its meaning when browsers parse it again (mutation XSS).
     "<form><math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
     "<svg></p><style><a id=\"</style><img src=1 onerror=alert(1)>\">",
     "<math><annotation-xml encoding='text/html'><svg><title><style><img src=x onerror=alert(1)></style></title>",
@@ -167,7 +167,7 @@ fn a_text_without_elements_is_shown_as_it_is() {
 }
 
 #[test]
-fn what_browsers_hide_is_told_apart() {
+fn content_hidden_by_browsers_is_marked() {
     let copy = assert_harmless(
         "<p style='color:red; DISPLAY : none'>a<p hidden>b<p style='display:block'>c",
     );

@@ -1,4 +1,4 @@
-//! What the learner makes of what was pointed at.
+//! Learns from the elements that were pointed at.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use super::nodes::{innermost, numbered, path};
 use super::reading::{elements_of, engine, extract, shorten};
 use super::{MOST_PAGES, Pointed, ROWS};
 
-/// Candidates of a field that are tried: fewer than a command does, because somebody waits.
+/// Candidates tried for a field: fewer than in a command, because someone is waiting.
 const MOST_CANDIDATES: usize = 800;
 
-/// Elements that are taken of what was pointed at on one page.
+/// Elements used among those pointed at on one page.
 const MOST_POINTED: usize = 50;
 
-/// The best candidates for one field, of different kinds of anchors, with what each reads on all pages.
+/// The best candidates for one field, with different kinds of anchors, and their results on all pages.
 pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Result<Value, String> {
     let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
     for page in &mut to_learn {
@@ -64,7 +64,7 @@ pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Resul
     }))
 }
 
-/// A mapping of all fields of which something is known or was pointed at.
+/// A mapping of all fields that have known values, or that were pointed at.
 pub(super) fn learn_all(
     name: &str,
     said: &BTreeMap<String, Vec<Pointed>>,
@@ -83,7 +83,7 @@ pub(super) fn learn_all(
     serde_json::to_value(best).map_err(|error| error.to_string())
 }
 
-/// Fields of records may have names that no mapping can have.
+/// Records may have field names that are invalid in mappings.
 fn is_field_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
@@ -108,7 +108,7 @@ fn learned(
     }
 }
 
-/// Tells the learner what was pointed at. What cannot be used is told in words.
+/// Passes the elements pointed at to the learner. Unusable ones are described in words.
 pub(super) fn say(
     field: &str,
     said: &[Pointed],
@@ -161,7 +161,7 @@ pub(super) fn path_of(document: &Document, number: usize) -> Result<String, Stri
     Ok(path(node))
 }
 
-/// What was learned of the pages that were pointed at, else of the most pages.
+/// The result for the pages that were pointed at, or else for the most pages.
 fn of_pointed<'l>(
     learned: &'l [LearnedMapping],
     field: &str,
@@ -181,7 +181,7 @@ fn of_pointed<'l>(
     found.max_by_key(|(mapping, _)| (pointed(mapping), mapping.pages.len()))
 }
 
-/// What each candidate reads on each page, and from which elements.
+/// The values of each candidate on each page, with the elements they come from.
 fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, String> {
     let fields = report.candidates.iter().enumerate();
     let fields: Vec<Value> = fields

@@ -14,21 +14,21 @@ use super::{
 };
 use crate::editor::copy::{Bounds, Copy, copy, copy_of_text};
 
-/// Finds out what a body is, and its text: by its content type, its name's ending, and itself. Why mappings do not read
-/// it is told as a clause.
+/// Determines the kind of a body, and its text: by its content type, the ending of its name, and its content. The
+/// error is a clause that says why mappings do not read it.
 pub type Decode =
     fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
 
-/// What a body is, for mappings.
+/// A body in the form in which mappings read it.
 #[derive(Debug)]
 pub struct Decoded {
     pub kind: PageKind,
     pub text: String,
-    /// Of a document (PDF, ...).
+    /// The metadata of a document (PDF, ...).
     pub metadata: Option<Vec<Metadatum>>,
 }
 
-/// A longer line is no order.
+/// A longer line is not an order.
 const MOST_ORDER_BYTES: u64 = 32 << 20;
 
 /// A page, decoded.
@@ -41,7 +41,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The tree, of which copies and pointing number the elements alike.
+    /// The tree. Copies and statements number its elements the same way.
     pub(super) fn document(&self) -> Document {
         let limits = Limits {
             memory_bytes: 256 << 20,
@@ -62,7 +62,7 @@ impl Page {
         }
     }
 
-    /// For the learner, with what is known of it.
+    /// The page for the learner, with its known values.
     pub(super) fn to_learn(&self) -> LearnPage {
         LearnPage {
             url: self.url.clone(),
@@ -75,13 +75,13 @@ impl Page {
     }
 }
 
-/// Does what standard input asks for. The process should be confined before.
+/// Carries out the order on standard input. The process should be confined before.
 ///
 /// # Errors
 ///
-/// The order cannot be read, or the answer cannot be written: the parent is gone.
+/// The order cannot be read, or the answer cannot be written, because the parent has ended.
 pub fn run(decode: Decode) -> io::Result<()> {
-    // A page must not choose the words by which the end of this process is judged.
+    // A page must not choose the message by which the end of this process is judged.
     panic::set_hook(Box::new(|_| {}));
     let mut input = io::stdin().lock();
     let order = read_order(&mut input)?;

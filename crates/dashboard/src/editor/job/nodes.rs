@@ -8,7 +8,7 @@ pub(super) fn numbered(document: &Document, number: usize) -> Option<NodeRef<'_>
     nodes.find(|node| node.position() == number && node.is_element())
 }
 
-/// The innermost element that holds all of the text: a click on a heading means what stands in it.
+/// The innermost element with all of the text: a click on a heading means the element in it.
 pub(super) fn innermost(mut node: NodeRef<'_>) -> NodeRef<'_> {
     loop {
         let is_blank = |child: &NodeRef<'_>| !child.is_element() && child.text().trim().is_empty();
@@ -22,7 +22,7 @@ pub(super) fn innermost(mut node: NodeRef<'_>) -> NodeRef<'_> {
     }
 }
 
-/// An absolute XPath to an element, by numbers, which hold for any names.
+/// An absolute XPath to an element by numbers, which work for any names.
 pub(super) fn path(node: NodeRef<'_>) -> String {
     let mut numbers = Vec::new();
     let mut next = Some(node);
@@ -37,7 +37,7 @@ pub(super) fn path(node: NodeRef<'_>) -> String {
     steps.collect()
 }
 
-/// The element that a path leads to, or that holds the text or attribute that it leads to.
+/// The element at a path, or the one with the text or attribute at it.
 pub(super) fn element_at(document: &Document, path: &str) -> Option<usize> {
     let found = document.evaluate(&XPath::compile(path).ok()?).ok()?;
     let node = match found.first()? {

@@ -1,4 +1,4 @@
-//! The parent: starts a child for each order, at most two at once, and tells people why one has ended early.
+//! The parent: starts a child for each order, at most two at a time, and reports to people why one has ended early.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use webfill_service::child::{kill_with_parent, own_program};
 
 use super::{Answer, Order};
 
-/// Jobs that run at once. Each may take a gibibyte.
+/// Jobs that run at a time. Each may use a gibibyte.
 const AT_ONCE: usize = 2;
 
 /// How long a job waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
 
-/// How long a job may take: more than its time of a processor, because others use the processors as well.
+/// The longest time of a job: more than its CPU time, because other processes use the processors as well.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The longest answer: a copy of 6 MiB as JSON, or the values of twenty pages.
@@ -32,7 +32,7 @@ const MOST_WORDS: usize = 2 << 10;
 /// Why a job has no result, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// It is the order's or the page's doing.
+    /// The cause is the order or the page.
     #[error("{0}")]
     Refused(String),
     /// The page needs more than a job may take.
@@ -42,7 +42,7 @@ pub enum Trouble {
     TooMuch(&'static str),
     #[error("two other jobs of the mapping editor are at work; try again in a moment")]
     Busy,
-    /// It is the machine's doing.
+    /// The cause is the machine.
     #[error("a job of the mapping editor cannot be done: {0}")]
     Machine(String),
 }
@@ -69,14 +69,14 @@ fn dashboard_job() -> std::process::Command {
     command
         .arg("dashboard-job")
         .env_clear()
-        // The allocator would reserve a gibibyte at once, which the limit on memory could not tell from
-        // what is used.
+        // The allocator would reserve a gibibyte immediately, and the memory limit could not tell that from memory in
+        // use.
         .env("MIMALLOC_ARENA_RESERVE", "0");
     command
 }
 
 impl Jobs {
-    /// Carries an order out. The bodies are files, in the order of the pages. Who drops the future ends the child.
+    /// Carries out an order. The bodies are files, in the order of the pages. Dropping the future kills the child.
     pub async fn run(&self, mut order: Order, bodies: &[PathBuf]) -> Result<Value, Trouble> {
         let permit = timeout(TURN, self.permits.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
@@ -98,7 +98,7 @@ impl Jobs {
         let mut child = self.start().map_err(machine)?;
         let ended = timeout(self.deadline, converse(&mut child, &order, bodies)).await;
         let Ok(ended) = ended else {
-            // Who cannot be killed is ending.
+            // A child that cannot be killed is already ending.
             let _ = child.kill().await;
             return Err(Trouble::TooMuch("it took too long"));
         };
@@ -120,7 +120,7 @@ impl Jobs {
     }
 }
 
-/// What is left of a child.
+/// The output of an ended child.
 struct Ended {
     status: ExitStatus,
     output: Vec<u8>,
@@ -148,18 +148,18 @@ async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
         return;
     };
     for piece in std::iter::once(line).chain(bodies) {
-        // Who does not want it has ended, and tells why by that.
+        // A child that does not want it has ended, and its end shows why.
         if stdin.write_all(&piece).await.is_err() {
             return;
         }
     }
 }
 
-/// What comes out of a pipe; what is too much is read and dropped, so that its writer comes to its end.
+/// The output of a pipe. Excess output is read and dropped, so that the writer can finish.
 async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // An error is an end, too.
+        // An error ends it, too.
         let _ = (&mut pipe).take(most).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
     }
@@ -195,10 +195,10 @@ impl Ended {
                 Err(Trouble::TooMuch("it ran out of memory"))
             }
             Some(_) => Err(Trouble::TooMuch("it crashed")),
-            // It told so itself: it could not be confined, or lacks something else.
+            // The child reported it: it could not be confined, or lacks something else.
             None => Err(Trouble::Machine(match self.words.trim() {
                 "" => format!("it ended with {}", self.status),
-                // What could not be given room was told, and not died of.
+                // The allocation failure was reported; the child did not die of it.
                 words if words.ends_with(OUT_OF_MEMORY) => {
                     return Err(Trouble::TooMuch("it ran out of memory"));
                 }
@@ -208,7 +208,7 @@ impl Ended {
     }
 }
 
-/// As the standard library says it.
+/// The wording of the standard library.
 const OUT_OF_MEMORY: &str = "out of memory";
 
 const SIGABRT: i32 = 6;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn people_are_told_why_a_job_has_ended() {
+    async fn the_reason_for_the_end_of_a_job_is_shown() {
         let killed = told(|| shell("kill -9 $$")).await;
         assert!(killed.starts_with("it was killed"), "{killed}");
         let slow = told(|| shell("kill -24 $$")).await;

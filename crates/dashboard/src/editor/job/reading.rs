@@ -1,4 +1,4 @@
-//! What a mapping reads on pages, and how.
+//! Runs mappings on pages, for results and traces.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::nodes::element_at;
 /// The time for one page.
 const PAGE_TIME: Duration = Duration::from_secs(20);
 
-/// What is shown of a value, of a list, and of the links of a page.
+/// How much is shown of a value, of a list, and of the links of a page.
 const SHOWN_CHARS: usize = 600;
 const SHOWN_VALUES: usize = 50;
 const SHOWN_LINKS: usize = 200;
@@ -68,7 +68,7 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
     }
 }
 
-/// The rows of each rule, as golden cases have them; for people not all of them, with their count.
+/// The rows of each rule, in the form of golden cases. For people the list is cut, with its count.
 pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
         let mut told = listing.json();
@@ -105,7 +105,7 @@ pub(super) fn extract(
     extraction.map_err(|error| error.to_string())
 }
 
-/// Each step of a mapping on a page, and the elements that the fields are read from.
+/// Each step of a mapping on a page, and the elements that the fields come from.
 pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
     let (engine, index) = engine(sources, mapping)?;
     let trace = match &page.metadata {
@@ -119,8 +119,8 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
     Ok(told)
 }
 
-/// By field, the numbers of the elements that its value is read from: those that the last step has found that
-/// finds elements.
+/// For each field, the numbers of the elements that its value comes from: those found by the last step that finds
+/// elements.
 pub(super) fn elements_of(trace: &Trace, page: &Page) -> Value {
     let mut all = Map::new();
     if matches!(page.kind, PageKind::Json | PageKind::Text) {

@@ -1,4 +1,4 @@
-//! A repair of a mapping, as a proposal.
+//! Repairs a mapping, as a proposal.
 
 use serde_json::Value;
 use webfill_learn::{Limits, repair as learn_again};
@@ -6,8 +6,8 @@ use webfill_learn::{Limits, repair as learn_again};
 use super::MOST_PAGES;
 use super::child::Page;
 
-/// The mapping with the chains learned again that read no longer what is known of the pages, and what became of each
-/// field.
+/// The mapping with new chains for the fields that no longer read the known values of the pages, and the result for
+/// each field.
 pub(super) fn repair(mapping: &Value, pages: &[Page]) -> Result<Value, String> {
     let pages: Vec<_> = pages.iter().map(Page::to_learn).collect();
     let limits = Limits {

@@ -1,4 +1,4 @@
-//! Rows that were pointed at: which elements of the pages they are, and their fields.
+//! Rows that were pointed at: their elements on the pages, and their fields.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::nodes::{numbered, path};
 use super::reading::{engine, extract, rows_of};
 use super::{MOST_PAGES, Pointed, ROWS};
 
-/// Elements that are taken of what was pointed at as rows on one page.
+/// Elements used among those pointed at as rows on one page.
 const MOST_POINTED: usize = 50;
 
-/// What selects the rows, the elements that they are, and the rule with the fields that were pointed at in them.
+/// The chain that selects the rows, the rows' elements, and the rule with the fields that were pointed at in them.
 pub(super) fn rows(
     name: &str,
     dataset: &str,

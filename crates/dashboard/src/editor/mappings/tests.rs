@@ -29,7 +29,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_has_a_fault_changes_nothing_and_the_fault_names_its_place() {
+fn a_faulty_mapping_changes_nothing_and_the_fault_names_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     let refused = folder.save(&new("people.json"), &mapping("people", "//td["));
@@ -64,7 +64,7 @@ fn former_versions_are_kept_and_their_number_is_bounded() {
 }
 
 #[test]
-fn what_others_have_changed_is_not_written_over() {
+fn changes_by_others_are_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     folder
@@ -125,7 +125,7 @@ fn a_name_that_another_file_has_is_a_fault_and_faults_of_others_are_not() {
 }
 
 #[test]
-fn one_of_a_list_is_saved_in_its_place_and_its_faults_are_told_as_its_own() {
+fn one_of_a_list_is_saved_in_its_place_with_faults_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
     let list = json!([mapping("a", "//a"), mapping("b", "//b")]);
@@ -172,7 +172,7 @@ fn a_write_that_fails_leaves_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("people.json");
     fs::write(&path, "old").unwrap();
-    // As a loss of power between writing and renaming leaves it: the hidden file is no mapping.
+    // State after a power loss between writing and renaming: the hidden file is not a mapping.
     fs::write(dir.path().join(".people.json.part-1"), "half a").unwrap();
     assert_eq!(MappingSet::sources_of_dir(dir.path()).0.len(), 1);
     fs::create_dir(

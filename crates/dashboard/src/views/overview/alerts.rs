@@ -1,4 +1,4 @@
-//! What asks for somebody, in sentences, the worst first.
+//! The entries that need attention, in sentences, the worst first.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,9 +11,9 @@ pub(crate) struct Alert {
     /// It stops something, or loses something.
     pub(crate) is_bad: bool,
     pub(crate) text: String,
-    /// The page that says more.
+    /// The page with details.
     pub(crate) leads_to: Option<String>,
-    /// Since when, as it was told: seconds since the epoch, or text.
+    /// Since when, as received: seconds since the epoch, or text.
     pub(crate) since: Option<Value>,
 }
 
@@ -104,7 +104,7 @@ impl Alerts {
     }
 
     fn of_mappings(&mut self, snapshot: &Snapshot) {
-        // The fleet leaves out mappings that are not in force any more.
+        // The fleet leaves out mappings that are no longer in use.
         let standing = snapshot.status["alerts"].as_array();
         for alert in standing.into_iter().flatten() {
             let mapping = text(&alert["mapping"]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_well_where_nothing_is_told() {
+    fn all_is_clear_without_reports() {
         let working = json!({"supervisors": [{"id": "one", "state": "working"}], "store": {"up": true}, "total_pending": 5});
         assert!(texts(working).is_empty());
         assert!(texts(Value::Null).is_empty());

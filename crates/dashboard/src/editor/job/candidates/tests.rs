@@ -59,7 +59,7 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
 }
 
 #[test]
-fn a_red_click_takes_back_what_reads_that() {
+fn a_red_click_removes_chains_that_read_the_element() {
     let pages = pages();
     let town = number_of(&pages[0], "dd", "town 0");
     let right = Pointed {
@@ -72,7 +72,7 @@ fn a_red_click_takes_back_what_reads_that() {
         wrong: vec![number_of(&pages[1], "dd", "town 1")],
         ..Pointed::default()
     };
-    // The second page contradicts the first, unless the learner is told that its town is not meant.
+    // The second page contradicts the first, unless the learner knows that its town is not meant.
     let told = candidates("town", std::slice::from_ref(&right), &pages).unwrap();
     assert_eq!(told["candidates"][0]["values"][1]["value"], "town 1");
     let told = candidates("town", &[right, wrong], &pages).unwrap();
@@ -82,7 +82,7 @@ fn a_red_click_takes_back_what_reads_that() {
 }
 
 #[test]
-fn a_section_is_no_value_and_the_user_is_told() {
+fn a_section_is_not_a_value_and_the_user_learns_that() {
     let mut pages = pages();
     pages[0].text = format!("<body><div><p>{}</p><p>b</p></div>", "long ".repeat(500));
     let said = Pointed {
@@ -102,7 +102,7 @@ fn a_section_is_no_value_and_the_user_is_told() {
 }
 
 #[test]
-fn what_records_know_makes_a_whole_mapping() {
+fn known_values_of_records_make_a_whole_mapping() {
     let mut pages = pages();
     for (number, page) in pages.iter_mut().enumerate() {
         let known = &mut page.head.known;
