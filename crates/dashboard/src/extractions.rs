@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_passed_over() {
+    fn unreadable_states_are_skipped() {
         let state = |id: &str, state: String| HealthState {
             id: id.to_owned(),
             revision: 1,
