@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use tokio::net::TcpSocket;
 
-/// A connection from this address; it blocks, as those of the standard library do.
+/// A blocking connection from this address.
 pub fn connect_from(from: &str, host: &str, port: u16) -> TcpStream {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use crate::stored::{StoredPage, StoredRecord};
 
-/// A database, by its URI.
+/// A database, identified by its URI.
 pub struct Documents {
     runtime: Runtime,
     database: Database,
@@ -45,7 +45,7 @@ impl Documents {
         counted.unwrap_or_else(|error| panic!("cannot count: {error}"))
     }
 
-    /// What an aggregation yields, as extended JSON.
+    /// The result of an aggregation, as extended JSON.
     pub fn aggregate(&self, collection: &str, pipeline: Vec<Document>) -> Vec<Value> {
         let collection = self.database.collection::<Document>(collection);
         let read = self.runtime.block_on(async {
@@ -75,7 +75,7 @@ impl Documents {
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// The answer to a command that the server may refuse.
+    /// The answer to a command that the server may reject.
     pub fn try_run(&self, command: Document) -> mongodb::error::Result<Document> {
         self.runtime
             .block_on(async { self.database.run_command(command).await })

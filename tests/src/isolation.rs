@@ -34,8 +34,8 @@ pub fn isolated(name: &str, test: impl FnOnce()) {
     );
 }
 
-/// The same for a long test, whose words are seen at once. Where the system forbids namespaces, it runs
-/// outside of any, and has to do without.
+/// Like [`isolated`], for a long test whose output is shown immediately. Where the system forbids namespaces, it runs
+/// without any.
 pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {
         Some(unshare) => {
@@ -63,18 +63,18 @@ fn inside(unshare: &[&str], name: &str) -> Command {
     inner
 }
 
-/// From now on, what a closed connection has not sent yet is soon given up, and does not arrive much
+/// From now on, the kernel soon drops data that a closed connection has not sent yet, instead of delivering them much
 /// later.
 pub fn give_up_closed_connections() {
     let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
     std::fs::write(file, "1").unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
 }
 
-/// Adds an address to the isolated loopback, so that this test's servers can stand behind it.
+/// Adds an address to the isolated loopback, so that this test's servers can listen on it.
 pub fn add_address(address: &str) {
     assert!(is_isolated(), "addresses are only added in isolation");
     if address.contains(':') {
-        // Without waiting for a neighbour that might have the address, too.
+        // Does not wait to find out whether a neighbour has the address, too.
         return run(
             "ip",
             &[
@@ -93,7 +93,7 @@ pub fn add_address(address: &str) {
     );
 }
 
-/// Takes an address away again: there is no route to it any more.
+/// Removes an address: there is no route to it any more.
 pub fn remove_address(address: &str) {
     run(
         "ip",
@@ -101,7 +101,7 @@ pub fn remove_address(address: &str) {
     );
 }
 
-/// A second network, connected with the isolated one by a cable: another machine.
+/// A second network, connected to the isolated one by a cable: another machine.
 pub struct Network {
     /// A process that keeps it alive.
     holder: Child,
@@ -132,7 +132,8 @@ impl Network {
         let address = format!("{ITS_END}/24");
         network.run("ip", &["address", "add", &address, "dev", "its"]);
         network.run("ip", &["link", "set", "its", "up"]);
-        // What a closed connection has not sent yet is soon given up, and does not arrive much later.
+        // The kernel soon drops data that a closed connection has not sent yet, instead of delivering them much
+        // later.
         let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
         network.run("sh", &["-c", &format!("echo 1 > {file}")]);
         network
@@ -178,7 +179,7 @@ impl Drop for Network {
     }
 }
 
-/// Mounts an empty file system of limited size; mounted again, it changes its size.
+/// Mounts an empty file system of limited size. Mounting it again changes its size.
 pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     assert!(is_isolated(), "disks are only mounted in isolation");
     let options = format!("{}size={kibibytes}k", if again { "remount," } else { "" });
@@ -201,7 +202,7 @@ pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibib
     run("mount", &["-o", "loop", &image, &folder]);
 }
 
-/// Lets a file stand in the place of one of the system's.
+/// Replaces one of the system's files with another.
 pub fn mount_file(file: &std::path::Path, over: &str) {
     assert!(is_isolated(), "files are only mounted in isolation");
     let file = file.to_str().expect("a temporary file has a plain name");
@@ -215,7 +216,7 @@ fn run(program: &str, args: &[&str]) {
     assert!(output.status.success(), "{program} {args:?}: {said}");
 }
 
-/// What `unshare` needs here: root needs nothing, others become root of a user namespace.
+/// The arguments that `unshare` needs here: none for root. Other users become root of a user namespace.
 fn unshare_arguments() -> Option<&'static [&'static str]> {
     static FOUND: OnceLock<Option<&[&str]>> = OnceLock::new();
     const CHOICES: [&[&str]; 2] = [

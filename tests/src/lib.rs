@@ -1,16 +1,16 @@
-//! Runs real webfill processes and checks them from outside: by the access log of a web server, the
-//! database, `/proc`, exit codes and output.
+//! Runs real webfill processes and checks them from outside: by the access log of a web server, the database,
+//! `/proc`, exit codes and output.
 //!
 //! | module | what it provides |
 //! |---|---|
-//! | [`site`] | the web that is crawled, and its access log |
+//! | [`site`] | the crawled web, and its access log |
 //! | [`workplace`] | a test's folder: seeds, mappings, store, state |
 //! | [`run`] | one run of the binary |
-//! | [`units`] | processes that are stopped, replaced and started by command lines, as on machines |
+//! | [`units`] | processes that are stopped, replaced and started by command lines, as on real machines |
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`memory_limit`] | a machine with little memory |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
-//! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
+//! | [`regulator`] | sites that change from night to night, with a ledger of the truth |
 //! | [`waiting`] | waiting for a condition |
 //! | [`wall_clock`] | processes whose clock is wrong |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |

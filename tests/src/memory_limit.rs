@@ -1,18 +1,17 @@
-//! A machine with little memory: a control group of the kernel, whose processes cannot have more together.
-//! What they lack is taken from their pages of files first; when that is not enough, one of them is killed.
+//! A machine with little memory: a control group of the kernel that limits the memory of its processes together. When
+//! memory runs out, the kernel first takes pages of files from them. If that is not enough, it kills one of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The group, with its files. It is removed in the end, when its processes are gone.
+/// The group, with its files. It is removed at the end, when its processes are gone.
 pub struct MemoryLimit {
     folder: PathBuf,
     files: Files,
 }
 
-/// Where a version of control groups keeps what is needed here (Linux, `cgroup-v1/memory` and
-/// `cgroup-v2`).
+/// Where a version of control groups keeps the required files (Linux, `cgroup-v1/memory` and `cgroup-v2`).
 #[derive(Clone, Copy)]
 struct Files {
     root: &'static str,
@@ -35,8 +34,7 @@ const VERSIONS: [Files; 2] = [
 ];
 
 impl MemoryLimit {
-    /// Panics where the system does not allow it: such tests have the attribute
-    /// `#[needs(memory_limit)]`.
+    /// Panics if the system does not allow it: such tests have the attribute `#[needs(memory_limit)]`.
     pub fn of_mib(mib: u64) -> MemoryLimit {
         static LIMITS: AtomicU32 = AtomicU32::new(0);
         let number = LIMITS.fetch_add(1, Ordering::SeqCst);
@@ -45,7 +43,7 @@ impl MemoryLimit {
             let folder = Path::new(files.root).join(&name);
             fs::create_dir(&folder).ok()?;
             let limit = MemoryLimit { folder, files };
-            // Swap, if there is any, counts as memory; not all kernels have these files.
+            // Swap, if there is any, counts as memory. Not all kernels have these files.
             let _ = fs::write(limit.folder.join("memory.swap.max"), "0");
             let bytes = (mib << 20).to_string();
             fs::write(limit.folder.join(files.limit), &bytes).ok()?;
@@ -55,12 +53,12 @@ impl MemoryLimit {
         made.expect("control groups for memory, and the right to make one")
     }
 
-    /// The file into which a process writes its id to belong to it.
+    /// The file to which a process writes its id to join the group.
     pub(crate) fn members(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// How many of its processes were killed for want of memory.
+    /// How many of its processes were killed because memory ran out.
     pub fn killed(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.files.events)).expect("its events");
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));

@@ -1,5 +1,5 @@
-//! A DNS server for isolated tests, which can resolve a name to any address, to another one each time,
-//! late, or not at all.
+//! A DNS server for isolated tests. It can resolve a name to any address, to a different one each time, late, or not
+//! at all.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -19,21 +19,21 @@ const TYPE_AAAA: u16 = 28;
 /// The answer to a question.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// Those of the family asked for.
+    /// Those of the requested family.
     Addresses(Vec<IpAddr>),
-    /// The same, so much later.
+    /// The same, after this delay.
     Late(Duration, Vec<IpAddr>),
     NoSuchName,
     /// No answer at all.
     Silence,
 }
 
-/// A running server; it answers until the process ends, and counts the questions.
+/// A running server. It answers until the process ends, and counts the questions.
 pub struct NameServer {
     counts: Arc<Counts>,
 }
 
-/// The id of a question, which is the same when it is sent again.
+/// The id of a question, which stays the same when it is sent again.
 type Question = [u8; 2];
 
 #[derive(Default)]
@@ -87,8 +87,7 @@ impl NameServer {
         self.counts.answered.load(Ordering::SeqCst)
     }
 
-    /// Questions for this name, of both families, answered or not. One that was sent several times
-    /// counts once.
+    /// Questions for this name, of both families, answered or not. A repeated question counts once.
     pub fn questions(&self, name: &str) -> usize {
         let questions = self.counts.questions.lock();
         let questions = questions.unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +103,7 @@ impl Counts {
     }
 }
 
-/// Replies to a question, at once or later.
+/// Replies to a question, immediately or later.
 fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts, reply: Reply) {
     const NO_ERROR: u8 = 0;
     const NO_SUCH_NAME: u8 = 3;
@@ -121,7 +120,7 @@ fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts
         counts.answered.fetch_add(1, Ordering::SeqCst);
     }
     let answer = message(&question[..after_name + 4], wanted, code, &found);
-    // An asker that no longer waits for it needs none.
+    // A client that no longer waits for the answer needs none.
     if after.is_zero() {
         let _ = socket.send_to(&answer, from);
         return;
@@ -145,7 +144,7 @@ fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> 
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
         };
-        // The name of the question, by its place; class IN; not to be kept for any time.
+        // The name of the question, by its position; class IN; not to be cached.
         answer.extend([0xc0, HEADER_BYTES as u8]);
         answer.extend(wanted.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 0, 0, octets.len() as u8]);

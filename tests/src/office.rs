@@ -1,4 +1,4 @@
-//! Documents made by hand: PDF, DOCX, XLSX, ODT, ODS.
+//! Handmade documents: PDF, DOCX, XLSX, ODT, ODS.
 
 use std::io::{Cursor, Write};
 
@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// A PDF of such objects, the first of which is its catalog; `info` is the last.
+/// A PDF with these objects. The first is its catalog; `info` is the last.
 pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
@@ -54,7 +54,7 @@ pub fn pdf_with_content(title: &str, content: Vec<u8>) -> Vec<u8> {
     ])
 }
 
-/// A stream of a PDF, with further entries of its dictionary.
+/// A stream of a PDF, with additional entries in its dictionary.
 pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     let mut object = format!("<< /Length {} {entries} >>\nstream\n", bytes.len()).into_bytes();
     object.extend_from_slice(bytes);
@@ -62,7 +62,7 @@ pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     object
 }
 
-/// So many blanks, packed twice, as a stream of a PDF: some hundred bytes.
+/// This many blanks, compressed twice, as a stream of a PDF: some hundred bytes.
 pub fn bomb(bytes: usize) -> Vec<u8> {
     let blanks = vec![b' '; 1 << 20];
     let mut once = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -77,7 +77,7 @@ pub fn bomb(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// So many digits, packed, as a stream of a PDF: the reader that is refused memory for them leaves them out.
+/// This many digits, compressed, as a stream of a PDF. A reader without memory for them leaves them out.
 pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     let digits = vec![b'2'; 1 << 20];
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -90,7 +90,7 @@ pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// A zip file of such parts.
+/// A zip file with these parts.
 pub fn package(parts: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
@@ -114,7 +114,7 @@ pub fn docx(body: &str) -> Vec<u8> {
     ])
 }
 
-/// A workbook of one sheet, with this XML in the place of its rows.
+/// A workbook of one sheet, with this XML in place of its rows.
 pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
     let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
     let relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";

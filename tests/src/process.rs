@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that carries the mark; its value is different for every run.
+/// The variable with the mark. Its value is different for every run.
 pub const MARK: &str = "TEST_RUN_MARK";
 
 /// A live process of a run.
@@ -29,7 +29,7 @@ impl Process {
         send_signal(self.pid, signal);
     }
 
-    /// The most memory in RAM that it ever held, in bytes; 0 if it is gone.
+    /// The most memory in RAM that it ever held, in bytes; 0 if it has ended.
     pub fn peak_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -38,8 +38,8 @@ impl Process {
     }
 }
 
-/// The memory in RAM that a process holds now, in bytes, where pages that several processes share are
-/// divided among them; 0 if it is gone.
+/// The memory in RAM that a process holds now, in bytes; 0 if it has ended. Pages shared by several processes are
+/// divided among them.
 pub fn pss_bytes(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -47,7 +47,7 @@ pub fn pss_bytes(pid: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Sends a signal; a process that is gone already needs none.
+/// Sends a signal. A process that has ended needs none.
 pub fn send_signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
@@ -70,8 +70,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Kills all that carry the mark and waits until they are gone; repeated, because a process may
-/// fork while we look.
+/// Kills all processes with the mark and waits until they have ended. Repeated, because a process may fork meanwhile.
 pub fn kill_marked(mark: &str) {
     for _ in 0..1_000 {
         let found = marked(mark);
@@ -81,7 +80,7 @@ pub fn kill_marked(mark: &str) {
         for process in found {
             process.signal(Signal::KILL);
         }
-        // The kernel takes a moment to take a process away.
+        // The kernel takes a moment to remove a process.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! Made sites of ratings, whose truth is known: each user's list has several pages, some rows have no stars, some no
+//! Generated rating sites with known truth: each user's list has several pages, some rows have no stars, some no
 //! item, and some users none at all.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::site::{Page, Reply, Request, Site, Web, document, page, redirect, status};
 
-/// A row as the site has it.
+/// A row as shown by the site.
 #[derive(Debug, Clone, PartialEq)]
 struct Rating {
     item: Option<String>,
@@ -20,7 +20,7 @@ struct Rating {
 #[derive(Debug, Clone, Copy)]
 pub struct Ratings {
     pub users: usize,
-    /// Which of the sites it is.
+    /// The number of the site.
     pub number: usize,
     pub most_pages: usize,
     /// Rows of a page.
@@ -59,7 +59,7 @@ impl Ratings {
         1 + (user + self.number) * 7 % self.most_pages
     }
 
-    /// How many ratings a user has, which the site knows.
+    /// The number of ratings of a user, which the site shows.
     pub fn count(self, user: usize) -> usize {
         match (self.pages_of(user), user % 11) {
             (1, 5..) => 0,
@@ -76,7 +76,7 @@ impl Ratings {
         (0..self.count(user)).map(rating).collect()
     }
 
-    /// What a page of a user's list shows.
+    /// A page of a user's list.
     pub fn page(self, user: usize, number: usize) -> Page {
         let all = self.ratings(user);
         let mut html = format!(
@@ -97,7 +97,7 @@ impl Ratings {
         page("Ratings").html(html + "</table>")
     }
 
-    /// The user and the number of the page that are asked for.
+    /// The requested user and page number.
     pub fn asked(request: &Request) -> Option<(usize, usize)> {
         let rest = request.path.strip_prefix("/users/")?;
         let (user, number) = rest.split_once("?page=").unwrap_or((rest, "1"));
@@ -118,8 +118,8 @@ impl Ratings {
         site
     }
 
-    /// As the site of the seed does: of so many requests (`of`) of one address the last few (`refused`) are answered
-    /// with 403, with a redirect to another host, or with one line of JavaScript, in turns.
+    /// Serves the site like the one of the seed: of this many requests (`of`) from one address the last few
+    /// (`refused`) are answered with 403, with a redirect to another host, or with one line of JavaScript, in turns.
     pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
         let site = self.serve(web);
         web.site("login.example")
@@ -141,7 +141,7 @@ impl Ratings {
         refusals
     }
 
-    /// What is to be found, by the ids of records: the stars, and where the row stands.
+    /// The expected records by id: the stars, and the position of the row.
     pub fn truth(self) -> BTreeMap<String, Value> {
         let mut truth = BTreeMap::new();
         for user in 0..self.users {
@@ -163,7 +163,7 @@ impl Ratings {
         (0..self.users).map(|user| self.pages_of(user)).sum()
     }
 
-    /// The users with their counts; the site knows their names.
+    /// The users with their counts. The site shows their names.
     pub fn seeds(self) -> Vec<Value> {
         let seed = |user: usize| {
             let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.count(user)});
@@ -180,8 +180,8 @@ impl Ratings {
         }
     }
 
-    /// The rule for all sites of this size. The user of a row is the record that its page was fetched for, or, where
-    /// there are no records, the one of the page's URL, with the site.
+    /// The rule for all sites of this size. The user of a row is the record that its page was fetched for. Without
+    /// records, it is the user in the page's URL, with the site.
     pub fn mapping(self, with_records: bool) -> Value {
         let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
         let pages =
@@ -218,7 +218,7 @@ fn page_of_script() -> Page {
     )
 }
 
-/// How often each address has asked, and how often it was refused.
+/// How often each address sent a request, and how often it was refused.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
     asked: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -226,7 +226,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// The number of a request among those of its address, from 0.
+    /// The number of a request among those from its address, from 0.
     fn note(&self, client: IpAddr) -> usize {
         let mut asked = self.asked.lock().expect("nobody panics with it");
         let number = asked.entry(client).or_default();
@@ -242,7 +242,7 @@ impl Refusals {
         *self.refused.lock().expect("nobody panics with it")
     }
 
-    /// From how many addresses requests came.
+    /// The number of addresses that sent requests.
     pub fn clients(&self) -> usize {
         self.asked.lock().expect("nobody panics with it").len()
     }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks: keeps what is posted, and answers as it is told.
+//! A receiver of webhooks: keeps the posts, and sends the answers that a test sets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// What was posted.
+/// A webhook post.
 #[derive(Debug, Clone)]
 pub struct Posted {
     pub head: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// What it was answered.
+    /// The status that it was answered with.
     pub status: u16,
 }
 
 impl Posted {
-    /// The value of a header, by its name in small letters.
+    /// The value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> &str {
         let found = self.head.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
@@ -27,7 +27,7 @@ impl Posted {
         serde_json::from_slice(&self.body).expect("JSON")
     }
 
-    /// The names of what it tells.
+    /// The names of its events.
     pub fn events(&self) -> Vec<String> {
         let notification = self.json();
         let events = notification["events"]
@@ -42,9 +42,9 @@ impl Posted {
 #[derive(Default)]
 struct State {
     posted: Vec<Posted>,
-    /// The answers to come; then 204.
+    /// The next answers; then 204.
     answers: Vec<u16>,
-    /// Nothing is answered at all.
+    /// It does not answer at all.
     is_dead: bool,
 }
 
@@ -78,7 +78,7 @@ impl Receiver {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers the next ones like this.
+    /// Sets the next answers.
     pub fn answer(&self, answers: &[u16]) {
         self.lock().answers = answers.to_vec();
     }
@@ -98,7 +98,7 @@ impl Receiver {
         posted
     }
 
-    /// Waits until so many were delivered.
+    /// Waits until this many were delivered.
     pub fn wait_for(&self, delivered: usize) -> Vec<Posted> {
         let begun = Instant::now();
         loop {

@@ -1,9 +1,9 @@
-//! A made regulator: sites whose pages change from night to night, with a ledger of what is true. What a watch
-//! must tell of a night follows from the ledger alone.
+//! A generated regulator: sites whose pages change from night to night, with a ledger of the truth. The ledger alone
+//! determines what a watch must report for a night.
 //!
-//! - `regulator.test`: a listing of decisions, without a mapping, one of which is withdrawn together with its link; PDFs,
-//!   which are made anew each night; a page with a clock; pages that only a sitemap lists, with a `lastmod` of today that
-//!   says nothing.
+//! - `regulator.test`: a listing of decisions, without a mapping, one of which is withdrawn together with its link;
+//!   PDFs, generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless
+//!   `lastmod` of today.
 //! - `register.example`: a listing of entries, whose fields a mapping reads.
 //! - `bulletin.test`: a listing of news, on a site that blocks on the third night.
 
@@ -20,19 +20,19 @@ const REGISTER: &str = "register.example";
 /// The site that blocks.
 pub const BULLETIN: &str = "bulletin.test";
 
-/// The night on which it does.
+/// The night on which it blocks.
 pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
 
-/// A decision of the regulator, and the night on which nothing leads to it any more.
+/// A decision of the regulator, and the night from which nothing links to it.
 const WITHDRAWN: usize = 1;
 const WITHDRAWN_NIGHT: u32 = 4;
 
 /// The kind of a change, and the URL of the page.
 pub type Change = (String, String);
 
-/// What is to be told.
+/// The expected reports.
 pub type Changes = BTreeSet<Change>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,20 +48,20 @@ enum Kind {
     Fields,
 }
 
-/// A page, and what the crawler knows of it.
+/// A page, and the crawler's state of it.
 #[derive(Debug, Clone)]
 struct Entry {
     number: usize,
     host: &'static str,
     kind: Kind,
-    /// What it says; counted over all pages, so that no text comes twice.
+    /// The version of its text, counted over all pages, so that no text occurs twice.
     version: u32,
     is_there: bool,
-    /// For good, and no page has a link to it.
+    /// Removed permanently, and no page links to it.
     is_withdrawn: bool,
-    /// The version that was seen last.
+    /// The last version seen.
     seen: Option<u32>,
-    /// Nights in a row on which it was looked for in vain.
+    /// Consecutive nights on which it was not found.
     misses: u32,
 }
 
@@ -71,7 +71,7 @@ pub struct Regulator {
     night: u32,
     versions: u32,
     entries: BTreeMap<String, Entry>,
-    /// The numbers of links on the listings, as they were seen last.
+    /// The numbers of links on the listings, as last seen.
     listed: BTreeMap<&'static str, usize>,
     blocks: Arc<AtomicBool>,
 }
@@ -105,7 +105,7 @@ impl Regulator {
         hosts.map(|host| format!("http://{host}/list")).into()
     }
 
-    /// The next night comes: pages change, come and go. Returns what a watch has to tell of it.
+    /// The next night: pages change, appear and disappear. Returns the reports expected from a watch.
     pub fn next_night(&mut self) -> Changes {
         self.night += 1;
         let night = self.night;
@@ -151,7 +151,7 @@ impl Regulator {
         }
     }
 
-    /// Every page has its own rhythm: some change, some go for one night or for three.
+    /// Every page has its own rhythm: some change, some are missing for one night or for three.
     fn change_some(&mut self) {
         for entry in self.entries.values_mut() {
             let number = entry.number;
@@ -165,7 +165,7 @@ impl Regulator {
                     self.versions += 1;
                     entry.version = self.versions;
                 }
-                // For one night, that is nothing; for three, it is gone and back.
+                // Missing for one night means nothing; for three, the page is gone and back.
                 2 if number % 3 != 2 => entry.is_there = false,
                 3 if number.is_multiple_of(4) => entry.is_there = true,
                 5 => entry.is_there = true,
@@ -222,7 +222,7 @@ impl Regulator {
         });
     }
 
-    /// What looks at all pages show, by the rules that `docs/explanation/changes.md` promises.
+    /// The result of checking all pages, by the rules in `docs/explanation/changes.md`.
     fn look(&mut self) -> Changes {
         let (night, mut told) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
@@ -234,7 +234,7 @@ impl Regulator {
                 told.insert((kind.to_owned(), url.clone()));
             }
         }
-        // No field of a mapping is on the list of the register.
+        // The listing of the register has no field of a mapping.
         for host in [REGULATOR, BULLETIN] {
             let links = self.links(host).count();
             if is_blocked(host) {
@@ -281,7 +281,7 @@ fn served(url: &str, entry: &Entry, night: u32) -> Answer {
             "<nav>Menu</nav><p>{words}</p><p>About {url}, published 3 hours ago</p>"
         )),
         Kind::Fields => page("Entry").field("name", &words).field("email", url),
-        // Made anew each night, with other bytes.
+        // Generated anew each night, with different bytes.
         Kind::Pdf => document("application/pdf", pdf(&format!("Print {night}"), &words)),
     })
 }
@@ -310,14 +310,14 @@ fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     )
 }
 
-/// The changes that notifications tell, each of which comes under a key: one that comes again counts once.
+/// The changes in notifications. Each has a key, and a repeated one counts once.
 #[derive(Debug, Default)]
 pub struct Notifications {
     keys: BTreeSet<String>,
 }
 
 impl Notifications {
-    /// What these lines of a file tell that is new; panics if a line is no notification.
+    /// The new changes in these lines of a file. Panics if a line is not a notification.
     pub fn news(&mut self, text: &str) -> Vec<Change> {
         let mut told = Vec::new();
         for line in text.lines() {

@@ -1,5 +1,4 @@
-//! One run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives
-//! the test.
+//! One run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives the test.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -40,12 +39,12 @@ pub fn binary() -> PathBuf {
     binary
 }
 
-/// Which webfill is run.
+/// Which build of webfill runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// The one under test.
+    /// The build under test.
     Today,
-    /// The one that was released last; see `tests/released.sh`.
+    /// The latest release; see `tests/released.sh`.
     Released,
 }
 
@@ -118,7 +117,7 @@ impl Run {
         self
     }
 
-    /// A flag with another value than the one that it was given before.
+    /// Replaces the value of a flag given before.
     pub fn instead(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
         let place = self.args.iter().position(|arg| arg == flag);
         let place = place.unwrap_or_else(|| panic!("{flag} was not given before"));
@@ -131,7 +130,7 @@ impl Run {
         self
     }
 
-    /// The run is on another machine: see [`Network`].
+    /// Runs on another machine: see [`Network`].
     pub fn in_network(self, network: &Network) -> Run {
         let (enter, argument) = network.entry();
         let mut wrapper = Command::new(enter);
@@ -139,7 +138,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// The run is on a machine with so little memory.
+    /// Runs on a machine with this little memory.
     pub fn in_memory(self, limit: &MemoryLimit) -> Run {
         let mut wrapper = Command::new("/bin/sh");
         wrapper.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
@@ -147,7 +146,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Begins with a program that executes what its further arguments say.
+    /// Starts with a program that executes the command in its further arguments.
     fn wrapped_in(mut self, mut command: Command) -> Run {
         command.arg(self.command.get_program());
         command.env_clear();
@@ -166,13 +165,13 @@ impl Run {
         self
     }
 
-    /// What the run reads on standard input; nothing unless set.
+    /// The standard input of the run; empty unless set.
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Run {
         self.input = Some(input.into());
         self
     }
 
-    /// Where standard input comes from, for a test that writes while it is read.
+    /// Sets the source of standard input, for a test that writes while it is read.
     pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Run {
         self.stdin = Some(stdin.into());
         self
@@ -192,7 +191,7 @@ impl Run {
         });
         let mut child = self.command.spawn().expect("the binary can be executed");
         if let (Some(input), Some(mut pipe)) = (self.input.take(), child.stdin.take()) {
-            // A run that does not want its input closes the pipe, which is its right.
+            // A run that does not want its input may close the pipe.
             std::thread::spawn(move || drop(pipe.write_all(&input)));
         }
         Running {
@@ -296,12 +295,12 @@ impl Running {
         victim.pid
     }
 
-    /// Sends a signal to the first process, as a person at the terminal would.
+    /// Sends a signal to the first process, as a user at the terminal would.
     pub fn signal(&self, signal: Signal) {
         process::send_signal(self.child.id(), signal);
     }
 
-    /// A signal to the first process has not been handled yet.
+    /// Whether a signal to the first process has not been handled yet.
     pub fn has_pending_signals(&self) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.unwrap_or_default();
@@ -314,7 +313,7 @@ impl Running {
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
         while !condition(self) {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // It may have come true between the look and the end.
+                // It may have become true between the check and the end.
                 assert!(
                     condition(self),
                     "ended with {status} before {what}:\n{}",
@@ -338,7 +337,7 @@ impl Running {
         });
     }
 
-    /// What it has printed so far; the last line may not be whole.
+    /// The output so far. The last line may be incomplete.
     pub fn stdout_so_far(&self) -> String {
         self.stdout.so_far()
     }
@@ -403,7 +402,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         process::kill_marked(&self.mark);
-        // Takes the zombie away; it was killed or has ended.
+        // Reaps the zombie: the process was killed or has ended.
         let _ = self.child.wait();
     }
 }

@@ -1,5 +1,5 @@
-//! A made library, whose truth is known: its shelves list copies of books, and most copies lead to the page of their
-//! book, which says more of it.
+//! A generated library with known truth: its shelves list copies of books, and most copies link to the page of their
+//! book, which has more values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub const SHELVES: usize = 4;
 const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
-/// Two copies of a book, which may stand on different shelves.
+/// Two copies of a book, which may be on different shelves.
 fn book(copy: usize) -> usize {
     copy / 2
 }
@@ -23,7 +23,7 @@ fn has_link(copy: usize) -> bool {
     copy % 7 != 5
 }
 
-/// The shelf says all that is wanted.
+/// Whether the shelf has all wanted values.
 fn is_complete(copy: usize) -> bool {
     book(copy) % 5 == 1
 }
@@ -83,7 +83,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// The files of a mapping for shelves, in the place of the one that a workplace has, and of one for books.
+/// The files of a mapping for shelves, replacing the one of a workplace, and of one for books.
 pub fn mappings() -> [(&'static str, Value); 2] {
     let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
     let pattern =
@@ -115,7 +115,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
     [("profile", shelves), ("books", books)]
 }
 
-/// What is to be known of each copy in the end.
+/// The expected values of each copy at the end.
 pub fn truth() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
         let number = book(copy);
@@ -140,7 +140,7 @@ pub fn truth() -> BTreeMap<String, Value> {
     (0..COPIES).map(of_copy).collect()
 }
 
-/// How many copies lack nothing in the end.
+/// How many copies are complete at the end.
 pub fn resolved() -> usize {
     let all = truth();
     all.values()
@@ -159,7 +159,7 @@ pub fn needed() -> BTreeSet<String> {
     (0..COPIES).filter(needs).map(path).collect()
 }
 
-/// All pages of books to which a shelf leads.
+/// All pages of books that a shelf links to.
 pub fn linked() -> BTreeSet<String> {
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
     (0..COPIES)
@@ -168,13 +168,13 @@ pub fn linked() -> BTreeSet<String> {
         .collect()
 }
 
-/// Those that have not said all that is wanted.
+/// Those that lack some of the wanted values.
 pub fn needed_again() -> BTreeSet<String> {
     let path = |book: usize| format!("{HOST}/books/{book}");
     BTreeSet::from([path(LOST), path(POOR)])
 }
 
-/// The pages of books that were asked for; each once.
+/// The requested pages of books, each once.
 pub fn asked(web: &Web) -> BTreeSet<String> {
     let mut paths = web.visits().pages().paths();
     paths.retain(|path| path.contains("/books/"));
@@ -187,7 +187,7 @@ pub fn asked(web: &Web) -> BTreeSet<String> {
     asked
 }
 
-/// What a store has, in the form of [`truth`].
+/// The content of a store, in the form of [`truth`].
 pub fn stored(store: &str) -> BTreeMap<String, Value> {
     let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
     let text = export.finish().expect(0).stdout;

@@ -17,12 +17,12 @@ pub struct SocksProxy {
     noted: Arc<Mutex<Noted>>,
 }
 
-/// What clients said.
+/// The clients' input.
 #[derive(Debug, Clone, Default)]
 pub struct Noted {
-    /// `HOST:PORT` of each connection asked for.
+    /// `HOST:PORT` of each requested connection.
     pub targets: Vec<String>,
-    /// `USER:PASSWORD` of each that gave them (RFC 1929).
+    /// `USER:PASSWORD` of each client that sent them (RFC 1929).
     pub logins: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl SocksProxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let notes = Arc::clone(&notes);
-                // A client that hangs up is none of the proxy's business.
+                // The proxy does not care whether a client hangs up.
                 thread::spawn(move || serve(client, server, &notes));
             }
         });
@@ -69,7 +69,7 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<Noted>) -> io:
     pass_on(upstream, client)
 }
 
-/// Takes a user and a password where the client has them.
+/// Accepts a user and a password if the client has them.
 fn greet(client: &mut TcpStream) -> io::Result<Option<String>> {
     let [_version, count] = read(client)?;
     let methods = read_vec(client, count)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value};
 
-/// An open store, read only.
+/// An open store, read-only.
 pub struct Stored {
     connection: Connection,
 }
@@ -92,7 +92,7 @@ impl Stored {
             .unwrap_or_else(|| panic!("no record `{id}`"))
     }
 
-    /// How each URL ended: the part of a page that does not depend on time or chance.
+    /// The outcome of each URL: the part of a page that does not depend on time or chance.
     pub fn outcomes(&self) -> BTreeMap<String, String> {
         self.pages()
             .into_iter()
@@ -166,14 +166,14 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// A column that holds a JSON object, or nothing.
+/// A column with a JSON object, or nothing.
 fn object(text: Option<String>) -> Map<String, Value> {
     let Some(text) = text else { return Map::new() };
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("not a JSON object ({error}): {text}"))
 }
 
-/// A column that holds a JSON list of texts, or nothing.
+/// A column with a JSON list of texts, or nothing.
 fn texts(text: Option<String>) -> Vec<String> {
     let Some(text) = text else { return Vec::new() };
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("not a JSON list ({error}): {text}"))

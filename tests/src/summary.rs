@@ -11,7 +11,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Panics unless the text is one JSON object with every key that the contract names.
+    /// Panics unless the text is one JSON object with every documented key.
     pub fn parse(text: &str) -> Summary {
         let json: Value = serde_json::from_str(text.trim())
             .unwrap_or_else(|error| panic!("not a JSON summary ({error}):\n{text}"));
@@ -73,7 +73,7 @@ impl Summary {
         self.number("bytes")
     }
 
-    /// Tasks by outcome; none that are zero.
+    /// Tasks by outcome, without zeros.
     pub fn outcomes(&self) -> BTreeMap<String, u64> {
         self.counts("outcomes")
     }
@@ -82,7 +82,7 @@ impl Summary {
         self.outcomes().get(code).copied().unwrap_or(0)
     }
 
-    /// Links refused, by reason; none that are zero.
+    /// Refused links by reason, without zeros.
     pub fn skipped(&self) -> BTreeMap<String, u64> {
         self.counts("skipped")
     }
@@ -91,7 +91,7 @@ impl Summary {
         self.skipped().get(reason).copied().unwrap_or(0)
     }
 
-    /// Records in all, and those that miss nothing any more.
+    /// All records, and the complete ones.
     pub fn records(&self) -> (u64, u64) {
         let count = |key: &str| {
             self.json["records"][key]

@@ -1,5 +1,5 @@
-//! Processes that are started, stopped and replaced by command lines, as `deploy/roll` does it on machines with
-//! a service manager: here a shell script stands for that. No process outlives the value.
+//! Processes started, stopped and replaced by command lines, as `deploy/roll` does on machines with a service
+//! manager. Here a shell script replaces the service manager. No process outlives the value.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -33,7 +33,7 @@ impl Units {
         self.folder.join("unit")
     }
 
-    /// A unit that does what a run of [`binary`] would do, by this program.
+    /// A unit that does the same as a run of [`binary`], with this program.
     pub fn add(&self, name: &str, run: &Run, program: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("our own folder");
@@ -75,7 +75,7 @@ impl Units {
         self.order("stop", name);
     }
 
-    /// As a crash would end it.
+    /// Ends the unit as a crash would.
     pub fn kill(&self, name: &str) {
         self.order("kill", name);
     }
@@ -86,18 +86,18 @@ impl Units {
         assert!(status.success(), "{verb} {name}: {}", self.said(name));
     }
 
-    /// What it has said on standard output and standard error.
+    /// Its output on standard output and standard error.
     pub fn said(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(name).join("said")).unwrap_or_default()
     }
 
-    /// The process that was started last.
+    /// The last started process.
     pub fn pid(&self, name: &str) -> Option<u32> {
         let text = fs::read_to_string(self.folder.join(name).join("pid")).ok()?;
         text.trim().parse().ok()
     }
 
-    /// The program that a unit's process runs now.
+    /// The program that a unit's process currently runs.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid(name)?)).ok()
     }
@@ -119,7 +119,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Writes a file that can be executed.
+/// Writes an executable file.
 pub fn write_program(path: &Path, text: &str) {
     fs::write(path, text).expect("our own folder");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");

@@ -1,8 +1,8 @@
-//! Waiting for a condition, never for a time.
+//! Waits for a condition, never for a fixed time.
 
 use std::time::{Duration, Instant};
 
-/// A slow machine takes longer than this for nothing that tests wait for.
+/// Even a slow machine reaches every condition in tests within this time.
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 

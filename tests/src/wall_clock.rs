@@ -1,11 +1,11 @@
-//! Processes whose wall clock is wrong, by libfaketime. Their monotonic clock and the times of files are
-//! the machine's. Tests that need it have the attribute `#[needs(libfaketime)]`.
+//! Processes with a wrong wall clock, using libfaketime. Their monotonic clock and the times of files are those of
+//! the machine. Tests that need it have the attribute `#[needs(libfaketime)]`.
 
 use std::path::Path;
 
 use crate::run::Run;
 
-/// The library, if this machine has it.
+/// The library, if it is installed.
 pub fn library() -> Option<&'static str> {
     const PLACES: [&str; 2] = [
         "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -14,12 +14,13 @@ pub fn library() -> Option<&'static str> {
     PLACES.into_iter().find(|place| Path::new(place).exists())
 }
 
-/// Its wall clock is ahead by so many seconds, or behind if the number is negative.
+/// Sets the wall clock this many seconds ahead, or behind if the number is negative.
 pub fn ahead_by(run: Run, seconds: i64) -> Run {
     loaded(run).env("FAKETIME", format!("{seconds:+}"))
 }
 
-/// Its wall clock is ahead by what a file says, at any time; the machine's own without libfaketime.
+/// Sets the wall clock ahead by the number in a file, which may change. Without libfaketime it is the machine's own
+/// clock.
 pub fn moved_by_file(run: Run, file: &Path) -> Run {
     match library() {
         Some(_) => loaded(run)

@@ -1,4 +1,4 @@
-//! Reads WARC files as the standard says, and panics at anything that is not whole.
+//! Reads WARC files strictly by the standard, and panics at any incomplete part.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -43,7 +43,7 @@ impl WarcRecord {
         4 + end.expect("an HTTP message has a head")
     }
 
-    /// Whether it tells what a server answered.
+    /// Whether it contains the answer of a server.
     pub fn is_answer(&self) -> bool {
         matches!(self.kind(), "response" | "revisit")
     }
@@ -59,7 +59,7 @@ pub fn warc_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All records of an archive that nobody writes any more.
+/// All records of an archive that is no longer written.
 pub fn read_archive(folder: &Path) -> Vec<WarcRecord> {
     let mut records = Vec::new();
     for file in warc_files(folder) {

@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::site::Web;
 use crate::stored::Stored;
 
-/// The folder goes away with this value, unless the test fails.
+/// The folder is removed with this value, unless the test fails.
 pub struct Workplace {
     folder: TempDir,
 }
@@ -29,7 +29,7 @@ impl Workplace {
         Workplace::in_folder(&std::env::temp_dir())
     }
 
-    /// The same inside a given folder, for tests that care which disk it is on.
+    /// Like [`Workplace::new`], inside a given folder, for tests that depend on the disk.
     pub fn in_folder(parent: &Path) -> Workplace {
         let folder = tempfile::Builder::new()
             .prefix("webfill-")
@@ -62,8 +62,7 @@ impl Workplace {
         self.write(name, lines.join("\n") + "\n")
     }
 
-    /// `webfill crawl` over a test web, with the crawl id `test`: politely, but with a delay of
-    /// 0.2 seconds.
+    /// `webfill crawl` on a test web, with the crawl id `test`: polite, but with a delay of 0.2 seconds.
     pub fn crawl(&self, web: &Web) -> Run {
         self.crawl_without_delay(web).args(["--delay", "0.2"])
     }
@@ -75,9 +74,9 @@ impl Workplace {
             .args(web.resolve_args())
     }
 
-    /// `webfill crawl` that knows of no test web and may fetch from public addresses only. No site
-    /// rests and nothing is retried, so that each failure is final at once, unless a test sets rests or retries; and a crawl that has
-    /// fetched nothing ends in 0, unless a test says otherwise.
+    /// `webfill crawl` without a test web, which may only fetch from public addresses. No site backs off and nothing
+    /// is retried, so each failure is final, unless a test sets backoffs or retries. A crawl that has fetched nothing
+    /// exits with 0, unless a test sets something else.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
         Run::new(["crawl", "--store", &store, "--crawl", "test"])
@@ -102,7 +101,7 @@ impl Workplace {
             .env("WEBFILL_RETRIES_HTTP_504", "")
     }
 
-    /// The path of a settings file under which a silent or slow server is given up on soon.
+    /// The path of a settings file that makes requests to silent or slow servers fail soon.
     pub fn short_timeouts(&self) -> PathBuf {
         let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
         self.write("webfill.toml", settings)
@@ -120,7 +119,7 @@ impl Workplace {
                 .file_name()
                 .and_then(|name| name.to_str())
                 .unwrap_or_default();
-            // A link such as worker-1.log names the newest of the dated files beside it.
+            // A link such as worker-1.log points to the newest of the dated files beside it.
             if name.ends_with(".log") && !path.is_symlink() {
                 logs.insert(name.to_string(), log_lines(&path));
             }
@@ -128,7 +127,7 @@ impl Workplace {
         logs
     }
 
-    /// Whether an event stands in a log by now; for processes that are still writing.
+    /// Whether a log contains an event by now; for processes that are still writing.
     pub fn has_logged(&self, event: &str) -> bool {
         let line = format!("\"event\":\"{event}\"");
         let logs = files_under(&self.path("state/logs"));
@@ -138,8 +137,8 @@ impl Workplace {
     }
 }
 
-/// A failed test leaves its folder for a look at the logs and the store, and shows what the logs
-/// warned of.
+/// A failed test leaves its folder, so that the logs and the store can be inspected, and shows the warnings in the
+/// logs.
 impl Drop for Workplace {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -174,7 +173,7 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files below a folder that other users may open, each with its mode.
+/// The files below a folder that other users may read, each with its mode.
 pub fn open_to_others(folder: &Path) -> Vec<String> {
     let files = files_under(folder).into_iter().filter_map(|path| {
         let found = path.symlink_metadata().expect("a file is there");
@@ -194,8 +193,8 @@ fn log_lines(path: &Path) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// The mapping of the tests: every page of an `.example` host is a profile with the fields `title`,
-/// `name`, `location` and `email`, and points to more of the same person by links with `rel="me"`.
+/// The mapping of the tests: every page of an `.example` host is a profile with the fields `title`, `name`,
+/// `location` and `email`, and has links with `rel="me"` to more pages of the same person.
 pub fn profile_mapping() -> Value {
     let xpath = |expression: &str| {
         json!([

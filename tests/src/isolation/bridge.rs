@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{Network, is_isolated, run};
 
-/// The isolated network's own address, which all machines reach.
+/// The isolated network's own address, reachable from all machines.
 const ITS_ADDRESS: &str = "10.78.255.254";
 
 pub struct Bridge;
@@ -24,7 +24,7 @@ impl Bridge {
         ITS_ADDRESS
     }
 
-    /// The network of a machine; of each number there is one.
+    /// The network of a machine. There is one for each number.
     pub fn machine(&self, number: u16) -> Network {
         let mut holder = Command::new("setpriv");
         holder.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "20000"]);

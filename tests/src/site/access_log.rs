@@ -1,5 +1,5 @@
-//! The access log of the test site: every request with its times, in the order of arrival. It is
-//! independent of webfill, and records exactly what came over the wire.
+//! The access log of the test site: every request with its times, in order of arrival. It is independent of webfill,
+//! and records exactly what was received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -19,7 +19,7 @@ pub struct Visit {
     /// `HTTP/1.1` or `HTTP/2`.
     pub version: &'static str,
     pub tls: bool,
-    /// The target was a whole URL, as proxies are asked.
+    /// The target was a whole URL, as in requests to proxies.
     pub proxied: bool,
     pub connection: u64,
     pub accepted_at: Instant,
@@ -27,11 +27,11 @@ pub struct Visit {
     pub started_at: Instant,
     /// When the whole head was read.
     pub head_read_at: Instant,
-    /// When the last byte was handed to the socket, or the client was seen to be gone.
+    /// When the last byte was passed to the socket, or the client was found to have gone.
     pub ended_at: Option<Instant>,
     /// The status sent, if the answer had one.
     pub status: Option<u16>,
-    /// Bytes of the answer that the socket took.
+    /// Bytes of the answer accepted by the socket.
     pub sent_bytes: u64,
     /// The client went away before the answer was complete.
     pub cut_short: bool,
@@ -66,7 +66,7 @@ impl AccessLog {
             .expect("nobody panics while holding the log")
     }
 
-    /// Adds a request that has just been read; the number is what [`Self::close`] wants.
+    /// Adds a request that has just been read. Returns its number for [`Self::close`].
     pub(super) fn open(&self, visit: Visit) -> usize {
         let mut visits = self.lock();
         visits.push(visit);
@@ -74,7 +74,7 @@ impl AccessLog {
         visits.len() - 1
     }
 
-    /// Notes how the request ended.
+    /// Records how the request ended.
     pub(super) fn close(&self, number: usize, sent_bytes: u64, cut_short: bool) {
         let mut visits = self.lock();
         let visit = &mut visits[number];
@@ -162,7 +162,7 @@ impl Visits {
         self.0.iter().map(|visit| visit.host.clone()).collect()
     }
 
-    /// How often each `host/path` was asked for.
+    /// How often each `host/path` was requested.
     pub fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for path in self.paths() {
@@ -171,9 +171,8 @@ impl Visits {
         counts
     }
 
-    /// Without requests that a server has left without an answer on a connection that it had kept open, and that
-    /// came again on another one: a client may send these again at once (RFC 9112, 9.3.1), and no turn of its
-    /// own is needed for it.
+    /// Leaves out requests that a server left unanswered on a kept-alive connection and that came again on another
+    /// one. A client may repeat these immediately (RFC 9112, 9.3.1), without another turn.
     pub fn turns(&self) -> Visits {
         let is_swallowed = |index: usize, visit: &Visit| {
             let is_reused = self.0[..index]

@@ -1,4 +1,4 @@
-//! Bodies in the content encodings that browsers know, and bodies that are bombs in one of them.
+//! Bodies in the content encodings that browsers know, and decompression bombs in one of them.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub fn encoded_page(title: &str, encoding: &str) -> Page {
     html(body).header("content-encoding", encoding)
 }
 
-/// An HTML page out of ready bytes.
+/// An HTML page from ready bytes.
 pub fn html(body: impl Into<Bytes>) -> Page {
     document("text/html; charset=utf-8", body)
 }

@@ -12,7 +12,7 @@ use super::{Page, Reply, Script, script};
 pub struct HostilePage {
     pub name: &'static str,
     pub reply: Reply,
-    /// The outcomes that are right for it; mostly one.
+    /// The correct outcomes for it; usually one.
     pub outcomes: &'static [&'static str],
     /// The status that must be stored with it, if it has one.
     pub status_code: Option<u16>,
@@ -46,7 +46,7 @@ fn case(
     }
 }
 
-/// All of them.
+/// All hostile pages.
 pub fn hostile_pages() -> Vec<HostilePage> {
     let mut pages = broken_connections();
     pages.extend(slow_answers());

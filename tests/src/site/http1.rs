@@ -31,13 +31,13 @@ struct Played {
 enum End {
     /// Complete; the connection serves the next request.
     KeptAlive,
-    /// As the script wanted it.
+    /// As the script requested.
     Closed,
     Reset,
     ClientGone,
 }
 
-/// One client: its two halves and what was read ahead of need.
+/// One client: the two halves of its connection, and bytes read ahead.
 struct Client<S> {
     reader: ReadHalf<S>,
     writer: WriteHalf<S>,
@@ -75,7 +75,7 @@ pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, share
         let _ = stream.reset_on_close();
         return;
     }
-    // The client may be gone already.
+    // The client may have gone already.
     let _ = client.writer.shutdown().await;
 }
 
@@ -93,7 +93,7 @@ fn reply_status(reply: &Reply) -> Option<u16> {
 }
 
 impl<S: Transport> Client<S> {
-    /// The next request, or `None` when the client is done or talks nonsense.
+    /// The next request, or `None` if the client has finished or sends nonsense.
     async fn read_request(&mut self, connection: &Connection) -> Option<(Request, Instant)> {
         let mut started_at = (!self.inbox.is_empty()).then(Instant::now);
         loop {
@@ -109,7 +109,7 @@ impl<S: Transport> Client<S> {
             }
             started_at.get_or_insert_with(Instant::now);
             if self.inbox[0] == TLS_HANDSHAKE {
-                // What a plain server says to a client that begins with TLS.
+                // A plain server's answer to a client that begins with TLS.
                 self.send(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.ok()?;
                 return None;
             }
@@ -153,7 +153,7 @@ impl<S: Transport> Client<S> {
         Ok(End::Closed)
     }
 
-    /// Sends all, or fails as soon as the client is gone.
+    /// Sends all bytes, or fails as soon as the client has gone.
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut left = bytes;
         while !left.is_empty() {
@@ -164,7 +164,7 @@ impl<S: Transport> Client<S> {
         self.writer.flush().await
     }
 
-    /// Waits, or fails as soon as the client is gone.
+    /// Waits, or fails as soon as the client has gone.
     async fn wait(&mut self, pause: Duration) -> io::Result<()> {
         if pause.is_zero() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! HTTP/2 for clients that choose it by ALPN. Pages only: a script is answered by a stream reset,
-//! as its bytes have no meaning here; one that refuses says that the request was not processed.
+//! HTTP/2 for clients that choose it by ALPN. Only pages are supported: a script gets a stream reset, because its
+//! bytes have no meaning here. A script that refuses reports that the request was not processed.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
-//! The test site: many sites served by one thread on loopback, reached by name through webfill's
-//! `--resolve`, each path answering as a test wants it to, every request in an access log.
+//! The test site: many sites served by one thread on loopback, reached by name through webfill's `--resolve`. Each
+//! path answers as its test requires, and every request is in an access log.
 //!
-//! [`Web`] owns the listeners and the thread; a [`Site`] is a handle to what one host answers. A
-//! host without its own robots.txt answers 404 for it, as for everything it does not know.
+//! [`Web`] owns the listeners and the thread. A [`Site`] is a handle to the answers of one host. A host without its
+//! own robots.txt answers 404 for it, as for every unknown path.
 
 mod access_log;
 pub mod encodings;
@@ -26,7 +26,7 @@ pub use self::reply::{Page, Reply, Script, document, page, redirect, script, sta
 pub use self::tls::Certificates;
 pub use self::web::{ConnectionPolicy, Web};
 
-/// What is known of a connection when its first byte arrives.
+/// The state of a connection when its first byte arrives.
 #[derive(Debug, Clone)]
 struct Connection {
     number: u64,
@@ -36,7 +36,7 @@ struct Connection {
     client: IpAddr,
 }
 
-/// A request, as answers see it.
+/// A request, in the form passed to answers.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -46,7 +46,7 @@ pub struct Request {
     pub host_header: String,
     pub headers: Vec<(String, String)>,
     pub tls: bool,
-    /// The target was a whole URL, as proxies are asked.
+    /// The target was a whole URL, as in requests to proxies.
     pub proxied: bool,
     /// The address that it came from.
     pub client: IpAddr,
@@ -122,11 +122,11 @@ fn path_of(url: &str) -> &str {
 /// Decides the reply to a request; may answer differently each time.
 type Answer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
-/// What one host answers.
+/// The answers of one host.
 #[derive(Default)]
 struct Host {
     paths: HashMap<String, Answer>,
-    /// For paths that are not listed.
+    /// The answer for unlisted paths.
     otherwise: Option<Answer>,
     /// Added to the latency of every page.
     latency: Duration,
@@ -153,7 +153,7 @@ impl Shared {
                 return status(404).into();
             };
             let listed = host.paths.get(&request.path);
-            // A host that answers everything still has no robots.txt unless it was given one.
+            // A host that answers every path has no robots.txt unless it was given one.
             let otherwise = host
                 .otherwise
                 .as_ref()
@@ -176,7 +176,7 @@ impl Shared {
 pub struct Site {
     shared: Shared,
     host: String,
-    /// The port that URLs of this site carry; none if it is reached by `--resolve`.
+    /// The port in URLs of this site; none if it is reached by `--resolve`.
     address: Option<SocketAddr>,
 }
 
@@ -201,7 +201,7 @@ impl Site {
         self.serve_with(path, move |_| reply.clone())
     }
 
-    /// One path whose answer is decided anew for each request.
+    /// One path with a separate decision for each request.
     pub fn serve_with(
         &self,
         path: &str,
@@ -212,7 +212,7 @@ impl Site {
         })
     }
 
-    /// The answer for every path that was not given one (robots.txt excepted).
+    /// The answer for every unlisted path, except robots.txt.
     pub fn otherwise(&self, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> &Site {
         self.change(|host| host.otherwise = Some(Arc::new(answer)))
     }
@@ -221,7 +221,7 @@ impl Site {
         self.serve("/robots.txt", document("text/plain", rules.to_string()))
     }
 
-    /// Makes every page of the host this much slower.
+    /// Adds a delay to every page of the host.
     pub fn latency(&self, latency: Duration) -> &Site {
         self.change(|host| host.latency = latency)
     }

@@ -1,5 +1,5 @@
-//! Answers that are not as the standards want them: every oddity of heads and codings that the public tests
-//! of curl, Chromium and hyper know, with what webfill makes of it. The body is always the same page.
+//! Answers that violate the standards: every oddity of heads and codings in the public tests of curl, Chromium and
+//! hyper, with webfill's result. The body is always the same page.
 
 use super::encodings::{brotli, deflate, gzip, zstd};
 use super::{Reply, Script, script};
@@ -18,13 +18,13 @@ impl OddAnswer {
     }
 }
 
-/// The title of the page that all of them bring.
+/// The title of the page in all of them.
 pub const TITLE: &str = "The whole page";
 
 const HTML: &str = "<!DOCTYPE html><html><body><h1>The whole page</h1></body></html>\n";
 
 const OK: &str = "ok";
-/// It cannot be known what the server means, or the page is not whole.
+/// The server's meaning is unclear, or the page is incomplete.
 const BROKEN: &str = "network_error";
 const UNKNOWN: &str = "unsupported_type";
 
@@ -76,7 +76,7 @@ fn status_lines() -> Vec<OddAnswer> {
             line("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
-        // Chromium takes these for 200, or reads on; curl refuses most of them, as webfill does.
+        // Chromium takes these for 200, or reads on. curl rejects most of them, as webfill does.
         case("status-two-blanks", line("HTTP/1.1  200 OK"), BROKEN),
         case("status-lower-case", line("http/1.1 200 OK"), BROKEN),
         case("status-1-2", line("HTTP/1.2 200 OK"), BROKEN),
@@ -92,7 +92,7 @@ fn status_lines() -> Vec<OddAnswer> {
     ]
 }
 
-/// The page behind further lines of the head.
+/// The page after additional header lines.
 fn with_lines(lines: &[u8]) -> Script {
     let head: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
     script().send([head, lines, b"\r\n", HTML.as_bytes()].concat())
@@ -210,7 +210,7 @@ fn chunks() -> Vec<OddAnswer> {
         case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
         case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
         case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
-        // Where the framing ends cannot be known, or what is in it.
+        // The end of the framing, or its content, is unclear.
         case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
         case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
         case(

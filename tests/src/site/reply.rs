@@ -1,5 +1,5 @@
-//! What the test site answers: a well-formed [`Page`], or a [`Script`] that says byte by byte what
-//! goes over the wire, for everything that no decent server would send.
+//! Answers of the test site: a well-formed [`Page`], or a [`Script`] that controls every byte, for everything that no
+//! decent server would send.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ pub enum Reply {
     Script(Script),
 }
 
-/// A well-formed answer, in HTTP/1.1 or HTTP/2 as the client speaks.
+/// A well-formed answer, in HTTP/1.1 or HTTP/2, as the client chooses.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// How long the server thinks before it answers.
+    /// The delay before the answer.
     pub latency: Duration,
 }
 
@@ -32,7 +32,7 @@ pub fn status(status: u16) -> Page {
     }
 }
 
-/// An HTML page with a title and a heading; links and more are added to it.
+/// An HTML page with a title and a heading. Links and more can be added.
 pub fn page(title: &str) -> Page {
     let head =
         format!("<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1>\n");
@@ -46,7 +46,7 @@ pub fn redirect(location: &str) -> Page {
     status(302).header("location", location)
 }
 
-/// Any body of any type.
+/// Any body with any type.
 pub fn document(content_type: &str, body: impl Into<Bytes>) -> Page {
     status(200).header("content-type", content_type).body(body)
 }
@@ -84,7 +84,7 @@ impl Page {
         self.html(format!("<a href=\"{href}\">{href}</a>\n"))
     }
 
-    /// A link of the kind that the mapping of [`crate::workplace`] points out.
+    /// A link that the mapping of [`crate::workplace`] follows.
     pub fn mapped_link(self, href: &str) -> Page {
         self.html(format!("<a rel=\"me\" href=\"{href}\">{href}</a>\n"))
     }
@@ -94,7 +94,7 @@ impl Page {
         self.html(format!("<p class=\"{name}\"> {value} </p>\n"))
     }
 
-    /// The head of the answer in HTTP/1.1, with the length of the body.
+    /// The head of the answer in HTTP/1.1, including the length of the body.
     pub fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -125,7 +125,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// What goes over the wire, step by step; the connection is closed at the end.
+/// The bytes to send, step by step. The connection is closed at the end.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     pub(super) steps: Vec<Step>,
@@ -142,9 +142,9 @@ pub(super) enum Step {
     },
     /// Nothing, until the client goes away.
     HoldOpen,
-    /// A reset in place of an orderly end.
+    /// A reset instead of an orderly end.
     Reset,
-    /// Of HTTP/2: the server says that it has not processed the request.
+    /// Only in HTTP/2: the server reports that it has not processed the request.
     Refuse,
 }
 
@@ -163,7 +163,7 @@ impl Script {
         self.step(Step::Send(bytes.into()))
     }
 
-    /// Sends a body in chunked framing, its last chunk included.
+    /// Sends a body in chunked framing, including its last chunk.
     pub fn send_chunk(self, body: &[u8]) -> Script {
         let mut framed = format!("{:x}\r\n", body.len()).into_bytes();
         framed.extend_from_slice(body);
@@ -190,7 +190,7 @@ impl Script {
         self.step(Step::Reset)
     }
 
-    /// Refuses a request of HTTP/2 (RFC 9113, 8.7).
+    /// Refuses an HTTP/2 request (RFC 9113, 8.7).
     pub fn refuse(self) -> Script {
         self.step(Step::Refuse)
     }

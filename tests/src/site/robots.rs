@@ -1,5 +1,5 @@
-//! robots.txt files that no decent server sends, each with the outcomes that the host's pages
-//! `/open` and `/closed` may have; the file, as far as it can be read, closes `/closed`.
+//! robots.txt files that no decent server sends, each with the possible outcomes of the host's pages `/open` and
+//! `/closed`. As far as the file is readable, it closes `/closed`.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::{Reply, Site, document, page, redirect, script, status};
 pub struct OddRobots {
     pub name: &'static str,
     pub reply: Reply,
-    /// Right outcomes of `/open`.
+    /// Correct outcomes of `/open`.
     pub open: &'static [&'static str],
-    /// Right outcomes of `/closed`.
+    /// Correct outcomes of `/closed`.
     pub closed: &'static [&'static str],
 }
 
@@ -21,7 +21,7 @@ impl OddRobots {
         format!("{}.example", self.name)
     }
 
-    /// Sets the host up: the file, what it may redirect to, and the two pages.
+    /// Sets up the host: the file, its redirect targets, and the two pages.
     pub fn serve_on(&self, site: &Site) {
         site.serve("/robots.txt", self.reply.clone());
         for hop in 1..20 {
@@ -44,7 +44,7 @@ pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
 const FETCHED: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["disallowed"];
 const UNKNOWN: &[&str] = &["robots_unreachable"];
-/// Neither answer does harm.
+/// Either result is harmless.
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
@@ -91,8 +91,8 @@ pub fn odd_robots() -> Vec<OddRobots> {
     files
 }
 
-/// Files in every coding, however it is written. What cannot be decoded is unreachable: as it stands, it would
-/// allow everything.
+/// Files in every coding, in all spellings. An undecodable file is unreachable: read without decoding, it would allow
+/// everything.
 fn coded_files() -> Vec<OddRobots> {
     let rules = RULES.as_bytes();
     let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);
@@ -132,11 +132,11 @@ fn coded_files() -> Vec<OddRobots> {
     ]
 }
 
-/// Rules that brotli compresses to bytes of which some are no text.
+/// Rules that brotli compresses to bytes that are partly not text.
 const BINARY: &str =
     "User-agent: *\nDisallow: /closed\nUser-agent: *\nDisallow: /closed\nCrawl-delay: 1\n";
 
-/// Files behind lines that are no headers, and with statuses that say nothing of a file.
+/// Files after lines that are not headers, and with statuses that do not describe a file.
 fn odd_heads() -> Vec<OddRobots> {
     let behind = |lines: &str| {
         script().send(format!(
@@ -159,8 +159,9 @@ fn odd_heads() -> Vec<OddRobots> {
     ]
 }
 
-/// Statuses other than 200, each with the rules as its body where it may have one. What is no answer to the request is
-/// unreachable: as it stands, it would allow everything. 4xx allow everything by RFC 9309, 2.3.1.3.
+/// Statuses other than 200, each with the rules as its body if it may have one. A status that does not answer the
+/// request makes robots.txt unreachable: read as a file, it would allow everything. 4xx allow everything by RFC 9309,
+/// 2.3.1.3.
 fn odd_statuses() -> Vec<OddRobots> {
     let with_rules = |code: u16| text(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);
@@ -252,7 +253,7 @@ fn odd_files() -> Vec<OddRobots> {
         allows_all("robots-403", status(403)),
         allows_all("robots-410", status(410)),
         allows_all("robots-empty", text("")),
-        // RFC 9309, 2.3.1.2 leaves open what a file behind more than five redirects means.
+        // RFC 9309, 2.3.1.2 leaves open the meaning of a file after more than five redirects.
         unreadable("robots-ten-redirects", redirect("/hop/10")),
         unreadable("robots-redirect-loop", redirect("/loop")),
         unreachable("robots-503", status(503)),

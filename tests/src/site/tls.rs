@@ -1,4 +1,4 @@
-//! TLS for the test site, with certificates of a small authority of our own (`certs/make.sh`).
+//! TLS for the test site, with certificates of our own small authority (`certs/make.sh`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use tokio_rustls::server::TlsStream;
 
 use super::http1::Transport;
 
-/// An authority and a server certificate, in a folder that goes away with this value.
+/// An authority and a server certificate, in a folder that is removed with this value.
 pub struct Certificates {
     folder: TempDir,
 }
 
 impl Certificates {
-    /// Makes them for the given host names and addresses.
+    /// Creates them for these host names and addresses.
     pub fn make(names: &[&str]) -> Certificates {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../certs/make.sh");
@@ -38,17 +38,17 @@ impl Certificates {
         Certificates { folder }
     }
 
-    /// What a client must trust.
+    /// The certificate that a client must trust.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// What a server of another program shows, and its key.
+    /// The certificate and key for a server of another program.
     pub fn certificate(&self) -> PathBuf {
         self.folder.path().join("server.pem")
     }
 
-    /// A certificate of the same key for an address, which was valid until yesterday.
+    /// A certificate with the same key for an address, which was valid until yesterday.
     pub fn expired(&self, address: &str) -> PathBuf {
         let script = "printf 'subjectAltName=IP:%s\\n' \"$1\" >expired.extensions && \
             openssl req -new -key server.key -subj /CN=expired -out expired.csr && \
@@ -68,7 +68,7 @@ impl Certificates {
         self.folder.path().join("server.key")
     }
 
-    /// Terminates TLS with the certificate, and offers these protocols by ALPN.
+    /// Terminates TLS with the certificate, offering these protocols by ALPN.
     pub(super) fn acceptor(&self, protocols: &[&str]) -> TlsAcceptor {
         let pem =
             std::fs::read(self.folder.path().join("server.pem")).expect("server.pem was made");

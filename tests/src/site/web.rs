@@ -13,17 +13,17 @@ use tokio_rustls::TlsAcceptor;
 use super::http1::Transport;
 use super::{AccessLog, Certificates, Connection, Shared, Site, Visits, http1, http2};
 
-/// What happens to a connection before its first request is read.
+/// The treatment of a connection before its first request is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConnectionPolicy {
     Serve,
-    /// Closed at once, in order.
+    /// Closed immediately, in order.
     Close,
-    /// Reset at once.
+    /// Reset immediately.
     Reset,
 }
 
-/// A web of its own on loopback. Dropping it stops the thread and closes every connection.
+/// A separate web on loopback. Dropping it stops the thread and closes every connection.
 pub struct Web {
     shared: Shared,
     plain: SocketAddr,
@@ -62,8 +62,7 @@ impl Web {
         web
     }
 
-    /// Sites on plain HTTP and on HTTPS, whose certificate is good for `names`; the client chooses
-    /// HTTP/2 or HTTP/1.1.
+    /// Sites on plain HTTP and on HTTPS, with a certificate for `names`. The client chooses HTTP/2 or HTTP/1.1.
     pub fn start_tls(names: &[&str]) -> Web {
         Web::start().with_tls(names, &["h2", "http/1.1"])
     }
@@ -82,19 +81,19 @@ impl Web {
         Site::new(&self.shared, host, None)
     }
 
-    /// A site of its own on an address of this machine, and a port of its own.
+    /// A site on an address of this machine, with a port of its own.
     pub fn site_at(&self, address: &str) -> Site {
         self.site_that(address, ConnectionPolicy::Serve)
     }
 
-    /// The same, with a say in what becomes of its connections.
+    /// Like [`Web::site_at`], with a policy for its connections.
     pub fn site_that(&self, address: &str, policy: ConnectionPolicy) -> Site {
         let address: IpAddr = address.parse().expect("an IP address");
         let listener = self.listen(address, None, policy);
         Site::new(&self.shared, &bracketed(address), Some(listener))
     }
 
-    /// Arguments for webfill under which every host name leads here.
+    /// Arguments that make webfill resolve every host name to this web.
     pub fn resolve_args(&self) -> Vec<String> {
         let mut args = resolve("*:80", self.plain);
         if let Some((address, certificates)) = &self.tls {
@@ -148,7 +147,7 @@ impl Web {
         self.runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).expect("inside the runtime");
             loop {
-                // Accepting fails only for a client that is gone already.
+                // Accepting only fails for a client that has gone already.
                 let Ok((stream, peer)) = listener.accept().await else {
                     continue;
                 };
@@ -173,7 +172,7 @@ impl Web {
 
 impl Drop for Web {
     fn drop(&mut self) {
-        // The thread is gone already if it panicked; then the test has failed anyway.
+        // If the thread panicked, the test has already failed.
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
@@ -184,7 +183,7 @@ impl Drop for Web {
 }
 
 fn serve_until(runtime: Runtime, stopped: oneshot::Receiver<()>) {
-    // An error means that the sender is gone, which is as good as a message.
+    // An error means that the sender has gone, which has the same effect as a message.
     let _ = runtime.block_on(stopped);
     runtime.shutdown_background();
 }

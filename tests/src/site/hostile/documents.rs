@@ -1,5 +1,5 @@
-//! Hostile at a higher level: the answers are sound HTTP, but their statuses, targets and documents
-//! are not what a crawler hopes for.
+//! Hostile pages at a higher level: the answers are valid HTTP, but their statuses, targets and documents are not
+//! what a crawler hopes for.
 
 use super::{HTML, HostilePage, case};
 use crate::site::encodings::html;
