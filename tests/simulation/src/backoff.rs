@@ -1,6 +1,5 @@
-//! The backoffs of sites, as the witness has seen them begin in the dispatcher's database. While a site
-//! rests nothing of it is requested, whatever becomes of the dispatcher, except for tasks that were
-//! handed out before.
+//! The backoffs of sites, as the witness has seen them begin in the dispatcher's database. While a site backs off, it
+//! gets no requests, whatever happens to the dispatcher, except for tasks that were handed out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ pub(crate) type Lease = (i64, u32);
 pub(crate) struct SeenBackoffs {
     /// By the number of the site.
     of_sites: BTreeMap<usize, SeenBackoff>,
-    /// Some turned out to be a machine's fault, and are forgotten.
+    /// Some turned out to be a machine's fault, and were forgotten.
     pub(crate) may_be_over: bool,
     /// When the dispatcher last committed a turn.
     committed_ms: u64,
@@ -29,14 +28,14 @@ impl SeenBackoffs {
 
 #[derive(Debug)]
 struct SeenBackoff {
-    /// As the database names it.
+    /// The site's name in the database.
     site: i64,
     until_ms: u64,
     handed_out_before: BTreeSet<Lease>,
 }
 
 impl World {
-    /// Looks at the backoffs that are committed now; outcomes make them begin.
+    /// Reads the backoffs that are committed now. Outcomes make them begin.
     pub(crate) fn note_backoffs(&mut self) {
         if !self.plan.backoff {
             return;
@@ -67,8 +66,8 @@ impl World {
         }
     }
 
-    /// The dispatcher starts anew: while it was down, no backoff has passed. A probe that was handed out
-    /// shortly before the end of a backoff goes at its time all the same.
+    /// The dispatcher restarts. While it was down, no backoff has passed. A probe that was handed out shortly before
+    /// the end of a backoff still goes at its time.
     pub(crate) fn prolong_backoffs(&mut self) {
         let committed_ms = self.backoff.committed_ms;
         let down_ms = self.now_ms - committed_ms;
@@ -81,8 +80,8 @@ impl World {
         }
     }
 
-    /// A request of a task that was handed out while its site rested. Not judged if the clock that
-    /// backoffs are told by is set, or an operator ends the rest.
+    /// A request of a task that was handed out while its site was backing off. Not judged if the clock of the
+    /// backoffs is set, or if an operator ends the backoff.
     pub(crate) fn judge_by_backoffs(
         &mut self,
         machine: usize,

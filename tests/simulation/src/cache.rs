@@ -1,5 +1,5 @@
-//! The simulated cache that all workers share: real robots.txt entries and site clocks, kept by the
-//! rules of the real backends, without a database.
+//! The simulated cache shared by all workers: real robots.txt entries and site clocks, under the rules of the real
+//! backends, without a database.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
-    /// No call is ever answered.
+    /// Calls are never answered.
     is_away: bool,
     robots: BTreeMap<String, RobotsEntry>,
     sites: BTreeMap<String, SiteEntry>,
@@ -54,7 +54,7 @@ impl SharedCache {
         Ok(entry.filter(is_kept).cloned())
     }
 
-    /// Moves clocks: last start and block only forward, delay and owner with the latest start.
+    /// Moves clocks: last start and block only move forward; delay and owner follow the latest start.
     pub(crate) fn put_sites(&mut self, entries: Vec<SiteEntry>) -> Result<(), Away> {
         self.reach()?;
         for entry in entries {

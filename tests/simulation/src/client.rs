@@ -1,5 +1,5 @@
-//! The simulated client: opens its crawls, feeds their seeds in batches, each until it is accepted,
-//! and asks whether they are finished.
+//! The simulated client: opens its crawls, feeds their seeds in batches, repeating each until it is accepted, and
+//! asks whether the crawls are finished.
 
 use serde_json::{Value, json};
 
@@ -14,13 +14,13 @@ pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
 #[derive(Debug)]
 pub(crate) struct Client {
     batch: usize,
-    /// Of each crawl, as far as it has come.
+    /// The progress of each crawl.
     crawls: Vec<Crawl>,
     pub(crate) ended: bool,
     finished: bool,
     /// All crawls are opened before the first is fed.
     opens_first: bool,
-    /// Where the dispatcher leaves its answer.
+    /// The dispatcher leaves its answer here.
     pub(crate) answer: Option<Value>,
 }
 
@@ -66,7 +66,7 @@ impl Client {
         self.finished
     }
 
-    /// The first crawl that is not fed yet; one that is to be opened before.
+    /// The first crawl that is not fed yet, or one that must be opened before.
     fn next_crawl(&self) -> Option<usize> {
         let unopened = self.crawls.iter().position(|crawl| crawl.key.is_none());
         let mut unfed: Vec<usize> = (0..self.crawls.len()).collect();
@@ -77,14 +77,14 @@ impl Client {
         unopened.filter(|_| self.opens_first).or(next)
     }
 
-    /// When it has something to do next.
+    /// The time of its next action.
     fn acts_at_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
         next.map_or(0, |crawl| crawl.feeds_at_ms)
     }
 
-    /// What it does next.
+    /// Its next request.
     fn question(&self) -> Value {
         let Some(crawl) = self.next_crawl().map(|next| &self.crawls[next]) else {
             let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// By the wall clock of the dispatcher's machine, as long as nobody sets it.
+/// By the wall clock of the dispatcher's machine, unless the clock is set.
 fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     let expires_at_ms = plan.expires_at_ms(crawl)?;
     Some(EPOCH_MS as u64 + expires_at_ms)

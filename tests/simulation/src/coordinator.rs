@@ -21,13 +21,13 @@ use crate::world::{Event, Place, World};
 /// The number of the request for the dispatcher's status; orders of the operator have others.
 const STATUS: u64 = u64::MAX;
 
-/// What the wall clock says at the beginning.
+/// The wall clock at the beginning.
 pub(crate) const EPOCH_MS: i64 = 1_800_000_000_000;
 
-/// The dispatcher dies at most this often within turns; without a limit some worlds would not end.
-/// If the answer to robots.txt has a `Retry-After` that is longer than robots.txt is remembered, the
-/// page waits for that long. A dispatcher that dies meanwhile ends the session, so the task is
-/// called back, and the next delivery has to get robots.txt anew.
+/// The most deaths of the dispatcher within turns. Without a limit some worlds would not end: if the answer to
+/// robots.txt has a `Retry-After` longer than robots.txt is remembered, the page waits for that long. A dispatcher
+/// that dies meanwhile ends the session, so the task is called back, and the next delivery has to request robots.txt
+/// again.
 const MOST_DEATHS_IN_TURN: u64 = 1_000;
 
 pub(crate) struct Coordinator {
@@ -35,9 +35,9 @@ pub(crate) struct Coordinator {
     dispatcher: Option<Core>,
     /// Counts the starts.
     pub(crate) life: u32,
-    /// The wall clock, less the true time.
+    /// The wall clock minus the true time.
     pub(crate) clock_ahead_ms: i64,
-    /// The dispatcher's time, less the true one, since its start.
+    /// The dispatcher's time since its start minus the true one.
     ahead_ms: i64,
     wakes_at_ms: u64,
     turns: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Coordinator {
     witness: Option<Witness>,
 }
 
-/// Whether a turn came to its end.
+/// Whether a turn was completed.
 #[derive(PartialEq, Eq)]
 enum Turn {
     Done,
@@ -54,7 +54,7 @@ enum Turn {
 
 impl Coordinator {
     pub(crate) fn new() -> Coordinator {
-        // Memory, where there is such a folder: the disk is not what is tried here.
+        // In memory, if there is such a folder: the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -103,12 +103,12 @@ impl Coordinator {
         dispatcher.map_or(Vec::new(), |dispatcher| dispatcher.lanes_with_room(now_ms))
     }
 
-    /// The dispatcher's time, less the true one, since its start.
+    /// The dispatcher's time since its start minus the true one.
     pub(crate) fn ahead_ms(&self) -> i64 {
         self.ahead_ms
     }
 
-    /// What the wall clock of the dispatcher's machine says.
+    /// The wall clock of the dispatcher's machine.
     pub(crate) fn wall_ms(&self, true_ms: u64) -> i64 {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
@@ -120,7 +120,7 @@ impl Coordinator {
     }
 }
 
-/// As from a machine that is cut off: its failures were not its sites'.
+/// As if from a machine that is cut off: its failures were not its sites' fault.
 fn calls_all_back(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
         if *scope == RecallScope::default())
@@ -187,7 +187,7 @@ impl World {
     }
 
     pub(crate) fn wake_dispatcher(&mut self) {
-        // An earlier one has taken the place of others.
+        // An earlier wake has replaced others.
         if self.now_ms >= self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = u64::MAX;
             self.turn(|_, _| Ok(()));
@@ -221,7 +221,7 @@ impl World {
         self.judge_machine(attempts.filter(|_| turned == Turn::Done));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
-            // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
+            // Other parts of a turn may lease tasks or take them back, or end a stopped crawl.
             let ends_others = (0..self.plan.priorities.len()).any(|n| self.plan.ends_early(n));
             let ended = before.done != after.done && !ends_others;
             if ended || before.discovered != after.discovered {
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// A request of the client; the answer, if it comes.
+    /// A request of the client. Returns the answer, if it arrives.
     pub(crate) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
         if !self.coordinator.is_up() || self.is_stopped(Place::Dispatcher) {
             return None;
@@ -270,7 +270,7 @@ impl World {
             return Turn::Died;
         };
         if hurried {
-            // Then ends the lease of one that was last heard of a second ago.
+            // Then expires the lease of a supervisor last heard of a second ago.
             dispatcher.expire_recalls(now_ms + self.plan.lease_ms as i64);
         }
         let mut worked = work(dispatcher, now_ms).and_then(|()| dispatcher.on_tick(now_ms));
@@ -301,13 +301,13 @@ impl World {
             match write {
                 StoreWrite::Backfill(application) => self.hand_to_store(application),
                 StoreWrite::SiteStates(states) => self.write_site_states(states),
-                // Its workers mark no page as alike a block.
+                // Its workers mark no page as similar to a block.
                 StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
             }
         }
         self.note_statuses(&committed.outgoing);
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
-        // Also where no machine loses its way out, one with nothing but dead hosts is taken for cut off.
+        // Even where no machine loses its way out, one with only dead hosts is taken for cut off.
         self.backoff.may_be_over |= committed.outgoing.iter().any(calls_all_back);
         for message in committed.outgoing {
             match message {
@@ -329,7 +329,7 @@ impl World {
         Turn::Done
     }
 
-    /// The answer about all machines comes before what is sent to them.
+    /// The answer about all machines precedes the messages to them.
     fn note_statuses(&mut self, messages: &[OutgoingMessage]) {
         for message in messages {
             if let OutgoingMessage::ToClient(Client::Http(asker), status) = message
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// The store applies a page to a further record, some time later.
+    /// The store applies a page to a further record, with some delay.
     fn hand_to_store(&mut self, application: BackfillWrite) {
         let applied = Event::Applied {
             life: self.coordinator.life,
@@ -350,7 +350,7 @@ impl World {
         self.later(takes_ms, applied);
     }
 
-    /// The dispatcher hears what came of an application, if it has not died meanwhile.
+    /// The dispatcher gets the result of an application, unless it has died meanwhile.
     pub(crate) fn apply(&mut self, life: u32, application: &BackfillWrite) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
@@ -366,7 +366,7 @@ impl World {
         });
     }
 
-    /// The dispatcher hears that the store has states of sites, if it has not died meanwhile.
+    /// The dispatcher learns that the store has states of sites, unless it has died meanwhile.
     pub(crate) fn tell_site_states(&mut self, life: u32, last: i64) {
         if life == self.coordinator.life && self.coordinator.is_up() {
             self.turn(|dispatcher, _| dispatcher.site_states_written(last));
@@ -382,7 +382,7 @@ impl World {
         self.faults.extend(found);
     }
 
-    /// Sees to it that the dispatcher turns when there is something to do.
+    /// Schedules the dispatcher's next turn for when there is something to do.
     fn schedule_wake(&mut self) {
         let Some(dispatcher) = &self.coordinator.dispatcher else {
             return;

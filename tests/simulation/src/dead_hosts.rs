@@ -1,5 +1,5 @@
-//! Worlds with hosts that are unreachable, while crawls of several priorities are held back there: paused,
-//! limited, in another lane, expired; and fed again and again, so that newer tasks stand before older ones.
+//! Worlds with unreachable hosts, while crawls of several priorities are held back there: paused, limited, in another
+//! lane, or expired. They are fed again and again, so that newer tasks precede older ones.
 
 use webfill_dispatcher::ApplicationLimits;
 use webfill_wire::Lane;
@@ -15,9 +15,9 @@ const FIRST_LIMITED: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct DeadHosts {
-    /// After so many backoffs in a row a site is unreachable.
+    /// A site is unreachable after this many consecutive backoffs.
     pub(crate) most_backoffs: usize,
-    /// When each crawl is fed; all are opened at the beginning.
+    /// When each crawl is fed. All are opened at the beginning.
     pub(crate) feeds_at_ms: Vec<u64>,
     /// When each crawl expires, if it does.
     pub(crate) expires_at_ms: Vec<Option<u64>>,
@@ -25,7 +25,7 @@ pub(crate) struct DeadHosts {
 }
 
 impl Plan {
-    /// The last to be added. Not where machines lose their ways out: their failures would give up sites.
+    /// Added last. Not in worlds where machines lose their ways out: their failures would make sites unreachable.
     pub(crate) fn add_dead_hosts(&mut self, dice: &mut Dice) {
         if dice.once_in(4) && self.backoff && !self.loses_ways() {
             self.have_dead_hosts(dice);
@@ -96,7 +96,7 @@ impl Plan {
         self.dead_hosts.as_ref()?.expires_at_ms[crawl]
     }
 
-    /// Whether a crawl is over before everything of it has been tried.
+    /// Whether a crawl ends before all of it has been tried.
     pub(crate) fn ends_early(&self, crawl: usize) -> bool {
         self.stops(crawl) || self.expires_at_ms(crawl).is_some()
     }

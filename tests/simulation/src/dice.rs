@@ -1,4 +1,4 @@
-//! Chance that can be repeated: the same seed throws the same numbers.
+//! Repeatable chance: the same seed gives the same numbers.
 
 use fastrand::Rng;
 
@@ -15,12 +15,12 @@ impl Dice {
         }
     }
 
-    /// From `low` to `high`, both included.
+    /// From `low` to `high`, inclusive.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.rng.u64(low..=high)
     }
 
-    /// The same, but each order of magnitude is as likely as any other.
+    /// The same range, with each order of magnitude equally likely.
     pub(crate) fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let span = (high as f64 / low as f64).ln();
         let share = self.rng.f64();

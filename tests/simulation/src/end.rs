@@ -1,8 +1,8 @@
-//! What is checked when a world has come to its end: which pages became tasks, how each of them
-//! ended, and how often it was requested.
+//! The checks at the end of a world: which pages became tasks, how each of them ended, and how often it was
+//! requested.
 //!
-//! A page's links are followed if the page ended well; so which pages are reached follows from how
-//! the others ended, which robots.txt files and records decide.
+//! A page's links are followed if the page ended well. So the reached pages depend on how the others ended, which
+//! robots.txt files and records decide.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -48,13 +48,13 @@ pub(crate) fn check_end(world: &mut World) {
     world.faults.append(&mut faults);
 }
 
-/// Whether nothing is missing in any record that a page serves.
+/// Whether every record that a page serves is complete.
 fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
     records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
 }
 
-/// The tasks of a crawl are its seeds and what the pages that ended well link to, except for links
-/// that nothing was missing for any more.
+/// The tasks of a crawl are its seeds and the links of pages that ended well, except for links that no incomplete
+/// record needed any more.
 fn check_reach<'a>(
     world: &World,
     number: usize,
@@ -64,8 +64,8 @@ fn check_reach<'a>(
     let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
     let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
     let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
-    // A page may be in the store and its task be stopped: the outcome was lost with the worker, and
-    // then the records were complete. Its links are followed for a record that comes later.
+    // A page may be in the store although its task was stopped: the outcome was lost with the worker, and then the
+    // records were complete. A record that comes later makes the crawl follow its links.
     let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
     let reachable = reached(&world.plan, |place| is_ok(place) || is_saved(place));
     let due = reached(&world.plan, goes_on);
@@ -81,7 +81,7 @@ fn check_reach<'a>(
     faults
 }
 
-/// Pages that are reached from the seeds, if these pages' links are followed.
+/// The pages that are reached from the seeds, if the links of these pages are followed.
 fn reached(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
     let mut found: BTreeSet<Place> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
     let mut unread: VecDeque<Place> = found.iter().copied().collect();
@@ -110,7 +110,7 @@ fn check_page(
     let expected = expected(planned);
     let is_tried_in_vain = world.lost_ways.had_cost((crawl, site, page));
     if outcome != Some(expected) {
-        // A crawl that is over tries nothing again.
+        // A crawl that has ended tries nothing again.
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
@@ -120,8 +120,8 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        // Rests see to it that a machine that has too few sites to be judged costs no task of theirs,
-        // unless attempts of two losses add up.
+        // Because of backoffs, a machine with too few sites to be judged costs their tasks nothing, unless attempts
+        // of two losses add up.
         let may_be_machines = is_tried_in_vain
             && (was_stopped
                 || is_complete
@@ -141,12 +141,12 @@ fn check_page(
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let may_become_unreachable = world.plan.backoff || is_tried_in_vain;
     if asked.is_none() && may_become_unreachable && planned.fails == FAILS_FOR_GOOD {
-        // Its site was unreachable before.
+        // Its site was already unreachable.
         return Vec::new();
     }
     let attempts = planned.attempts();
     let is_exact = world.plan.is_peaceful()
-        // What came before a block may be fetched again.
+        // Pages fetched before a block may be fetched again.
         && of_site.blocks.is_none()
         && !of_site.robots.fails()
         && !(world.plan.backoff && of_site.fails());
@@ -158,7 +158,7 @@ fn check_page(
     Vec::new()
 }
 
-/// How a page ends if its robots.txt always allows it.
+/// The outcome of a page whose robots.txt always allows it.
 fn expected(page: &PagePlan) -> &'static str {
     match (page.kills_its_worker, page.fails) {
         (true, _) => "crashed",
@@ -167,7 +167,7 @@ fn expected(page: &PagePlan) -> &'static str {
     }
 }
 
-/// How a failed request for a page ends, if one fails.
+/// The outcome of a failed request for a page, if one fails.
 fn failure(page: &PagePlan) -> Option<&'static str> {
     let failure = match page.failure {
         PageFailure::Overloaded { .. } => "http_error",
@@ -176,9 +176,9 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
     (page.fails > 0).then_some(failure)
 }
 
-/// Whether a site may have been given up because of a page that fails for good: if that page is the one
-/// that goes first after the backoffs that a robots.txt has caused, or a page that is all that is left beside it and fails for
-/// good as well, its failure may be the last one in a row.
+/// Whether a site may have become unreachable because of a page that always fails. That page may be the first after
+/// the backoffs caused by a robots.txt. Or only one other page is left, which always fails as well. In both cases its
+/// failure may be the last one in a row.
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
@@ -189,8 +189,8 @@ fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
         })
 }
 
-/// How tasks end where sites are unreachable after few backoffs, whose trouble would pass: without a request, or by the failure that
-/// was the last one.
+/// The outcomes of tasks if sites with temporary trouble become unreachable after few backoffs: without a request, or
+/// by the last failure itself.
 fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let outcomes = [
         "robots_unreachable",
@@ -201,7 +201,7 @@ fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &st
     site.is_ever_in_trouble() && (outcomes.contains(&outcome) || Some(outcome) == failure(planned))
 }
 
-/// Whether a page may end in another way because of its site's robots.txt.
+/// Whether a page may have another outcome because of its site's robots.txt.
 fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
     let states = || site.robots.states();
     match outcome {
@@ -210,7 +210,7 @@ fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) 
         "robots_unreachable" => site.robots.fails(),
         // Its site was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
-        // The attempts that robots.txt took are missing for the page.
+        // The page lacks the attempts that robots.txt used.
         outcome => site.robots.fails() && failure(page) == Some(outcome),
     }
 }

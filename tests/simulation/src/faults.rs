@@ -1,4 +1,4 @@
-//! What is planned to go wrong with processes and with the network between them.
+//! The planned faults of processes and of the network between them.
 
 use crate::dice::Dice;
 use crate::lost_ways::Loss;
@@ -14,7 +14,7 @@ pub(crate) struct NetworkPlan {
     pub(crate) reorders: bool,
 }
 
-/// Something that goes wrong. Times are how long it lasts.
+/// A fault. The time is how long it lasts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     DispatcherDies {
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
         supervisor: usize,
         down_ms: u64,
     },
-    /// Is told to drain, and comes again later.
+    /// Is asked to drain, and comes back later.
     SupervisorLeaves {
         supervisor: usize,
         down_ms: u64,
@@ -52,21 +52,21 @@ pub(crate) enum Fault {
         down: bool,
         for_ms: u64,
     },
-    /// The connection breaks, with what is on its way, and is made again.
+    /// The connection breaks, with all messages in transit, and is made again.
     Reconnects {
         supervisor: usize,
     },
-    /// The wall clock of the dispatcher's machine is set, to this much ahead of the true time.
+    /// The wall clock of the dispatcher's machine is set this far ahead of the true time.
     ClockIsSet {
         ahead_ms: i64,
     },
-    /// Nothing that its workers request leaves the machine.
+    /// No request of its workers leaves the machine.
     LosesWay {
         supervisor: usize,
         loss: Loss,
         for_ms: u64,
     },
-    /// Another supervisor of this one's name starts elsewhere.
+    /// Another supervisor with the same name starts elsewhere.
     Namesake {
         supervisor: usize,
         for_ms: u64,
@@ -76,8 +76,8 @@ pub(crate) enum Fault {
 const HOUR_MS: i64 = 3_600_000;
 
 impl Plan {
-    /// The machine on which everything runs starts anew, and sets its clock. Without a shared cache
-    /// nothing is known then but what the dispatcher has stored.
+    /// The machine on which everything runs restarts, and sets its clock. Without a shared cache, only the
+    /// dispatcher's stored state is known then.
     pub(crate) fn add_reboot(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;
@@ -100,7 +100,7 @@ impl Plan {
     pub(crate) fn fault(&self, dice: &mut Dice) -> Fault {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
-        // A blink, or long enough for the sites to be given to others.
+        // A short moment, or long enough for the sites to be given to others.
         let hand_over_ms = self.lease_ms + self.longest_request_ms;
         let for_ms = match dice.once_in(3) {
             true => dice.between(hand_over_ms, 4 * hand_over_ms),

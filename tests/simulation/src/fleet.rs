@@ -13,7 +13,7 @@ use crate::lost_ways::Loss;
 use crate::plan::Plan;
 use crate::worker::Worker;
 
-/// One machine with a supervisor and its workers.
+/// A machine with a supervisor and its workers.
 pub(crate) struct Machine {
     terms: Terms,
     /// In odd and in even lives.
@@ -24,19 +24,19 @@ pub(crate) struct Machine {
     pub(crate) workers: Vec<Worker>,
     /// Names its connection to the dispatcher; a new one is a new peer.
     pub(crate) connection: u64,
-    /// What could not be sent while the dispatcher was away.
+    /// Messages that could not be sent while the dispatcher was away.
     pub(crate) unsent: Vec<Upwards>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
-    /// It has no way out to the web until then.
+    /// It has no way out to the web until this time.
     pub(crate) lost_way: Option<(Loss, u64)>,
-    /// Tasks that wait for name servers, as its workers have told: their leases.
+    /// The leases of tasks that wait for name servers, as reported by its workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
     /// How long the supervisor stays away when it leaves.
     pub(crate) away_ms: u64,
-    /// When the next word of the supervisor is scheduled.
+    /// When the supervisor's next message is scheduled.
     pub(crate) speaks_at_ms: u64,
-    /// The latest arrivals on each way, for those that keep the order.
+    /// The latest arrivals on each way, for ways that keep the order.
     pub(crate) last_arrival_ms: [u64; 3],
     boot_ms: u64,
 }
@@ -83,13 +83,12 @@ impl Machine {
         &self.terms.id
     }
 
-    /// What it can do in this life.
+    /// Its lane in this life.
     pub(crate) fn lane(&self) -> Lane {
         self.terms.lane
     }
 
-    /// The version of messages that it is spoken to in: another one in each life, as if it were upgraded
-    /// or set back.
+    /// The version of its messages: a different one in each life, as if it were upgraded or downgraded.
     pub(crate) fn version(&self) -> u8 {
         let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
         let turn = self.terms.instance.wrapping_add(self.life.into());
@@ -105,13 +104,13 @@ impl Machine {
         boot_ms - self.boot_ms
     }
 
-    /// What its requests meet, if they do not leave it.
+    /// The loss that affects its requests, if they do not leave it.
     pub(crate) fn loss(&self, now_ms: u64) -> Option<Loss> {
         let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
         lost.map(|(loss, _)| loss)
     }
 
-    /// A new process of it.
+    /// Starts a new process.
     pub(crate) fn start(&mut self, connection: u64) {
         self.life += 1;
         self.terms.lane = self.lanes[self.life as usize % 2];
@@ -122,7 +121,7 @@ impl Machine {
         self.waiting.clear();
     }
 
-    /// What waits for a name server does not count against the queue.
+    /// Tasks that wait for a name server do not count against the queue.
     pub(crate) fn note_waiting(&mut self, message: &WorkerToSupervisor) {
         self.waiting.extend(&message.waiting);
         for done in &message.done {
@@ -133,7 +132,7 @@ impl Machine {
         }
     }
 
-    /// It has been told to drain, and nothing is left.
+    /// It was asked to drain, and nothing is left.
     pub(crate) fn has_drained(&self) -> bool {
         let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
         is_drained && !self.workers.iter().any(|worker| worker.is_alive)

@@ -1,17 +1,15 @@
-//! What every site checks of the requests that it sees:
+//! The checks that every site makes on its requests:
 //!
-//! - no two overlap, and none starts closer to the page before than the delay in force, nor a
-//!   redirect of robots.txt closer to the answer that led to it;
-//! - a page is fetched only under a robots.txt that its worker knew when it decided, that was in
-//!   force then, and allows the page. In force is a file for an hour; then, while a new one cannot be
-//!   had, for minutes after each attempt, until it is a day old;
-//! - robots.txt is not requested by a worker that knows one in force;
-//! - after an overload, a silence or a robots.txt that cannot be had, the same worker leaves the site
-//!   alone as long as `Retry-After` and the back-off ask for; after a slow answer, for as long as that
-//!   took.
+//! - no two overlap, none starts closer to the page before than the current delay, and no redirect of robots.txt
+//!   starts closer than that to the answer that led to it;
+//! - a page is fetched only under a robots.txt that its worker knew when it decided, that was valid then, and that
+//!   allows the page. A file is valid for an hour. After that, while a new one cannot be fetched, it stays valid for
+//!   minutes after each attempt, until it is a day old;
+//! - robots.txt is not requested by a worker that knows a valid one;
+//! - after an overload, a silence or a robots.txt that cannot be fetched, the same worker leaves the site alone as
+//!   long as `Retry-After` and the back-off require; after a slow answer, for as long as that took.
 //!
-//! What a worker knows is followed from outside: by the answers that the web gave it, and the
-//! entries that the shared cache gave it.
+//! A worker's knowledge is tracked from outside: by the answers from the web, and the entries from the shared cache.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +26,9 @@ pub(crate) type Process = (usize, u16, u32);
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// A robots.txt that could not be had is requested again after this long, while an older one is in
-/// force.
+/// If robots.txt could not be fetched, it is requested again after this long while an older one is valid.
 const TRY_AGAIN_MS: u64 = 300_000;
-/// Failures are forgotten this long after the wait that they have led to, perhaps.
+/// Failures are forgotten this long after the wait that they may have caused.
 const FAILURES_COUNT_MS: u64 = 60_000;
 
 #[derive(Debug)]
@@ -44,11 +41,11 @@ pub(crate) struct Judge {
     pub(crate) stale_pages: u64,
 }
 
-/// What a worker knows of a site's robots.txt.
+/// A worker's knowledge of a site's robots.txt.
 #[derive(Debug)]
 struct Known {
     fetched_ms: u64,
-    /// In force until then.
+    /// Valid until this time.
     until_ms: u64,
     state: RobotsState,
 }
@@ -56,17 +53,17 @@ struct Known {
 #[derive(Debug)]
 struct Site {
     robots: RobotsPlan,
-    /// The shortest delay that an operator has wanted.
+    /// The shortest delay that an operator has requested.
     wanted_ms: Option<u64>,
-    /// The last request ends, or ended, then.
+    /// The end of the last request.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
-    /// Who has sent the last request for a page, and under which delay.
+    /// The worker that sent the last request for a page, and under which delay.
     page_by: Option<(Process, u64)>,
     last: Request,
-    /// The worker that was told last to leave the site alone.
+    /// The worker that was last required to leave the site alone.
     back_off: Option<BackOff>,
-    /// An operator has ordered to forget the back-off, so it is not judged any more.
+    /// An operator has ordered that the back-off be forgotten, so it is no longer judged.
     back_off_is_void: bool,
 }
 
@@ -74,7 +71,7 @@ struct Site {
 struct BackOff {
     process: Process,
     until_ms: u64,
-    /// Requests in a row that were not served.
+    /// Consecutive requests that were not served.
     failures: u32,
 }
 
@@ -99,18 +96,18 @@ impl Judge {
         }
     }
 
-    /// An operator may want this delay from now on.
+    /// An operator may request this delay from now on.
     pub(crate) fn may_want(&mut self, site: usize, delay_ms: u64) {
         let wanted = &mut self.sites[site].wanted_ms;
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
-    /// An operator wants the site's back-off to be forgotten.
+    /// An operator requests that the site's back-off be forgotten.
     pub(crate) fn void_back_off(&mut self, site: usize) {
         self.sites[site].back_off_is_void = true;
     }
 
-    /// A request arrives, whose answer will be complete at `ends_ms`.
+    /// A request arrives. Its answer will be complete at `ends_ms`.
     pub(crate) fn begins(
         &mut self,
         site: usize,
@@ -159,7 +156,8 @@ impl Judge {
             found.push(String::from("overlap"));
         }
         let page_ends_ms = seen.page_ends_ms;
-        // A longer delay in a robots.txt that has changed since is measured from the last page by who has sent that.
+        // A longer delay in a changed robots.txt is measured from the last page by the worker that has sent that
+        // page.
         let by_another = seen.page_by.filter(|(by, _)| *by != process);
         let known_ms = by_another.map_or(delay_ms, |(_, before_ms)| delay_ms.min(before_ms));
         if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + known_ms > now_ms) {
@@ -227,7 +225,7 @@ impl Judge {
         self.known.insert((process, site), known);
     }
 
-    /// robots.txt could not be had: the worker's last one stays in force for some time, if it has one.
+    /// robots.txt could not be fetched: the worker's last one stays valid for some time, if it has one.
     fn fall_back(&mut self, site: usize, process: Process, now_ms: u64) {
         if let Some(known) = self.known.get_mut(&(process, site)) {
             known.until_ms = (known.fetched_ms + DAY_MS).min(now_ms + TRY_AGAIN_MS);
@@ -268,7 +266,7 @@ impl Judge {
         (known.until_ms > at_ms).then_some(&known.state)
     }
 
-    /// The least that the delay under a robots.txt can be.
+    /// The lowest possible delay under a robots.txt.
     fn delay_ms(&self, site: usize, state: &RobotsState) -> u64 {
         state
             .crawl_delay_ms()
@@ -280,7 +278,7 @@ impl Judge {
         wanted_ms.map_or(self.default_delay_ms, |ms| ms.min(self.default_delay_ms))
     }
 
-    /// The least that the delay can be before a worker has read robots.txt.
+    /// The lowest possible delay before a worker has read robots.txt.
     fn least_delay_ms(&self, site: usize) -> u64 {
         let delays = self.sites[site].robots.states();
         let delays = delays.filter_map(RobotsState::crawl_delay_ms);
@@ -328,7 +326,7 @@ impl Judge {
     }
 }
 
-/// What an answer says about the site.
+/// What an answer shows about the site.
 fn sense(request: Request, response: &Response) -> Answer {
     let Request::Robots { hop } = request else {
         return response.answer;

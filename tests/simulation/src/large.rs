@@ -1,6 +1,6 @@
-//! A large fleet, whose dispatcher is restarted once: how soon all supervisors are welcome again, how evenly the
-//! sites are shared, and how many messages a task takes. Machines are many and times are short, so that a world
-//! takes seconds; it is judged like all others.
+//! A large fleet whose dispatcher is restarted once: how soon all supervisors are welcome again, how evenly the sites
+//! are shared, and how many messages a task takes. There are many machines and times are short, so that a world takes
+//! seconds. It is judged like all others.
 
 use serde_json::Value;
 use webfill_wire::Lane;
@@ -17,14 +17,14 @@ const SITES_EACH: usize = 12;
 const PAGES: usize = 8;
 const DELAY_MS: u64 = 12_000;
 
-/// When the dispatcher dies, and for how long it is away. Messages are counted before.
+/// When the dispatcher dies, and how long it is down. Messages are counted before that.
 const DIES_AT_MS: u64 = 30_000;
 const AWAY_MS: u64 = 1_000;
 const COUNTED_FROM_MS: u64 = 10_000;
 
 const LOOKS_EVERY_MS: u64 = 100;
 
-/// What was seen of a large fleet, in simulated time.
+/// The measurements of a large fleet, in simulated time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LargeFleet {
     pub pages: u64,
@@ -34,7 +34,7 @@ pub struct LargeFleet {
     pub welcome_again_ms: u64,
     /// From the dispatcher's second start until each has its share of the sites, within a fifth.
     pub even_again_ms: u64,
-    /// Sites of the machine that had the fewest, and the most, before the restart and after.
+    /// The number of sites of the machines with the fewest and the most, before the restart and after.
     pub shares_before: (u64, u64),
     pub shares_after: (u64, u64),
     /// Between supervisors and dispatcher, in both directions.
@@ -42,7 +42,7 @@ pub struct LargeFleet {
     pub messages_per_s: f64,
 }
 
-/// Runs a fleet of so many machines. Returns what was seen, or the faults that were found.
+/// Runs a fleet of this many machines. Returns the measurements, or the faults found.
 pub fn large_fleet(supervisors: usize, seed: u64) -> Result<LargeFleet, Vec<String>> {
     let plan = plan(supervisors, seed);
     let pages = plan.sites.iter().map(|site| site.pages.len() as u64).sum();
@@ -87,7 +87,7 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
     plan.slow_names = 0;
     plan.group_bounds = None;
     plan.dead_hosts = None;
-    // Each look reads all tasks, of which there are many.
+    // Each check reads all tasks, and there are many.
     plan.turns_between_checks = 20_000;
     plan.judges_standstill = false;
     plan
@@ -117,7 +117,7 @@ struct Observer {
     supervisors: usize,
     next_look_ms: u64,
     seen: LargeFleet,
-    /// When, with how many messages and tasks done.
+    /// The start of counting, with the messages and finished tasks at that time.
     counted_from: Option<(u64, u64, u64)>,
 }
 

@@ -1,6 +1,6 @@
-//! A simulated world around webfill's real decisions. Hundreds of fleets crawl small webs for
-//! thousands of simulated hours within seconds, while everything that may go wrong does; each world
-//! follows from a seed, so a run that fails can be repeated.
+//! A simulated world around webfill's real decisions. Hundreds of fleets crawl small webs for thousands of simulated
+//! hours within seconds, while everything that can go wrong does. A seed determines each world, so a failed run can
+//! be repeated.
 //!
 //! ```text
 //! cargo nextest run -p webfill-simulation                                        # 300 seeds
@@ -12,44 +12,40 @@
 //!
 //! - the dispatcher's core with its SQLite database, read by a second connection ([`witness`]);
 //! - the supervisors' core: queues, sessions, leases, recalls;
-//! - the workers' politeness: the sites' queues and clocks, robots.txt (fetching with its redirects,
-//!   parsing, memory), whether a page may be fetched and under which delay, permits and leases. It
-//!   is the code that workers run, driven step by step ([`worker`]).
+//! - the workers' politeness: the sites' queues and clocks, robots.txt (fetching with its redirects, parsing,
+//!   memory), whether and with what delay a page may be fetched, permits and leases. It is the code that workers run,
+//!   driven step by step ([`worker`]).
 //!
 //! # What is simulated
 //!
-//! - time, as one queue of events ([`world`]), and wall clocks, of which the dispatcher's is set;
+//! - time, as one queue of events ([`world`]), and wall clocks; the dispatcher's clock is set at times;
 //! - the network between supervisors and the dispatcher: it loses, delays, repeats and reorders;
 //! - machines that lose their ways out to the web, one or all, and get them back ([`lost_ways`]);
-//! - processes: they die, are stopped and go on, leave and come again, alone or all at once when their
-//!   machine starts anew ([`trouble`]);
-//! - the web ([`mod@web`]): pages that fail for a while or for good (429, 503, no answer), with and
-//!   without `Retry-After`; pages that kill their workers; sites that block everybody for a while;
-//!   robots.txt files that change, forbid, redirect in chains or without end, fail for a while or for
-//!   good ([`robots`]);
-//! - the shared cache ([`cache`]), the store with its records ([`store`]) and its copy of the states of
-//!   sites, written late, or not before the dispatcher dies ([`site_states`]);
-//! - servers that many sites share, and that bound what all of them together are asked
-//!   ([`shared_servers`]);
-//! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
-//!   ([`operator`]);
-//! - hosts that are unreachable while crawls of several priorities are held back there ([`dead_hosts`]).
+//! - processes: they die, are stopped and continued, leave and come back, alone or all together when their machine
+//!   restarts ([`trouble`]);
+//! - the web ([`mod@web`]): pages that fail temporarily or permanently (429, 503, no answer), with and without
+//!   `Retry-After`; pages that kill their workers; sites that block everybody for a while; robots.txt files that
+//!   change, forbid, redirect in chains or without end, fail temporarily or permanently ([`robots`]);
+//! - the shared cache ([`cache`]), the store with its records ([`store`]) and its copy of the states of sites,
+//!   written late, or not before the dispatcher dies ([`site_states`]);
+//! - servers shared by many sites, with limits on the requests to all of them together ([`shared_servers`]);
+//! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits ([`operator`]);
+//! - unreachable hosts, with crawls of several priorities held back there ([`dead_hosts`]).
 //!
-//! Worlds with several dispatchers, a prototype, are apart: [`several`]. So are those of [`large_fleet`], which are
-//! measured: many machines, and a restart of their dispatcher.
+//! Worlds with several dispatchers, a prototype, are separate: [`several`]. So are the worlds of [`large_fleet`],
+//! which are measured: many machines, and a restart of their dispatcher.
 //!
-//! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and
-//! site clocks that are reserved in the cache (`politeness.clock = "shared"`).
+//! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and site clocks that
+//! are reserved in the cache (`politeness.clock = "shared"`).
 //!
 //! # What is judged
 //!
-//! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and nothing is
-//! requested that was handed out while its site rested ([`backoff`]). If a site is due and the supervisors
-//! have credit, something is handed out within a bounded number of turns ([`standstill`]). A machine
-//! without a way out is noticed, costs no task, and gets probes only, until one is answered
-//! ([`machines`]). The database must add up at any time ([`witness`]). At the end each reachable page has
-//! ended exactly once, as it should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each
-//! of which must be found.
+//! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and no task is requested that
+//! was handed out while its site was backing off ([`backoff`]). If a site is due and the supervisors have credit,
+//! something is handed out within a bounded number of turns ([`standstill`]). A machine without a way out is noticed,
+//! costs no task, and gets probes only, until one is answered ([`machines`]). The database must add up at any time
+//! ([`witness`]). At the end each reachable page has ended exactly once, with the right outcome ([`end`]).
+//! [`Sabotage`] lists deliberate faults. Each of them must be found.
 
 mod backoff;
 mod cache;
@@ -95,21 +91,20 @@ use crate::world::World;
 /// A world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// The simulated time that it took.
+    /// Its duration in simulated time.
     pub ms: u64,
-    /// Pages that were fetched under a robots.txt that had expired while they waited for their turn.
+    /// Pages fetched under a robots.txt that had expired while they waited for their turn.
     pub stale_pages: u64,
-    /// How often a machine was cut off from the web, by the dispatcher's word.
+    /// How often the dispatcher reported a machine as cut off from the web.
     pub cut_offs: u64,
 }
 
-/// Runs the world of a seed to its end. Returns how long it took, or the faults that were found.
-/// `traces` prints what happens.
+/// Runs the world of a seed to its end. Returns its measurements, or the faults found. `traces` prints the events.
 pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_to_end(World::new(seed, Plan::of(seed), None, traces))
 }
 
-/// Whether a sabotage is found in the world of a seed that suits it, and nothing without it.
+/// Whether a sabotage is found in a suitable world of this seed, and nothing is found without it.
 pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::suited_to(sabotage, seed);
@@ -153,16 +148,16 @@ fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Pa
     }
 }
 
-/// How long a run may take in simulated time: far longer than it should, whatever goes wrong in it.
+/// The longest run in simulated time: far longer than it should take, whatever goes wrong in it.
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
     let shares = (1 + plan.priorities.len() + plan.orders.len()) as u64;
-    // A robots.txt that fails for good is asked for again until the site is unreachable.
+    // A robots.txt that always fails is requested again until the site is unreachable.
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // So is a page that is refused for good, while its site waits for as long as it asks each time.
+    // So is a page that is always refused, while its site waits as long as each answer requires.
     let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
     let refusals_ms = refusals_ms.unwrap_or(0);
     50 * shares * sites * plan.estimate_ms

@@ -1,6 +1,5 @@
-//! Machines that lose their way out to the web, and get it back. Meanwhile no request of theirs reaches
-//! a site; the way to the dispatcher stays. What the dispatcher makes of it is judged in
-//! [`machines`](crate::machines).
+//! Machines that lose their way out to the web, and get it back. Meanwhile none of their requests reaches a site, but
+//! they still reach the dispatcher. The dispatcher's reaction is judged in [`machines`](crate::machines).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use crate::web::Response;
 use crate::worker::place_of;
 use crate::world::{Event, World};
 
-/// What requests meet on such a machine.
+/// How requests fail on such a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The system knows no route.
@@ -24,14 +23,14 @@ pub(crate) enum Loss {
     Silence,
 }
 
-/// How long look-ups of names wait for an answer.
+/// How long name look-ups wait for an answer.
 const NAMES_ARE_AWAITED_MS: u64 = 5_000;
 
-/// The supervisor hears of look-ups that take longer.
+/// Longer look-ups are reported to the supervisor.
 const MOMENT_MS: u64 = 500;
 
 impl Loss {
-    /// What a worker makes of it.
+    /// The response that a worker sees.
     pub(crate) fn response(self) -> Response {
         let (outcome, error, no_route) = match self {
             Loss::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
@@ -64,7 +63,7 @@ pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {
     (task.crawl, site, page)
 }
 
-/// What has come of lost ways.
+/// The results of lost ways.
 #[derive(Debug)]
 pub(crate) struct LostWays {
     dice: Dice,
@@ -86,7 +85,7 @@ impl LostWays {
     }
 }
 
-/// How a task may end that was tried without a way out.
+/// The possible outcome of a task that was tried without a way out.
 pub(crate) fn is_failure(outcome: &str) -> bool {
     [
         "network_error",
@@ -97,12 +96,11 @@ pub(crate) fn is_failure(outcome: &str) -> bool {
     .contains(&outcome)
 }
 
-/// So long, a site that backs off for all that is not given up.
+/// A site that backs off for all of this time does not become unreachable.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
 impl Plan {
-    /// In some worlds a machine loses its way out, or all of them do, while they have many sites that
-    /// are well.
+    /// In some worlds one machine or all machines lose their way out while they have many healthy sites.
     pub(crate) fn add_lost_ways(&mut self, dice: &mut Dice) {
         if !dice.once_in(8) {
             return;
@@ -145,7 +143,7 @@ impl Plan {
         at_ms.len() > 1
     }
 
-    /// Whether a machine loses its way out at some time.
+    /// Whether a machine loses its way out at any time.
     pub(crate) fn loses_ways(&self) -> bool {
         let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
         self.faults.iter().any(loses)
@@ -153,7 +151,7 @@ impl Plan {
 }
 
 impl World {
-    /// What is under way is lost, too.
+    /// Requests in progress are lost, too.
     pub(crate) fn lose_way(&mut self, machine: usize, loss: Loss, for_ms: u64) {
         let until_ms = self.now_ms + for_ms;
         self.machines[machine].lost_way = Some((loss, until_ms));
@@ -163,7 +161,7 @@ impl World {
         }
     }
 
-    /// How long a request takes that is sent now, and its answer if it does not leave the machine.
+    /// The duration of a request that is sent now, and its answer if it does not leave the machine.
     pub(crate) fn leaves(
         &mut self,
         machine: usize,
@@ -181,7 +179,7 @@ impl World {
         (takes_ms, Some(loss.response()))
     }
 
-    /// A task waits for a name server for long, perhaps: its supervisor is told.
+    /// A task may wait long for a name server: its supervisor is informed.
     pub(crate) fn may_wait_for_name(
         &mut self,
         (machine, slot, incarnation): (usize, u16, u32),

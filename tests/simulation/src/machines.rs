@@ -1,10 +1,9 @@
-//! What is judged while machines lose their ways out, by what reaches the dispatcher, what it sends, and
-//! what its `status` says:
+//! The checks while machines lose their ways out, based on the dispatcher's input, its messages, and its `status`:
 //!
-//! - a machine that fails at one site after another, all of which were well, is cut off;
-//! - what it fails at then, and what it had failed at just before, does not end by that;
-//! - it gets nothing but probes from time to time, one at a time if another machine is not cut off, and
-//!   gets them as long as there is work;
+//! - a machine that fails at one healthy site after another is cut off;
+//! - its failures then, and those just before, do not end tasks;
+//! - it gets only probes from time to time, one at a time if another machine is not cut off, and keeps getting them
+//!   as long as there is work;
 //! - it is not open again before a probe was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,19 +16,19 @@ use crate::lost_ways::is_failure;
 use crate::worker::site_number;
 use crate::world::World;
 
-/// So many sites that were well, within this time, are enough to tell,
+/// This many healthy sites, within this time, are enough evidence,
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
-/// if none of the machine's sites has answered for so long.
+/// if none of the machine's sites has answered for this long.
 const QUIET_MS: u64 = 4_000;
 
-/// A round has at most so many probes, and rounds are no closer than this.
+/// A round has at most this many probes, and rounds are no closer than this.
 const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
-/// Between rounds at most so much time passes while there is work for them.
+/// The longest time between rounds while there is work for them.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// After so long there was one, if others got so many tasks behind the longest pause, at sites that are well: a machine is
-/// tried at no others.
+/// After this long there must have been a probe, if others got this many tasks after the longest pause, at healthy
+/// sites: a machine is probed at no others.
 const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
@@ -38,20 +37,20 @@ const LONGEST_CUT_OFF_MS: u64 = 6 * 3_600_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct SeenMachines {
-    /// By the names of their supervisors.
+    /// By the name of the supervisor.
     of_names: BTreeMap<String, Seen>,
-    /// Something that this one has fetched was answered, as the dispatcher is about to hear.
+    /// The dispatcher is about to learn that a request of this machine was answered.
     answering: Option<String>,
-    /// The dispatcher is about to hear of attempts of this one.
+    /// The dispatcher is about to learn of attempts of this machine.
     attempting: Option<String>,
-    /// The same, or one joins.
+    /// The same, or a machine joins.
     pub(crate) is_attentive: bool,
     /// How often one was cut off.
     pub(crate) cut_offs: u64,
 }
 
 impl SeenMachines {
-    /// The dispatcher's word about them matters now.
+    /// The dispatcher's report about them matters now.
     pub(crate) fn are_watched(&self) -> bool {
         self.is_attentive || self.of_names.values().any(|seen| seen.cut_off.is_some())
     }
@@ -65,31 +64,31 @@ impl SeenMachines {
 #[derive(Debug, Default)]
 struct Seen {
     cut_off: Option<SeenCutOff>,
-    /// It was cut off before in this session, so that some sites may be excused.
+    /// It was cut off earlier in this session, so some sites may be excused.
     was_cut_off: bool,
     answered_ms: u64,
-    /// What it has failed at since, at sites that were well: sites, tasks, and when.
+    /// Its failures since then at healthy sites: site, task, and time.
     failed: Vec<(usize, u64, u64)>,
 }
 
-/// By the dispatcher's word.
+/// A cut-off reported by the dispatcher.
 #[derive(Debug)]
 struct SeenCutOff {
     since_ms: u64,
-    /// The last probe was sent then; before the first one, since when it is cut off.
+    /// When the last probe was sent; before the first one, since when it is cut off.
     probed_ms: u64,
-    /// Those of the last round.
+    /// The probes of the last round.
     probes: Vec<Lease>,
-    /// How many tasks others got that a probe might have been.
+    /// The number of tasks of others that a probe could have been.
     tasks_of_others: usize,
 }
 
-/// What a supervisor tells of attempts whose leases are in force.
+/// Attempts with valid leases, reported by a supervisor.
 #[derive(Default)]
 pub(crate) struct Attempts {
     supervisor: String,
     has_answer: bool,
-    /// What failed at a site that was not well may tell nothing.
+    /// A failure at an unhealthy site may be no evidence.
     is_unclear: bool,
     /// Sites and tasks.
     failed: Vec<(usize, u64)>,
@@ -104,14 +103,14 @@ fn is_unanswered(done: &TaskDone) -> bool {
     done.evidence.is_some() && !is_answered(done) && is_failure(done.outcome.as_str())
 }
 
-/// A name server has answered that there is no such name.
+/// A name server has answered that the name does not exist.
 fn has_no_name(done: &TaskDone) -> bool {
     let no_route = done.evidence.as_ref().is_some_and(|seen| seen.no_route);
     done.outcome == Outcome::DnsError && !no_route
 }
 
 impl World {
-    /// What outcomes say of the machine that they come from.
+    /// The evidence of outcomes about the machine that they come from.
     pub(crate) fn attempts(&mut self, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
         if !self.plan.loses_ways() {
             return None;
@@ -141,7 +140,7 @@ impl World {
         Some(attempts)
     }
 
-    /// Compares what a supervisor has told with what the dispatcher makes of it.
+    /// Compares a supervisor's report with the dispatcher's reaction.
     pub(crate) fn judge_machine(&mut self, attempts: Option<Attempts>) {
         self.machines_seen.answering = None;
         self.machines_seen.attempting = None;
@@ -150,7 +149,7 @@ impl World {
             return;
         };
         let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
-        // A new dispatcher does not know for how long nothing was answered before.
+        // A new dispatcher does not know how long nothing was answered before.
         let unknown = || Seen {
             answered_ms: now_ms,
             ..Seen::default()
@@ -180,7 +179,7 @@ impl World {
         }
     }
 
-    /// A crawl that is over tries nothing again.
+    /// A crawl that has ended tries nothing again.
     fn judge_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
         for task in tasks {
             let ended = self.coordinator.witness().outcome_of(task);
@@ -194,7 +193,7 @@ impl World {
         }
     }
 
-    /// The dispatcher's word about all machines, before anything else that it sends.
+    /// The dispatcher's report about all machines, before any other message.
     pub(crate) fn note_status(&mut self, status: &Value) {
         let supervisors = status["supervisors"].as_array();
         let supervisors = supervisors.expect("a status has supervisors").iter();
@@ -206,7 +205,7 @@ impl World {
             let seen = self.machines_seen.of_names.entry((*name).to_owned());
             let seen = seen.or_default();
             if seen.cut_off.is_none() {
-                // By earlier attempts, if it has just joined: then it may be time for a probe.
+                // Because of earlier attempts, if it has just joined: then a probe may be due.
                 let is_new = self.machines_seen.attempting.as_deref() == Some(name);
                 let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
                 seen.was_cut_off = true;
@@ -220,7 +219,7 @@ impl World {
                 self.backoff.may_be_over = true;
             }
         }
-        // Whether a machine is cut off that has not come back yet is not told, and still forgets backoffs.
+        // Whether a machine that has not come back yet is cut off is not reported, but it still forgets backoffs.
         if supervisors.clone().count() < self.plan.supervisors {
             self.backoff.may_be_over |= self.plan.loses_ways();
         }
@@ -247,7 +246,7 @@ impl World {
         seen.is_some_and(|seen| seen.cut_off.is_some())
     }
 
-    /// Tasks are sent to a supervisor.
+    /// The dispatcher sends tasks to a supervisor.
     pub(crate) fn judge_tasks(&mut self, name: &str, tasks: &[Task]) {
         let now_ms = self.now_ms;
         let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
@@ -266,7 +265,7 @@ impl World {
             };
             let waited_ms = now_ms - cut_off.probed_ms;
             if other == name {
-                // The last round goes on until one of its probes has ended.
+                // The last round continues until one of its probes has ended.
                 let goes_on = cut_off.probes.iter().all(|probe| witness.is_leased(*probe));
                 if !goes_on || waited_ms >= PROBES_EVERY_MS {
                     cut_off.probes.retain(|probe| witness.is_leased(*probe));

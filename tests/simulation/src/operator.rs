@@ -1,5 +1,5 @@
-//! The simulated operator: pauses and stops crawls, sets delays and limits of sites, blocks them,
-//! and asks again until there is an answer.
+//! The simulated operator: pauses and stops crawls, sets delays and limits of sites, blocks them, and repeats each
+//! order until there is an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,28 +11,27 @@ use crate::orders::Order;
 use crate::shared_servers::site_name;
 use crate::world::{Event, World};
 
-/// Without an answer, an order is given again after this long, and not before the leases of
-/// stopped supervisors have ended.
+/// Without an answer, an order is repeated after this long, and not before the leases of stopped supervisors have
+/// expired.
 const AGAIN_AFTER_MS: u64 = 3_000;
 const AGAIN_AFTER_LEASES: u64 = 2;
 
-/// What was asked for, and what therefore must not happen.
+/// The orders, and the events that they rule out.
 #[derive(Debug, Default)]
 pub(crate) struct Operator {
     answered: BTreeSet<usize>,
-    /// When orders were given for the first time.
+    /// When each order was first given.
     given_ms: BTreeMap<usize, u64>,
-    /// Orders after which another one was given that may change what they ask for, so that their
-    /// answers tell nothing.
+    /// Orders followed by another one that may change their effect, so that their answers are no evidence.
     overtaken: BTreeSet<usize>,
     paused: BTreeSet<CrawlKey>,
     stopped: BTreeSet<CrawlKey>,
-    /// Sites, until when.
+    /// Blocked sites, with the end of the block.
     blocked: BTreeMap<usize, u64>,
 }
 
 impl Operator {
-    /// Whether a page may be asked for by what was answered so far.
+    /// Whether the answers so far permit a request for a page.
     pub(crate) fn permits(&self, crawl: CrawlKey, site: usize, now_ms: u64) -> bool {
         let is_blocked = self.blocked.get(&site).is_some_and(|until| now_ms < *until);
         !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
@@ -51,7 +50,7 @@ impl World {
             .crawl()
             .is_some_and(|crawl| !self.client.has_opened(crawl))
         {
-            // A crawl that is opened after the order is another one than the order was about.
+            // A crawl opened after the order is not the one that the order was about.
             return;
         }
         let now_ms = self.now_ms;
@@ -74,7 +73,7 @@ impl World {
                     |other| matches!(other, Order::Block { site: blocked, .. } if blocked == site),
                 );
             }
-            // From now on it may be as short as that.
+            // From now on the delay may be as short as that.
             Order::Delay { site, delay_ms } => self.web.judge.may_want(site, delay_ms),
             _ => {}
         }
@@ -82,7 +81,7 @@ impl World {
         self.ask_as(number as u64, question.as_bytes());
     }
 
-    /// The answers to other orders given so far tell nothing any more.
+    /// The answers to other orders given so far are no longer evidence.
     fn overtake(&mut self, number: usize, changes: impl Fn(Order) -> bool) {
         let orders = self.plan.orders.iter().enumerate();
         let given = &self.operator.given_ms;
@@ -115,7 +114,7 @@ impl World {
         }
     }
 
-    /// The answer to an order: it holds from now on, and is taken back later.
+    /// The answer to an order. The order is in force from now on, and is reverted later.
     pub(crate) fn take_operators_answer(&mut self, number: usize, answer: &Value) {
         if !self.operator.answered.insert(number) {
             return;
@@ -132,7 +131,7 @@ impl World {
             }
             Order::Stop { crawl } if is_done => drop(self.operator.stopped.insert(key(crawl))),
             Order::Block { site, for_ms } => {
-                // The time is told by the wall clock, so the order is not judged if that is set.
+                // The time is given by the wall clock, so the order is not judged if that is set.
                 if is_done && !self.plan.sets_clocks() {
                     let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
                     self.operator.blocked.insert(site, until_ms);
@@ -144,7 +143,7 @@ impl World {
         }
     }
 
-    /// A page is asked for, though that was ruled out.
+    /// A page is requested although an order ruled that out.
     pub(crate) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
         if !self.operator.permits(crawl, site, self.now_ms) {
             let fault = format!("against orders: site {site} for crawl {crawl} by {who}");

@@ -1,10 +1,10 @@
-//! What is planned for the operator to want, and when.
+//! The operator's planned orders, with their times.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
 use crate::plan::Plan;
 
-/// What an operator may want: of a crawl, of a site.
+/// An order about a crawl or a site.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Pause {
@@ -42,7 +42,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The crawl that it is about, if it is about one.
+    /// The crawl of the order, if it concerns one.
     pub(crate) fn crawl(self) -> Option<usize> {
         match self {
             Order::Pause { crawl, .. } | Order::Resume { crawl } | Order::Stop { crawl } => {
@@ -52,7 +52,7 @@ impl Order {
         }
     }
 
-    /// Whether it is given by the answer to the one before.
+    /// Whether it is given when the previous one is answered.
     pub(crate) fn takes_back(self) -> bool {
         matches!(
             self,
@@ -72,8 +72,8 @@ impl Plan {
         }
     }
 
-    /// A supervisor or worker is stopped or cut off for no longer than a lease, and during that time
-    /// an order is given. It does not hear of the order, and violates it if it still starts tasks.
+    /// A supervisor or worker is stopped or cut off for no longer than a lease, and an order is given during that
+    /// time. It does not receive the order, and violates it if it still starts tasks.
     pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
         if dice.once_in(4) {
             self.add_order_to_the_deaf(dice);

@@ -1,4 +1,4 @@
-//! What is simulated under one seed: the web, the fleet, the network and the faults.
+//! The plan of a seed: the web, the fleet, the network and the faults.
 
 use webfill_dispatcher::{BackoffTable, GroupBounds, RetryTable};
 use webfill_wire::Lane;
@@ -11,7 +11,7 @@ use crate::orders::Order;
 use crate::robots::add_robots;
 use crate::sites::{self, SitePlan};
 
-/// Everything that chance decides before the start.
+/// Everything decided by chance before the start.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) lease_ms: u64,
@@ -20,13 +20,13 @@ pub(crate) struct Plan {
     pub(crate) window_sites: usize,
     pub(crate) supervisors: usize,
     pub(crate) workers: u16,
-    /// Tasks that a supervisor holds at most.
+    /// The most tasks held by a supervisor.
     pub(crate) queue: u64,
     pub(crate) sites: Vec<SitePlan>,
     pub(crate) network: NetworkPlan,
     /// Faults with their times.
     pub(crate) faults: Vec<(u64, Fault)>,
-    /// The shared cache is away all the time: each worker requests robots.txt itself.
+    /// The shared cache is always unavailable: each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
     /// The dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(crate) deaths_in_turn: u64,
@@ -34,33 +34,33 @@ pub(crate) struct Plan {
     pub(crate) estimate_ms: u64,
     /// The crawls' priorities: one, or several that go to the same sites.
     pub(crate) priorities: Vec<u8>,
-    /// What the crawls need.
+    /// The lane that each crawl requires.
     pub(crate) crawl_lanes: Vec<Lane>,
-    /// To how many records the seeds of each crawl belong; 0: they belong to none.
+    /// The number of records of each crawl's seeds; 0: no records.
     pub(crate) records: Vec<usize>,
     /// A page whose robots.txt is unreachable is tried again.
     pub(crate) retries_unreachable: bool,
-    /// Sites in trouble rest.
+    /// Sites in trouble back off.
     pub(crate) backoff: bool,
-    /// What each supervisor can do in its odd and in its even lives.
+    /// The lanes of each supervisor in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
-    /// What the operator wants, and when. What takes an order back stands behind it.
+    /// The operator's orders, with their times. An order that reverts another comes after it.
     pub(crate) orders: Vec<(u64, Order)>,
-    /// One request in so many waits for long for a name server; 0: none does.
+    /// One request in this many waits long for a name server; 0: none does.
     pub(crate) slow_names: u64,
-    /// What all sites of one provider, or at one address, may be asked together.
+    /// The limits on requests to all sites of one provider, or at one address.
     pub(crate) group_bounds: Option<GroupBounds>,
     pub(crate) dead_hosts: Option<DeadHosts>,
-    /// The database must add up after so many turns, each time.
+    /// The database is checked each time after this many turns.
     pub(crate) turns_between_checks: u64,
-    /// Whether it is judged that nothing stands still, which takes looks at all sites.
+    /// Whether standstill is judged, which requires reading all sites.
     pub(crate) judges_standstill: bool,
 }
 
 /// The longest that a server can make the crawler wait (`politeness.max_delay`).
 pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 
-/// How long to wait before the two further attempts that a page gets.
+/// The waits before the two further attempts of a page.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
 /// How long a site backs off, and how often in a row.
@@ -68,14 +68,14 @@ pub(crate) const REST_S: f64 = 30.0;
 pub(crate) const MOST_BACKOFFS: usize = 20;
 
 impl Plan {
-    /// The world of a seed, as whoever runs worlds gets it.
+    /// The world of a seed for ordinary runs.
     pub(crate) fn of(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         plan.add_dead_hosts(&mut Dice::new(seed ^ 0xDEAD));
         plan
     }
 
-    /// What sabotages are tried in: hosts that are unreachable would only hide them.
+    /// The world for sabotages: unreachable hosts would only hide them.
     pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
@@ -84,7 +84,7 @@ impl Plan {
         add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // Heartbeats come in tenths of it, and each costs time to simulate.
+        // Heartbeats come in tenths of it, and each takes time to simulate.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
@@ -124,7 +124,7 @@ impl Plan {
             plan.network = NetworkPlan::perfect();
             plan.deaths_in_turn = 0;
         }
-        // Thrown apart, so that what stands above is the same with and without.
+        // With dice of their own, so that everything above is the same with and without them.
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
         if most_faults > 0 {
@@ -149,7 +149,7 @@ impl Plan {
         self.add_orders(dice);
     }
 
-    /// The records that a seed serves: the first page of a site in a crawl.
+    /// The records that a seed, the first page of a site in a crawl, serves.
     pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
         match self.records[crawl] {
             0 => Vec::new(),
@@ -157,7 +157,7 @@ impl Plan {
         }
     }
 
-    /// Some have browsers, one of them always, and some crawls need them.
+    /// Some supervisors have browsers, one of them always, and some crawls require them.
     fn add_lanes(&mut self, dice: &mut Dice) {
         let crawls = self.priorities.len();
         if dice.once_in(2) {
@@ -172,7 +172,7 @@ impl Plan {
         self.lanes[always] = [Lane::Browser; 2];
     }
 
-    /// Whether a crawl is stopped at some time.
+    /// Whether a crawl is stopped at any time.
     pub(crate) fn stops(&self, crawl: usize) -> bool {
         let stops =
             |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
@@ -187,7 +187,7 @@ impl Plan {
         }
     }
 
-    /// What is tried again, and when.
+    /// Which failures are retried, and when.
     pub(crate) fn retry_table(&self) -> RetryTable {
         let waits = RETRY_AFTER_S.to_vec();
         RetryTable {
@@ -203,8 +203,8 @@ impl Plan {
         }
     }
 
-    /// Long enough that no site is unreachable whose trouble passes, except in worlds with dead hosts. A site
-    /// that blocks everybody for a while is not given up there either: its pages would end as blocked.
+    /// Long enough that no site with temporary trouble becomes unreachable, except in worlds with dead hosts. Even
+    /// there, a site that blocks everyone for a while does not become unreachable: its pages would end as blocked.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
         let most_backoffs = dead_hosts.map_or(MOST_BACKOFFS, |dead_hosts| dead_hosts.most_backoffs);
@@ -221,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// Nothing goes wrong, so nothing may be asked twice.
+    /// Nothing goes wrong, so nothing may be requested twice.
     pub(crate) fn is_peaceful(&self) -> bool {
         let network = &self.network;
         self.faults.is_empty()
@@ -230,13 +230,13 @@ impl Plan {
             && !self.sites.iter().any(SitePlan::has_killers)
     }
 
-    /// Whether an operator wants a site to be forgotten at some time, and its backoff with it.
+    /// Whether an operator has a site forgotten at any time, and its backoff with it.
     pub(crate) fn forgets(&self, site: usize) -> bool {
         let forgets = |order: &Order| matches!(order, Order::Forget { site: forgotten } if *forgotten == site);
         self.orders.iter().any(|(_, order)| forgets(order))
     }
 
-    /// Whether the wall clock is set at some time.
+    /// Whether the wall clock is set at any time.
     pub(crate) fn sets_clocks(&self) -> bool {
         let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
         self.faults.iter().any(sets)

@@ -1,5 +1,4 @@
-//! What is planned for the simulated sites' robots.txt: files, redirects and failures, each for a
-//! while.
+//! The planned robots.txt of the simulated sites: files, redirects and failures, each for a while.
 
 use webfill_wire::Outcome;
 use webfill_worker::Answer;
@@ -9,7 +8,7 @@ use crate::plan::LONGEST_WAIT_MS;
 use crate::sites::SitePlan;
 use crate::web::Response;
 
-/// What a site answers for robots.txt over time.
+/// A site's answers for robots.txt over time.
 #[derive(Debug, Clone)]
 pub(crate) struct RobotsPlan {
     /// In the order of time; the first begins at 0.
@@ -22,7 +21,7 @@ struct Phase {
     state: RobotsState,
 }
 
-/// What a site answers for robots.txt during one phase.
+/// A site's answer for robots.txt during one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RobotsState {
     File(RobotsFile),
@@ -32,11 +31,11 @@ pub(crate) enum RobotsState {
     TooMany {
         retry_after_ms: Option<u64>,
     },
-    /// Each redirect leads to another one, which allows everything in the end.
+    /// Each redirect leads to another one, which in effect allows everything.
     EndlessRedirect,
     /// 500: nothing is allowed.
     Error,
-    /// 503: nothing is allowed, and the site is to be left alone.
+    /// 503: nothing is allowed, and the site must be left alone.
     Overloaded {
         retry_after_ms: Option<u64>,
     },
@@ -50,11 +49,11 @@ pub(crate) enum RobotsState {
 pub(crate) struct RobotsFile {
     pub(crate) crawl_delay_ms: Option<u64>,
     pub(crate) disallowed: Vec<usize>,
-    /// Redirects on the way to it.
+    /// The redirects that lead to it.
     pub(crate) redirects: u32,
 }
 
-/// As many redirects as a fetch follows, by RFC 9309.
+/// The most redirects that a fetch follows, by RFC 9309.
 pub(crate) const MOST_REDIRECTS: u32 = 5;
 
 impl RobotsState {
@@ -70,7 +69,7 @@ impl RobotsState {
         )
     }
 
-    /// For how long it says that the site is to be left alone.
+    /// How long it requires the site to be left alone.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
             RobotsState::TooMany { retry_after_ms }
@@ -106,7 +105,7 @@ impl RobotsPlan {
         }
     }
 
-    /// It never answers well.
+    /// It never answers successfully.
     pub(crate) fn dead(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,
@@ -157,7 +156,7 @@ impl RobotsPlan {
         }
     }
 
-    /// What a final answer means: the phase that a file names, or what its status says.
+    /// The meaning of a final answer: the phase named in a file, or the status.
     pub(crate) fn meaning(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
@@ -175,7 +174,7 @@ fn redirect(hop: u32) -> Response {
     }
 }
 
-/// How many redirects lie before a URL of robots.txt.
+/// The number of redirects before a URL of robots.txt.
 pub(crate) fn hop_of(path: &str) -> u32 {
     let hop = path.strip_prefix("/robots-");
     hop.map_or(0, |hop| hop.parse().expect("a path of ours"))
@@ -183,7 +182,7 @@ pub(crate) fn hop_of(path: &str) -> u32 {
 
 const PHASE: &str = "# phase ";
 
-/// The file. Its first line tells the judge which phase it is from; to the crawler it is a comment.
+/// The text of the file. Its first line names its phase for the judge; to the crawler it is a comment.
 fn text(phase: usize, file: &RobotsFile) -> String {
     let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
     if let Some(delay_ms) = file.crawl_delay_ms {
@@ -222,7 +221,7 @@ pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
         for _ in 0..dice.between(1, 5) {
             let state = state(dice, crawl_delay_ms, pages);
             phases.push(Phase { from_ms, state });
-            // Some changes come within the lifetime of what is remembered, some long after.
+            // Some changes come while the previous file is still remembered, some long after.
             from_ms += dice.magnitude(1_000, lasts_ms.max(4_000_000));
         }
         site.robots = RobotsPlan { phases };
@@ -262,12 +261,12 @@ fn file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFil
     }
 }
 
-/// What an overloaded site asks for: nothing, or some time.
+/// The time that an overloaded site requires: none, or some.
 pub(crate) fn retry_after_ms(dice: &mut Dice) -> Option<u64> {
     dice.once_in(2).then(|| dice.magnitude(500, 7_200_000))
 }
 
-/// How long to wait after an overload, as the crawler has it.
+/// The crawler's wait after an overload.
 pub(crate) fn overload(retry_after_ms: Option<u64>) -> Answer {
     Answer::Overloaded {
         retry_after: retry_after_ms.map(std::time::Duration::from_millis),

@@ -1,67 +1,67 @@
-//! Faults that are put in on purpose, to show that the simulation finds faults. Each takes away one
-//! of the things that protect sites, or that make an operator's orders hold.
+//! Deliberate faults, which show that the simulation finds faults. Each disables something that protects sites, or
+//! that enforces an operator's orders.
 
 use webfill_wire::{SupervisorOutcomes, SupervisorToWorker};
 
 use crate::world::World;
 
-/// Each has a test in `tests/worlds.rs` that notes a seed which finds it.
+/// Each has a test in `tests/worlds.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// Workers start requests without a lease.
     LeasesAreIgnored,
-    /// The lease counts from the arrival of an answer, not from what was answered.
+    /// A lease is extended from the arrival of an answer, not from the message that was answered.
     AnswersStretchTheLease,
-    /// Workers keep what was handed out under a lost lease.
+    /// Workers keep tasks that were handed out under a lost lease.
     RecallsAreIgnored,
-    /// A worker does not hear which sites the one before was asking.
+    /// A worker does not learn which sites the previous one was requesting.
     NothingIsInherited,
-    /// Workers do not hear when another asked last.
+    /// Workers do not learn when another worker last sent a request.
     LastRequestsAreNotTold,
-    /// The database does not say whose the sites are.
+    /// The database does not record the owners of sites.
     OwnersAreForgotten,
-    /// Two supervisors of one name cannot be told apart.
+    /// Two supervisors with one name cannot be distinguished.
     NamesakesShareAHome,
-    /// The wall clock jumps farther than is allowed for.
+    /// The wall clock jumps farther than the tolerance.
     TheClockIsSetByADay,
-    /// The database does not say which crawls need browsers.
+    /// The database does not record which crawls require browsers.
     LanesAreForgotten,
-    /// Answers wait a second for supervisors, and not until their leases are over.
+    /// Answers wait a second for supervisors, instead of until their leases have expired.
     AnswersDoNotWaitForLeases,
     /// Workers forget the back-off of a site after each answer.
     BackOffIsForgotten,
     /// A robots.txt that cannot be fetched allows everything.
     FailuresOfRobotsAllowEverything,
-    /// What the shared cache knows of robots.txt does not expire.
+    /// Entries of robots.txt in the shared cache do not expire.
     CachedRobotsDoNotExpire,
-    /// A robots.txt that was requested in vain moves no clock.
+    /// A failed request for robots.txt does not move the clock.
     RefusalsMoveNoClock,
-    /// A redirect of robots.txt is followed at once.
+    /// A redirect of robots.txt is followed immediately.
     RobotsHopsTakeNoTurn,
-    /// A site does not rest after a block, which ends the task that met it.
+    /// A site does not back off after a block, which ends the task that met it.
     BlocksEndTasks,
-    /// The database does not say which sites back off.
+    /// The database does not record which sites back off.
     BackoffsAreForgotten,
-    /// What workers saw of failures is not told, so that a machine's are taken for its sites'.
+    /// Workers do not report the details of failures, so that a machine's failures are taken for its sites'.
     FailuresEndTasks,
-    /// Failures of a machine that is cut off count as answers, so that it gets its sites again.
+    /// Failures of a machine that is cut off count as answers, so that it gets its sites back.
     CutOffMachinesKeepTheirSites,
-    /// The dispatcher hears that the store has the states of sites before that is so.
+    /// The dispatcher learns that the store has the states of sites before it has them.
     StatesAreConfirmedUnwritten,
-    /// Workers do not tell at which address a site is.
+    /// Workers do not report the addresses of sites.
     AddressesAreNotTold,
-    /// The dispatcher hands nothing out any more, from some turn on.
+    /// From some turn on, the dispatcher hands nothing out any more.
     HandingOutStops,
-    /// A site that was unreachable lets its crawls have their turns, as it did once, so that its older tasks wait
-    /// behind newer ones.
+    /// An unreachable site serves its crawls in turns, as it once did, so that its older tasks wait behind newer
+    /// ones.
     UnreachableSitesGoByTurns,
 }
 
-/// A fleet is under way by then.
+/// By then a fleet is at work.
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 impl World {
-    /// Whether the dispatcher hands out what may be handed out, in its turn of this number.
+    /// Whether the dispatcher hands tasks out in the turn of this number.
     pub(crate) fn hands_out(&self, turn: u64) -> bool {
         !self.suffers(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
     }
@@ -70,7 +70,7 @@ impl World {
         self.sabotage == Some(sabotage)
     }
 
-    /// What becomes of outcomes on their way to the dispatcher.
+    /// The effect on outcomes on their way to the dispatcher.
     pub(crate) fn sabotaged_outcomes(
         &self,
         mut outcomes: SupervisorOutcomes,
@@ -89,7 +89,7 @@ impl World {
         outcomes
     }
 
-    /// What becomes of a message to a worker.
+    /// The effect on a message to a worker.
     pub(crate) fn sabotaged(
         &self,
         machine: usize,

@@ -1,7 +1,7 @@
-//! Sites that share a server: in some worlds all of them lie at one hosting company, half of them below
-//! its suffix and the others at one of its addresses. Provider and address see the requests to all of
-//! their sites, from all workers, and judge them by the bounds that the dispatcher was given
-//! (`politeness.address_delay`, `politeness.address_in_flight`).
+//! Sites that share a server. In some worlds all of them are at one hosting company, half of them below its suffix
+//! and the others at one of its addresses. Provider and address see the requests to all of their sites, from all
+//! workers, and check them against the limits given to the dispatcher (`politeness.address_delay`,
+//! `politeness.address_in_flight`).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,13 +12,13 @@ use crate::plan::Plan;
 use crate::sites::PagePlan;
 use crate::web::Request;
 
-/// Where all sites are that lie below no provider's suffix.
+/// The address of all sites that are not below a provider's suffix.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The dispatcher hands tasks out less than this long before the next start.
 const LOOKAHEAD_MS: u64 = 1_000;
 
-/// What a company has, for its sites to share.
+/// The servers of a company that its sites share.
 const SERVERS: [&str; 2] = ["provider", "address"];
 
 pub(crate) fn site_name(number: usize) -> String {
@@ -28,13 +28,13 @@ pub(crate) fn site_name(number: usize) -> String {
     }
 }
 
-/// What a name server says of a site that shares no provider's bounds.
+/// A name server's answer for a site that does not share a provider's limits.
 pub(crate) fn addresses() -> [IpAddr; 1] {
     [ADDRESS]
 }
 
 impl Plan {
-    /// In some worlds the bounds of groups are in force, and in some of those there are many more sites.
+    /// In some worlds the limits of groups are in force, and in some of those there are many more sites.
     pub(crate) fn add_group_bounds(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;
@@ -51,7 +51,7 @@ impl Plan {
         self.estimate_ms = self.estimate_ms.max(self.estimate_of_groups_ms(bounds));
     }
 
-    /// How long it takes if each request of a group waits for the others.
+    /// The duration if each request of a group waits for the others.
     fn estimate_of_groups_ms(&self, bounds: GroupBounds) -> u64 {
         let site_ms = |site: &crate::sites::SitePlan| {
             let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;
@@ -61,7 +61,7 @@ impl Plan {
     }
 }
 
-/// What provider and address see of the requests to their sites.
+/// The requests to their sites, as seen by provider and address.
 #[derive(Debug)]
 pub(crate) struct SharedServers {
     bounds: Option<GroupBounds>,
@@ -70,9 +70,9 @@ pub(crate) struct SharedServers {
 
 #[derive(Debug, Default)]
 struct Server {
-    /// Sites with the ends of the requests that are under way there.
+    /// Sites with requests in progress, and the ends of these.
     under_way: Vec<(usize, u64)>,
-    /// When as many pages as were requested could all have been, each the delay after the one before.
+    /// The earliest time at which as many pages could have been requested, each the delay after the previous one.
     earliest_ms: u64,
 }
 
@@ -84,7 +84,7 @@ impl SharedServers {
         }
     }
 
-    /// A request arrives. Returns what is wrong with it.
+    /// A request arrives. Returns any violation.
     pub(crate) fn begins(
         &mut self,
         site: usize,
@@ -105,7 +105,7 @@ impl SharedServers {
         }
         if matches!(request, Request::Page { .. }) {
             let delay_ms = u64::from(bounds.delay_ms);
-            // What was handed out and waits for its turn at its site comes later than planned, all at once.
+            // Tasks that were handed out and wait for their turn at their site come later than planned, all together.
             let in_hand_ms = (u64::from(bounds.in_flight) + 1) * delay_ms + LOOKAHEAD_MS;
             server.earliest_ms = server.earliest_ms.max(now_ms) + delay_ms;
             if server.earliest_ms > now_ms + in_hand_ms {
@@ -117,7 +117,7 @@ impl SharedServers {
         None
     }
 
-    /// The worker that asks a site is gone, and its connection is closed.
+    /// The worker that sent a request to a site has gone, and its connection is closed.
     pub(crate) fn cut(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);

@@ -1,6 +1,5 @@
-//! The store's copy of the states of sites in trouble. The dispatcher's store writer takes its time, and
-//! dies with the dispatcher: before a batch is in the store, or before its word about it arrives. The
-//! next dispatcher writes again.
+//! The store's copy of the states of sites in trouble. The dispatcher's store writer is slow, and dies with the
+//! dispatcher: before a batch is in the store, or before its confirmation arrives. The next dispatcher writes again.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use crate::dice::Dice;
 use crate::sabotage::Sabotage;
 use crate::world::{Event, World};
 
-/// When the rest of a site ends, by the dispatcher's clock.
+/// When the backoff of a site ends, by the dispatcher's clock.
 type Rest = i64;
 
 pub(crate) const UNREACHABLE: Rest = -1;
@@ -20,7 +19,7 @@ pub(crate) const UNTIL_WOKEN: Rest = i64::MAX;
 #[derive(Debug)]
 pub(crate) struct SiteStates {
     dice: Dice,
-    /// How long the store takes for a batch, at most.
+    /// The longest time that the store takes for a batch.
     takes_ms: u64,
     in_trouble: BTreeMap<String, Rest>,
 }
@@ -75,7 +74,7 @@ impl World {
         }
     }
 
-    /// What the store has of the sites that the dispatcher takes to be written.
+    /// The store's states of the sites that the dispatcher believes to be written.
     pub(crate) fn check_site_states(&mut self) {
         for (site, rest) in self.coordinator.witness().saved_states() {
             let stored = self.site_states.in_trouble.get(&site).copied();

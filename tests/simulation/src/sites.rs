@@ -1,4 +1,4 @@
-//! What is planned for the simulated sites: their pages, and how requests for them fail.
+//! The planned sites: their pages, and how requests for them fail.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::plan::{LONGEST_WAIT_MS, Plan, REST_S, RETRY_AFTER_S};
 use crate::robots::{RobotsPlan, retry_after_ms};
 use crate::web::Response;
 
-/// A page that answers 429 is retried so often while its site answers others.
+/// The most retries of a page that answers 429 while its site answers others.
 const MOST_RETRIES_OF_429: u32 = 20;
 
 /// All attempts fail.
@@ -20,7 +20,7 @@ pub(crate) struct SitePlan {
     pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
-    /// When it blocks everybody who requests a page.
+    /// When it blocks everyone who requests a page.
     pub(crate) blocks: Option<Range<u64>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct PagePlan {
     pub(crate) completes: bool,
 }
 
-/// How the requests for a page fail that may succeed later.
+/// How the requests for a page fail before one may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageFailure {
     /// 503 or 429.
@@ -79,7 +79,7 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// For how long its refusals hold its site back in one crawl.
+    /// How long its refusals hold its site back in one crawl.
     fn refusals_ms(&self) -> u64 {
         match self.failure {
             PageFailure::Overloaded {
@@ -96,7 +96,7 @@ impl SitePlan {
         self.pages.iter().any(|page| page.kills_its_worker)
     }
 
-    /// Whether anything at it fails, for a while or for good.
+    /// Whether anything on it fails, temporarily or permanently.
     pub(crate) fn fails(&self) -> bool {
         self.robots.fails() || self.pages.iter().any(|page| page.fails > 0)
     }
@@ -105,19 +105,19 @@ impl SitePlan {
         self.fails() || self.blocks.is_some()
     }
 
-    /// For how long refusals of its pages hold it back in one crawl, at most.
+    /// The longest time that refusals of its pages hold it back in one crawl.
     pub(crate) fn refusals_ms(&self) -> u64 {
         self.pages.iter().map(PagePlan::refusals_ms).sum()
     }
 
-    /// The longest delay that is ever in force.
+    /// The longest delay at any time.
     fn longest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
         delays.fold(default_delay_ms, u64::max)
     }
 
-    /// The shortest delay that is ever in force.
+    /// The shortest delay at any time.
     fn shortest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
@@ -160,7 +160,7 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> Page
 }
 
 impl Plan {
-    /// Sites that answer soon and always, and are crawled within a minute or so.
+    /// Sites that always answer soon, and are crawled within a minute or so.
     pub(crate) fn add_well_sites(&mut self, dice: &mut Dice, count: usize) {
         let first = self.sites.len();
         for number in first..first + count {
@@ -187,7 +187,7 @@ impl Plan {
     }
 }
 
-/// In some worlds pages fail for a while, or for good.
+/// In some worlds pages fail temporarily or permanently.
 pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     let failing = dice.one_of(&[0, 0, 5]);
     for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
@@ -202,7 +202,7 @@ pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
 const MOST_BACKOFFS_OF_A_BLOCK: u64 = 10;
 
 impl Plan {
-    /// In some worlds sites block for a while. Only sites without other trouble do: theirs would count
+    /// In some worlds sites block for a while. Only sites without other trouble do, because other trouble would count
     /// for the same backoffs.
     pub(crate) fn add_blocks(&mut self, dice: &mut Dice) {
         let blocking = dice.one_of(&[0, 1, 3]);
@@ -213,7 +213,7 @@ impl Plan {
             let backoffs_ms =
                 |delay_ms: u64| MOST_BACKOFFS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
             let longest_ms = backoffs_ms(site.longest_delay_ms(self.default_delay_ms));
-            // Where robots.txt says a shorter delay than the default, requests fail sooner.
+            // If robots.txt sets a shorter delay than the default, requests fail sooner.
             let bearable_ms = backoffs_ms(site.shortest_delay_ms(self.default_delay_ms));
             let from_ms = dice.between(0, self.estimate_ms / 2);
             let lasts_ms = dice.magnitude(1_000, longest_ms).min(bearable_ms);
@@ -222,7 +222,7 @@ impl Plan {
     }
 }
 
-/// A delay that robots.txt can say exactly: it is read as a number of seconds in single precision.
+/// A delay that robots.txt can express exactly: it is read as a number of seconds in single precision.
 fn exact_ms(delay_ms: u64) -> u64 {
     match delay_ms {
         0..1_000_000 => delay_ms,

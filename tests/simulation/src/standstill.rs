@@ -1,28 +1,28 @@
-//! Nothing stands still: if a site is due and the supervisors have credit, something is handed out within a
-//! bounded number of the dispatcher's turns.
+//! Nothing stands still: if a site is due and the supervisors have credit, something is handed out within a bounded
+//! number of the dispatcher's turns.
 //!
-//! Judged from the database, as another program reads it, and from who is connected and has credit. Where it
-//! is doubtful who may get a task (a supervisor is silent, leaves or has not come back, a machine has lost
-//! its way), nothing is judged.
+//! Judged by the database, as another program reads it, and by which supervisors are connected and have credit.
+//! Nothing is judged if it is unclear who may get a task (a supervisor is silent, leaves or has not come back, or a
+//! machine has lost its way).
 
 use webfill_wire::Lane;
 
 use crate::world::World;
 
-/// After so many turns in a row without a hand-out the database is looked at, and again after as many.
+/// After this many consecutive turns without a hand-out the database is checked, and again after as many.
 const TURNS_PER_LOOK: u32 = 8;
 
-/// So often in a row a site may be found due.
+/// The most consecutive checks that may find a site due.
 const MOST_LOOKS: u32 = 6;
 
-/// For how long bounds of groups may hold up what is due.
+/// How long limits of groups may delay tasks that are due.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
     /// Turns since something was handed out, in the dispatcher's life.
     quiet_turns: u32,
-    /// The last looks in a row that found a site due, and the time of the first.
+    /// The last consecutive checks that found a site due, and the time of the first.
     due_looks: u32,
     due_since_ms: u64,
 }
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// A site whose tasks whoever might get them has credit for.
+    /// A site with tasks that every possible receiver has credit for.
     fn due_in_vain(&mut self) -> Option<String> {
         let now_ms = self.coordinator.ahead_ms() + self.now_ms as i64;
         let lanes = self.coordinator.lanes_with_room(now_ms);

@@ -1,5 +1,5 @@
-//! The simulated store: which pages were saved, and which records are complete. A page either
-//! completes every record that it serves or none.
+//! The simulated store: the saved pages, and the complete records. A page either completes every record that it
+//! serves or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use webfill_dispatcher::BackfillWrite;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// Of each crawl the URLs of saved pages, and whether the page was fetched in full.
+    /// For each crawl the URLs of saved pages, and whether the page was fetched in full.
     pages: BTreeMap<(String, String), bool>,
     resolved: BTreeSet<String>,
 }
@@ -30,8 +30,8 @@ impl Store {
         complete.cloned().collect()
     }
 
-    /// Applies a saved page to a further record. Returns whether the record is complete now, and
-    /// whether the page's links go on for it.
+    /// Applies a saved page to a further record. Returns whether the record is complete now, and whether the page's
+    /// links are followed for it.
     pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
         let page = &application.page;
         let is_ok = self.has_page(&application.crawl_id, &page.url);

@@ -1,5 +1,5 @@
-//! Worlds in which a fault that was put in on purpose is likely to show. In a world of chance some of
-//! them do harm once in thousands of seeds: several things must go wrong together.
+//! Worlds in which a deliberate fault is likely to show. In a random world some of them do harm once in thousands of
+//! seeds, because several things must go wrong together.
 
 use webfill_wire::Lane;
 
@@ -24,14 +24,14 @@ impl Plan {
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
             Sabotage::HandingOutStops => plan.gives_up_sites(dice),
-            // A world of chance must show it.
+            // A random world must show it.
             Sabotage::UnreachableSitesGoByTurns => plan = Plan::of(seed),
             _ => {}
         }
         plan
     }
 
-    /// Sites that are well, and nothing that goes wrong yet.
+    /// Healthy sites, and no faults yet.
     fn calm_down(&mut self, dice: &mut Dice) {
         self.sites.clear();
         self.supervisors = 2;
@@ -49,7 +49,7 @@ impl Plan {
         self.estimate_ms = sites::estimate_ms(&self.sites, self.default_delay_ms);
     }
 
-    /// Supervisors are not heard for longer than their leases, while what they are told comes late.
+    /// Supervisors are silent for longer than their leases, while messages to them are late.
     fn loses_supervisors(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.calm_down(dice);
@@ -68,8 +68,8 @@ impl Plan {
         }
     }
 
-    /// Supervisors die one after the other, most of them before they have told what they have learnt:
-    /// that sites want long delays. Those who get their sites then know it from the shared cache.
+    /// Supervisors die one after the other, most of them before they have reported that sites require long delays.
+    /// The supervisors that get their sites then know it from the shared cache.
     fn forgets_what_supervisors_learnt(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 0;
         self.calm_down(dice);
@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// Nothing leaves a machine for longer than its tasks are tried again by themselves.
+    /// No request leaves a machine for longer than its tasks are retried.
     fn loses_one_way_for_long(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
         self.backoff = true;
@@ -100,14 +100,14 @@ impl Plan {
         self.faults.push((dice.between(500, 8_000), fault));
     }
 
-    /// Hosts that are dead, and nothing else that goes wrong.
+    /// Dead hosts, and no other faults.
     fn gives_up_sites(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
         self.backoff = true;
         self.have_dead_hosts(dice);
     }
 
-    /// Supervisors and workers do not hear of orders, and have tasks waiting that these are about.
+    /// Supervisors and workers do not receive orders, and have waiting tasks that the orders concern.
     fn orders_the_deaf(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.calm_down(dice);

@@ -1,5 +1,5 @@
-//! What happens to supervisors, and what they send: the real decisions decide what, the simulated
-//! network when it arrives.
+//! The events of supervisors, and their messages: the real decisions produce them, the simulated network delivers
+//! them.
 
 use webfill_dispatcher::Caller;
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
@@ -24,7 +24,7 @@ impl World {
         self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
     }
 
-    /// It takes its workers with it.
+    /// Its workers die with it.
     pub(crate) fn kill_supervisor(&mut self, machine: usize) {
         for slot in 0..self.plan.workers {
             self.end_worker(machine, slot);
@@ -33,14 +33,14 @@ impl World {
     }
 
     pub(crate) fn let_supervisor_speak(&mut self, machine: usize) {
-        // An earlier one has taken the place of others.
+        // An earlier message has replaced others.
         if self.now_ms >= self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = u64::MAX;
             self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
         }
     }
 
-    /// The connection is another one from now on.
+    /// The connection is a new one from now on.
     pub(crate) fn reconnect(&mut self, machine: usize) {
         self.connections += 1;
         self.machines[machine].connection = self.connections;
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Lets the supervisor do something, and sends what comes of it.
+    /// Lets the supervisor act, and sends the resulting messages.
     pub(crate) fn with_supervisor(
         &mut self,
         machine: usize,

@@ -68,7 +68,7 @@ impl World {
             true => supervisor,
             false => machine,
         };
-        // If lanes matter, of another one, perhaps.
+        // If lanes matter, possibly with another one.
         let [odd, even] = self.plan.lanes[supervisor];
         let namesake = Machine::new(&self.plan, supervisor, instance as u64, [even, odd]);
         self.machines.push(namesake);

@@ -1,5 +1,5 @@
-//! The simulated web: what its sites answer, and what they see. It sees every request with its
-//! times, and nothing of what webfill thinks.
+//! The simulated web: the answers of its sites, and the requests that they see. It sees every request with its times,
+//! and nothing of webfill's state.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::robots::{RobotsPlan, overload};
 use crate::shared_servers::SharedServers;
 use crate::sites::PageFailure;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// robots.txt, `hop` redirects after the first request.
@@ -26,7 +26,7 @@ pub(crate) enum Request {
     },
 }
 
-/// What a site answers.
+/// The answer of a site.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
     pub(crate) outcome: Outcome,
@@ -34,11 +34,11 @@ pub(crate) struct Response {
     pub(crate) body: String,
     pub(crate) redirect: Option<String>,
     pub(crate) answer: Answer,
-    /// Why there is none.
+    /// Why there is no answer.
     pub(crate) error: Option<String>,
-    /// It may be the machine that asked.
+    /// The requesting machine may be the cause.
     pub(crate) no_route: bool,
-    /// It is not the site's: the machine that asked has lost its way out.
+    /// The site is not the cause: the requesting machine has lost its way out.
     pub(crate) is_lost: bool,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Web {
     blocks: Vec<Option<Range<u64>>>,
     pub(crate) judge: Judge,
     pub(crate) shared_servers: SharedServers,
-    /// Crawls, sites and pages by how often each was requested, while its site did not block.
+    /// How often each page of a crawl was requested while its site did not block.
     pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
@@ -105,7 +105,7 @@ impl Web {
         }
     }
 
-    /// A request arrives, whose answer will be complete at `ends_ms`. Returns the answer.
+    /// A request arrives. Its answer will be complete at `ends_ms`. Returns the answer.
     pub(crate) fn begins(
         &mut self,
         site: usize,
@@ -135,7 +135,7 @@ impl Web {
         }
     }
 
-    /// Whether a site blocks everybody now.
+    /// Whether a site currently blocks everyone.
     fn blocks(&self, site: usize, now_ms: u64) -> bool {
         let blocks = self.blocks[site].as_ref();
         blocks.is_some_and(|while_ms| while_ms.contains(&now_ms))

@@ -11,12 +11,12 @@ use crate::backoff::Lease;
 use crate::lost_ways::is_failure;
 use crate::site_states::{UNREACHABLE, UNTIL_WOKEN};
 
-/// As the dispatcher has it: the end of a backoff that only a person ends.
+/// The dispatcher's value for the end of a backoff that only a person ends.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct Witness {
     db: Connection,
-    /// Tasks that were done, with how they ended and when.
+    /// Tasks that were done, with their outcomes and times.
     done: BTreeMap<i64, (String, i64)>,
 }
 
@@ -86,8 +86,8 @@ impl Witness {
         texts.collect::<Result<_, _>>().expect("it is text")
     }
 
-    /// What does not add up, or has changed and must not. Where sites block, pages that were good may be
-    /// fetched again: they may have been the block.
+    /// Inconsistencies, and changes that must not happen. Where sites block, good pages may be fetched again: they
+    /// may have been the block.
     pub(crate) fn faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.texts(FAULTS);
         for fault in &mut faults {
@@ -103,7 +103,7 @@ impl Witness {
             if now.get(task) == Some(ended) {
                 continue;
             }
-            // Failures that turn out to be the site's, or the machine's, are queued again.
+            // Tasks whose failures turn out to be the site's, or the machine's, are queued again.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => {
                     self.serves_several_records(*task) || self.is_wanted_by_another_crawl(*task)
@@ -132,7 +132,7 @@ impl Witness {
         sites.contains(&name)
     }
 
-    /// Whether another crawl asks for the record of a task, too, which opens it again.
+    /// Whether another crawl also wants the record of a task, which opens it again.
     fn is_wanted_by_another_crawl(&self, task: i64) -> bool {
         let sql = "SELECT EXISTS (SELECT 1 FROM task_records mine
                        JOIN tasks ON tasks.id = mine.task
@@ -144,8 +144,8 @@ impl Witness {
         is_wanted.expect("there is one row")
     }
 
-    /// Whether a further record may have come to want the page of a task. A task that was stopped
-    /// because its records were complete is queued again then.
+    /// Whether a further record may want the page of a task. A task that was stopped because its records were
+    /// complete is then queued again.
     fn serves_several_records(&self, task: i64) -> bool {
         let sql = "SELECT count(*) > 1 FROM task_records WHERE task = ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -166,7 +166,7 @@ impl Witness {
     /// The sites that back off after this time, by the dispatcher's clock, each with its id and the end of
     /// its backoff.
     pub(crate) fn backoff(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        // By the index of those that backoff.
+        // By the index of the sites that back off.
         let sql = "SELECT id, name, backoff_until_ms FROM sites
                    WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -175,8 +175,7 @@ impl Witness {
         rows.expect("its types")
     }
 
-    /// The sites whose states the store has, as far as the dispatcher knows, each with the end of its
-    /// rest.
+    /// The sites with states in the store, as far as the dispatcher knows, each with the end of its backoff.
     pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
         let sql = "SELECT name, iif(unreachable_to NOT NULL, ?1, iif(backoff_until_ms >= ?2, ?3,
                        nullif(backoff_until_ms, 0)))
@@ -189,7 +188,7 @@ impl Witness {
         rows.expect("its types")
     }
 
-    /// The site of a lease that is in force, and whether it has answered before and is in no trouble.
+    /// The site of a valid lease, and whether it has answered before and has no trouble.
     pub(crate) fn site_of(&self, task: u64, delivery: u32) -> Option<(String, bool)> {
         let sql = "SELECT name, delay_ms NOT NULL
                        AND NOT EXISTS (SELECT 1 FROM site_states WHERE site = sites.id)
@@ -206,7 +205,7 @@ impl Witness {
         self.site_of(task as u64, delivery).is_some()
     }
 
-    /// How a task of a crawl ended, if it has; tasks that records want are left out.
+    /// The outcome of a task of a crawl, if it has ended. Tasks wanted by records are left out.
     pub(crate) fn outcome_of(&self, task: u64) -> Option<(CrawlKey, String)> {
         let sql = "SELECT crawl, outcome FROM tasks WHERE id = ?1 AND state = 2
                        AND NOT EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)";
@@ -244,7 +243,7 @@ impl Witness {
         counters.expect("there is one row")
     }
 
-    /// Whether no lease that the outcomes speak of is in force.
+    /// Whether none of the leases in the outcomes is valid.
     pub(crate) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
         let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
@@ -260,9 +259,9 @@ impl Witness {
         })
     }
 
-    /// A site of which a task might be handed out now, as far as the database tells: nothing of it is out, and
-    /// a crawl that nothing holds back has something queued there. Where an application has limits, only
-    /// crawls of another are looked at.
+    /// A site with a task that could be handed out now, according to the database: no task of it is out, and a crawl
+    /// without restrictions has something queued there. If an application has limits, only crawls of another are
+    /// considered.
     pub(crate) fn due_site(
         &self,
         now_ms: i64,

@@ -1,7 +1,6 @@
-//! A simulated worker process. What is known of sites, when a request may start, whether a page may
-//! be fetched, and which permits are in force is decided by the real code of `webfill-worker`; only
-//! the runner around it is simulated: instead of waiting it says until when it would wait, and
-//! instead of sending a request it names it.
+//! A simulated worker process. The real code of `webfill-worker` decides what is known of sites, when a request may
+//! start, whether a page may be fetched, and which permits are in force. Only the runner around it is simulated:
+//! instead of waiting it returns until when it would wait, and instead of sending a request it names it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +29,7 @@ use crate::web::{Request, Response};
 
 mod runner;
 
-/// Clocks go to the shared cache as often as the real worker writes them there.
+/// Clocks go to the shared cache as often as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
 
 /// One worker process.
@@ -50,18 +49,18 @@ pub(crate) struct Worker {
     pub(crate) saving: usize,
 }
 
-/// One site's runner, with the task that it has taken up.
+/// One site's runner, with its current task.
 struct Runner {
     task: Task,
     permit: Permit,
     stage: Stage,
     request: Option<Pending>,
-    /// It has requested something.
+    /// It has sent a request.
     has_asked: bool,
 }
 
 enum Stage {
-    /// It finds out whether the page may be fetched.
+    /// It checks whether the page may be fetched.
     Checking(Box<PermissionCheck>),
     /// It waits for the page's turn, or for the page.
     Permitted {
@@ -71,7 +70,7 @@ enum Stage {
     },
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
@@ -86,13 +85,13 @@ pub(crate) struct FinishedTask {
     pub(crate) task: Task,
     pub(crate) outcome: Outcome,
     pub(crate) status: Option<u16>,
-    /// The earliest start of the site's next request, and the delay in force.
+    /// The earliest start of the site's next request, and the current delay.
     next_start: Option<Instant>,
     delay: Option<Duration>,
     evidence: Option<Evidence>,
 }
 
-/// What a runner does next.
+/// The next action of a runner.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It has nothing to do, or waits for an answer.
@@ -103,17 +102,17 @@ pub(crate) enum Next {
     Finish(Box<FinishedTask>),
 }
 
-/// Whether a turn has come.
+/// Whether a turn is due.
 enum Waited {
     CalledBack,
     Until(Instant),
     Over,
 }
 
-/// What a worker finds around it at one moment.
+/// The environment of a worker at one moment.
 pub(crate) struct Around<'a> {
     pub(crate) cache: &'a mut SharedCache,
-    /// Sees what the shared cache answers.
+    /// Sees the answers of the shared cache.
     pub(crate) judge: &'a mut Judge,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) process: Process,
@@ -159,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Takes a message. Returns the sites to look at, and what is said at once.
+    /// Handles a message. Returns the sites to advance, and the immediate reply.
     pub(crate) fn take(
         &mut self,
         message: SupervisorToWorker,
@@ -201,7 +200,7 @@ impl Worker {
         (touched.into_iter().collect(), says)
     }
 
-    /// In an order that a seed repeats.
+    /// In an order that is the same for the same seed.
     fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut queued = self.sites.borrow_mut().take_queued(scope);
         queued.sort_by_key(|task| task.task);
@@ -217,8 +216,7 @@ impl Worker {
         }
     }
 
-    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if it is time to, or
-    /// the process ends.
+    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if that is due, or the process ends.
     pub(crate) fn keep_clocks(&mut self, owner: &str, around: &mut Around<'_>) {
         if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
@@ -231,7 +229,7 @@ impl Worker {
         }
     }
 
-    /// Whether a site is about to answer, if it is asked.
+    /// Whether a request to the site would be answered soon.
     pub(crate) fn is_reached(&self, site: usize) -> bool {
         let pending = self
             .runners
@@ -240,7 +238,7 @@ impl Worker {
         pending.is_some_and(|pending| !pending.response.is_lost)
     }
 
-    /// The task that a site's runner has taken up.
+    /// The current task of a site's runner.
     pub(crate) fn task(&self, site: usize) -> Option<&Task> {
         Some(&self.runners.get(&site)?.task)
     }
@@ -251,7 +249,7 @@ impl Worker {
         Some((task.task as i64, task.delivery.number))
     }
 
-    /// What has been requested gets no answer. Returns the pages of its tasks.
+    /// Drops the answers to requests in progress. Returns the pages of their tasks.
     pub(crate) fn lose_answers(&mut self) -> Vec<PageOfCrawl> {
         let mut lost = Vec::new();
         for runner in self.runners.values_mut() {
@@ -263,14 +261,14 @@ impl Worker {
         lost
     }
 
-    /// Sites with a request under way.
+    /// Sites with a request in progress.
     pub(crate) fn asking(&self) -> Vec<usize> {
         let asking = |runner: &Runner| runner.request.is_some();
         let runners = self.runners.iter().filter(|(_, runner)| asking(runner));
         runners.map(|(number, _)| *number).collect()
     }
 
-    /// Drained: nothing is under way any more.
+    /// Drained: nothing is in progress any more.
     pub(crate) fn has_drained(&self) -> bool {
         self.draining && self.saving == 0 && self.runners.is_empty()
     }
@@ -322,14 +320,14 @@ pub(crate) fn site_number(name: &str) -> usize {
         .expect("a site of ours")
 }
 
-/// The page that a URL of ours ends with.
+/// The number of the page at the end of a simulated URL.
 pub(crate) fn page_of(url: &str) -> usize {
     let page = url.rsplit('/').next();
     page.and_then(|page| page.parse().ok())
         .expect("a page of ours")
 }
 
-/// The site and the page of a URL of ours.
+/// The site and the page of a simulated URL.
 pub(crate) fn place_of(url: &str) -> (usize, usize) {
     let host = url.split('/').nth(2).expect("a URL of ours");
     (site_number(host), page_of(url))

@@ -1,4 +1,4 @@
-//! What happens to workers, and what they send.
+//! The events of workers, and their messages.
 
 use webfill_wire::{CrawlKey, Lane, Outcome, SupervisorToWorker, WorkerToSupervisor};
 
@@ -9,13 +9,13 @@ use crate::web::Request;
 use crate::worker::{Around, FinishedTask, Next, Pending, Worker, page_of, site_number, url};
 use crate::world::{Event, Place, World};
 
-/// As the real supervisor has it.
+/// The same value as in the real supervisor.
 const LOOK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
 
 impl World {
-    // As their supervisor sees them.
+    // In the view of their supervisor.
 
     pub(crate) fn start_worker(
         &mut self,
@@ -43,7 +43,7 @@ impl World {
         self.later(50, ready);
     }
 
-    /// A worker dies, perhaps of a page.
+    /// A worker dies, possibly because of a page.
     pub(crate) fn kill_worker(&mut self, machine: usize, slot: u16, blamed: Option<u64>) {
         if !self.machines[machine].workers[usize::from(slot)].is_alive {
             return;
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// A worker is stopped, and ended if that takes too long.
+    /// A worker is stopped, and killed if that lasts too long.
     pub(crate) fn stop_worker(&mut self, machine: usize, slot: u16, for_ms: u64) {
         self.stop(Place::Worker(machine, slot), for_ms);
         let incarnation = self.machines[machine].workers[usize::from(slot)].incarnation;
@@ -136,7 +136,7 @@ impl World {
         self.later(1, event);
     }
 
-    // By themselves.
+    // In their own view.
 
     pub(crate) fn is_alive(&self, machine: usize, slot: u16, incarnation: u32) -> bool {
         let worker = &self.machines[machine].workers[usize::from(slot)];
@@ -187,7 +187,7 @@ impl World {
         self.end_if_drained(machine, slot);
     }
 
-    /// The worker, and what is around it now.
+    /// The worker, and its current environment.
     fn worker_and_around(&mut self, machine: usize, slot: u16) -> (&mut Worker, Around<'_>) {
         let (now, boot_ms) = (self.now(), self.machines[machine].boot_ms(self.now_ms));
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
@@ -204,8 +204,8 @@ impl World {
         (worker, around)
     }
 
-    /// A worker's clocks go to the shared cache. Instead of every two seconds of its life this is
-    /// looked at when something happens to the worker, and some time after each answer.
+    /// A worker's clocks go to the shared cache. This is done when something happens to the worker, and some time
+    /// after each answer, instead of every two seconds of its life.
     pub(crate) fn keep_clocks(&mut self, machine: usize, slot: u16) {
         let owner = self.machines[machine].name().to_owned();
         let (worker, mut around) = self.worker_and_around(machine, slot);
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    /// Lets a site's runner go on.
+    /// Advances a site's runner.
     pub(crate) fn work_on(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         while self.is_alive(machine, slot, incarnation) {
             let (worker, mut around) = self.worker_and_around(machine, slot);
@@ -320,7 +320,7 @@ impl World {
         }
     }
 
-    /// While nothing goes wrong, robots.txt is requested only when the cache has none that is fresh.
+    /// While nothing goes wrong, robots.txt is requested only if the cache has no fresh one.
     fn judge_by_cache(&mut self, site: usize, request: Request, who: &str) {
         let origin = format!("http://{}", crate::shared_servers::site_name(site));
         let wall_ms = self.now().wall_ms;

@@ -1,5 +1,5 @@
-//! The simulated world: one queue of events in time, and the processes that they happen to. A
-//! stopped process gets its events when it goes on.
+//! The simulated world: one queue of events in time, and the processes that they affect. A stopped process gets its
+//! events when it continues.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::store::Store;
 use crate::web::Web;
 use crate::worker::FinishedTask;
 
-/// One world: its plan, its state, and what is going to happen.
+/// One world: its plan, its state, and its future events.
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) dice: Dice,
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: LostWays,
     pub(crate) machines_seen: SeenMachines,
-    /// What monotonic clocks say at the beginning.
+    /// The start value of monotonic clocks.
     epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
@@ -64,7 +64,7 @@ pub(crate) enum Place {
     Worker(usize, u16),
 }
 
-/// Something that happens to a process.
+/// An event of a process.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     DispatcherWakes,
@@ -144,7 +144,7 @@ pub(crate) enum Event {
         incarnation: u32,
         site: usize,
     },
-    /// The store has states of sites, and then the dispatcher hears of it.
+    /// The store has states of sites, and then the dispatcher learns of it.
     SiteStatesStored {
         life: u32,
         write: Box<SiteStatesWrite>,
@@ -253,7 +253,7 @@ impl World {
         self.at(self.now_ms + wait_ms, event);
     }
 
-    /// Lets the next thing happen. Returns false when the crawl is finished, or nothing is left.
+    /// Runs the next event. Returns false when the crawl is finished, or nothing is left.
     pub(crate) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
@@ -357,7 +357,7 @@ impl World {
         }
     }
 
-    /// This moment as workers read it. Their wall clocks are right.
+    /// This moment for workers. Their wall clocks are right.
     pub(crate) fn now(&self) -> Now {
         Now {
             instant: self.epoch + Duration::from_millis(self.now_ms),

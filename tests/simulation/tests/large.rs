@@ -1,4 +1,4 @@
-//! Fleets of many machines, whose dispatcher is restarted: `docs/explanation/fleet.md` has the figures.
+//! Fleets of many machines whose dispatcher is restarted: `docs/explanation/fleet.md` has the measurements.
 
 use std::time::Instant;
 

@@ -1,18 +1,18 @@
-//! Many worlds, each under its seed; which ones, the environment says (see the crate's head).
+//! Many worlds, each with its seed. The environment selects them (see the crate documentation).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use webfill_simulation::{Sabotage, finds, run};
 
-/// Seeds that found a fault once, a line each, with what it was.
+/// Seeds that once found a fault, one line each, with its description.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
 /// Runs by default.
 const RUNS: u64 = 300;
 
-/// When the plans have changed, a sabotage may need another seed than the noted one. Seeds are
-/// searched for this long, so that the test ends by itself.
+/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds is limited
+/// to this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn setting(name: &str) -> Option<u64> {
@@ -23,7 +23,7 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-/// Runs seeds on all cores; panics with the first that fail.
+/// Runs seeds on all cores. Panics with the first ones that fail.
 fn run_all(seeds: &[u64]) {
     let started = Instant::now();
     let (next, passed_ms) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -82,7 +82,7 @@ fn whatever_goes_wrong_nothing_is_lost_and_no_site_is_harmed() {
 }
 
 #[test]
-fn what_went_wrong_once_does_not_go_wrong_again() {
+fn past_faults_do_not_return() {
     let lines = REGRESSIONS.lines().filter(|line| !line.starts_with('#'));
     let seeds = lines.filter_map(|line| line.split_whitespace().next());
     let seeds: Vec<u64> = seeds
@@ -100,8 +100,8 @@ fn the_same_seed_is_the_same_world() {
     }
 }
 
-/// Tries the noted seed, then others. The environment may name the seeds to search instead, which
-/// is how a seed to note is found; the time is not limited then.
+/// Tries the noted seed, then others. The environment may set the seeds to search instead, in order to find a seed to
+/// note. The time is not limited then.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let (first, runs) = (
@@ -140,7 +140,7 @@ fn workers_that_ignore_recalls_are_found() {
     assert_is_found(Sabotage::RecallsAreIgnored, 65);
 }
 
-/// Seed 528 had found it, until the order of tasks within a lease changed; thousands of others do not.
+/// Seed 528 found it, until the order of tasks within a lease changed. Thousands of others do not find it.
 #[test]
 #[ignore = "does no harm in the worlds of chance any more: it needs one that suits it"]
 fn a_worker_that_inherits_no_requests_under_way_is_found() {
@@ -158,7 +158,7 @@ fn a_dispatcher_that_forgets_the_owners_of_sites_is_found() {
 }
 
 #[test]
-fn supervisors_that_cannot_be_told_apart_are_found() {
+fn indistinguishable_supervisors_are_found() {
     assert_is_found(Sabotage::NamesakesShareAHome, 167);
 }
 
@@ -208,7 +208,7 @@ fn a_block_that_ends_its_task_is_found() {
 }
 
 #[test]
-fn a_dispatcher_that_forgets_rests_is_found() {
+fn a_dispatcher_that_forgets_backoffs_is_found() {
     assert_is_found(Sabotage::BackoffsAreForgotten, 22);
 }
 
@@ -238,6 +238,6 @@ fn older_tasks_of_an_unreachable_site_that_wait_behind_newer_ones_are_found() {
 }
 
 #[test]
-fn workers_that_tell_no_address_are_found() {
+fn workers_that_report_no_address_are_found() {
     assert_is_found(Sabotage::AddressesAreNotTold, 14);
 }

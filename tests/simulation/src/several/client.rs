@@ -1,11 +1,11 @@
-//! The client of a crawl: opens it at its home, feeds the seeds, stops it if that is planned, and
-//! asks until it is over. What is not answered is asked again.
+//! The client of a crawl: opens it at its home, feeds the seeds, stops it if that is planned, and asks until it has
+//! ended. Unanswered requests are repeated.
 
 use super::dispatcher::{Answer, Dispatcher};
 use super::message::CrawlNumber;
 use super::plan::CrawlPlan;
 
-/// Seeds that are fed at once.
+/// Seeds in one message.
 const BATCH: usize = 2;
 
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Asks what is next.
+    /// Sends the next request.
     pub(super) fn ask(
         &self,
         crawl: CrawlNumber,

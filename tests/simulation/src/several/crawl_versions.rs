@@ -1,5 +1,5 @@
-//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first opens it, a
-//! later one stops it. The home tells a version until everybody has carried it out.
+//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first opens it, a later one stops
+//! it. The home sends a version until every dispatcher has carried it out.
 
 use serde_json::{Value, json};
 use webfill_dispatcher::{Client, control};
@@ -9,7 +9,7 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// Who asks for what is answered at once.
+/// Requests under this number are answered immediately.
 const AT_ONCE: u64 = u64::MAX;
 
 impl Dispatcher {
@@ -20,7 +20,7 @@ impl Dispatcher {
         self.memory.answers.push(Answer::Opened(crawl));
     }
 
-    /// Takes in up to `most` seeds behind the first `fed`: those of others go into the outbox.
+    /// Accepts up to `most` seeds after the first `fed`. Those of other dispatchers go into the outbox.
     pub(super) fn feed_seeds(&mut self, crawl: CrawlNumber, fed: usize, most: usize, now_ms: i64) {
         let mut row = self.crawl(crawl).expect("it is open");
         let plan = self.plan.clone();
@@ -149,14 +149,14 @@ impl Dispatcher {
         }
     }
 
-    /// A stop was committed, but the core that was asked may have died before it was carried out.
+    /// A stop was committed, but the core may have died before it carried the stop out.
     fn stop_again(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
         if stopped && !self.memory.stops.contains_key(&crawl) {
             self.stop_in_core(crawl, now_ms);
         }
     }
 
-    /// Tells others the version in force until they have carried it out.
+    /// Sends others the current version until they have carried it out.
     pub(super) fn spread_version(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         self.stop_again(crawl, row.stopped, now_ms);
@@ -191,7 +191,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether all others have carried out the version in force.
+    /// Whether all others have carried out the current version.
     pub(super) fn is_in_force(&self, crawl: CrawlNumber) -> bool {
         let others = self.memory.confirmed.get(&crawl);
         let others = others.map_or(0, |all| {

@@ -1,6 +1,6 @@
-//! One of the dispatchers: the real core with its real frontier, and beside them what several
-//! dispatchers need of each other. What it keeps is in the frontier's own file and commits
-//! ([`tables`](super::tables)); what it has in memory is lost when it dies, and harms nothing.
+//! One of the dispatchers: the real core with its real frontier, and the additional parts that several dispatchers
+//! need. Its durable state is in the frontier's own file and commits ([`tables`](super::tables)). State in memory is
+//! lost when it dies, which does no harm.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -30,25 +30,25 @@ pub(super) struct Dispatcher {
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// What leaves after the next commit: to others, and to the client.
+    /// Messages to send after the next commit: to others, and to the client.
     pub(super) letters: Vec<(usize, Message)>,
     pub(super) answers: Vec<Answer>,
-    /// Links that are or were in the outbox, so that they are not put there again.
+    /// Links that are or were in the outbox, so that they are not added again.
     pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
-    /// For each receiver to which links are under way: when they are sent again.
+    /// For each receiver with links in transit, when they are sent again.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
-    /// Of crawls whose home this is: who has carried out the version in force.
+    /// For crawls with their home here: who has carried out the current version.
     pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
-    /// Crawls that the core was asked to stop, and whether it has.
+    /// Crawls that the core was asked to stop, and whether it has done so.
     pub(super) stops: BTreeMap<CrawlNumber, bool>,
-    /// The client waits for the answer to these.
+    /// Stops that the client waits for.
     pub(super) stops_asked: BTreeSet<CrawlNumber>,
     pub(super) waves: BTreeMap<CrawlNumber, Wave>,
     pub(super) waves_begun: u64,
     /// By sabotage: links for the outbox that wait for another commit.
     pub(super) uncommitted: Vec<(usize, Link)>,
-    /// By sabotage: what of shares was said to be kept.
+    /// By sabotage: the shares that were reported as kept.
     pub(super) kept: BTreeMap<CrawlNumber, u64>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Memory {
 #[derive(Debug)]
 pub(super) enum Answer {
     Opened(CrawlNumber),
-    /// So many seeds are in.
+    /// This many seeds are accepted.
     Fed(CrawlNumber, usize),
     SeedsEnded(CrawlNumber),
     Stopped(CrawlNumber),
@@ -183,7 +183,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends again what was not answered, and looks after crawls.
+    /// Repeats unanswered messages, and advances crawls.
     pub(super) fn tick(&mut self, now_ms: i64) {
         for other in self.others() {
             self.send_links(other, now_ms);
@@ -197,8 +197,8 @@ impl Dispatcher {
         }
     }
 
-    /// What every turn of the real loop does at its end, but for the commit. While the outbox is full
-    /// nothing is handed out, so that it gets no more than the links of what is leased.
+    /// The end of every turn of the real loop, except for the commit. While the outbox is full nothing is handed out,
+    /// so that it only gets the links of tasks already leased.
     pub(super) fn hand_out(&mut self, now_ms: i64) {
         let is_held = self.is_held();
         let core = self.core();
@@ -219,7 +219,7 @@ impl Dispatcher {
         committed.expect("the database is healthy")
     }
 
-    /// When its core has something to do, if nothing arrives before.
+    /// When its core has something to do if nothing arrives before.
     pub(super) fn next_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();

@@ -1,8 +1,7 @@
-//! When a crawl is over, at all dispatchers together. Nobody sees all of them at one moment: each may
-//! have nothing to do when it is asked, while a link is under way between two of them. So its home
-//! asks all of them twice, in waves of which the second begins when all answers to the first are in.
-//! If both find nothing to do, as many links taken as sent, and the same counts, then nothing has
-//! happened between them (Mattern's four counters, 1987).
+//! When a crawl has ended, at all dispatchers together. No one sees all of them at one moment: each may have nothing
+//! to do when it is asked, while a link is in transit between two of them. So the home asks all of them twice, in
+//! waves. The second wave begins when all answers to the first have arrived. If both find nothing to do, as many
+//! links taken as sent, and the same counts, then nothing has happened between them (Mattern's four counters, 1987).
 
 use std::collections::BTreeMap;
 
@@ -16,13 +15,12 @@ pub(super) struct Wave {
     number: u64,
     begun_ms: i64,
     counts: BTreeMap<usize, Counts>,
-    /// The sum of the wave before, if that found nothing to do.
+    /// The sum of the previous wave, if that found nothing to do.
     before: Option<Counts>,
 }
 
 impl Dispatcher {
-    /// Begins a wave if it is time for one. Before all have the version in force, some may not even
-    /// know the crawl.
+    /// Begins a wave if one is due. Before all have the current version, some may not even know the crawl.
     pub(super) fn look_for_end(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         let may_end = row.seeds_ended || row.stopped;

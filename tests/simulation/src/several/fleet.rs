@@ -1,4 +1,4 @@
-//! What happens to the supervisors and their workers, and what they send.
+//! The events of the supervisors and their workers, and their messages.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use super::world::{Event, World};
 const LONGEST_ANSWER_MS: u64 = 50;
 
 impl World {
-    /// Sends what a supervisor wants to say, and sees to it that it speaks in time.
+    /// Sends a supervisor's messages, and schedules its next turn.
     pub(super) fn let_machine_act(&mut self, machine: usize) {
         self.machines[machine].core.report();
         for letter in self.machines[machine].core.take_outgoing() {

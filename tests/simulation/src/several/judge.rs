@@ -1,4 +1,4 @@
-//! What is judged while the world runs, and what must be true at its end.
+//! The checks while the world runs, and at its end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,10 +17,9 @@ use super::world::World;
 
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// For each crawl every page that was requested, with the dispatcher, its task, and the last
-    /// delivery.
+    /// For each crawl the requested pages, each with the dispatcher, its task, and the last delivery.
     requested: BTreeMap<(CrawlNumber, Place), (usize, u64, Delivery)>,
-    /// Pages that were requested again, with an excuse.
+    /// Repeated page requests with an excuse.
     pub(super) repeats: u64,
     pages: BTreeMap<CrawlNumber, u64>,
     pub(super) longest_outbox: u64,
@@ -29,9 +28,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// A page is requested through the supervisor of a dispatcher. The excuse for a second request is
-    /// that of one dispatcher: it has died, and taken its supervisor for lost before it came back with
-    /// the outcome. Then it is the same task with a later delivery.
+    /// A page is requested through the supervisor of a dispatcher. The only excuse for a second request is that the
+    /// dispatcher has died, and took its supervisor for lost before that came back with the outcome. Then it is the
+    /// same task with a later delivery.
     pub(super) fn note_request(
         &mut self,
         (crawl, place): (CrawlNumber, Place),
@@ -72,7 +71,7 @@ impl Judge {
         }
     }
 
-    /// A full outbox gets no more than the links of what was leased before, and seeds.
+    /// A full outbox gets only the links of tasks leased before, and seeds.
     pub(super) fn note_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
         self.longest_outbox = self.longest_outbox.max(len);
         let pages = plan.sites.iter().flatten();
@@ -91,7 +90,7 @@ impl Judge {
     }
 }
 
-/// What the dispatchers' files say of a crawl, added up.
+/// The totals of a crawl in the dispatchers' files.
 #[derive(Debug, Default)]
 struct Sums {
     discovered: u64,
@@ -100,7 +99,7 @@ struct Sums {
     sent: u64,
     taken: u64,
     spared: u64,
-    /// Dispatchers that have the crawl in force without a stop.
+    /// Dispatchers where the crawl is in force without a stop.
     unstopped: Vec<usize>,
     /// Each page that is done, with the dispatcher that has its task.
     done: BTreeMap<Place, usize>,
@@ -108,7 +107,7 @@ struct Sums {
 }
 
 impl World {
-    /// Each dispatcher's own file adds up, and so do all of them together.
+    /// Each dispatcher's own file adds up, and so do all files together.
     pub(super) fn check_end(&mut self) -> Passed {
         let mut passed = Passed {
             ms: self.now_ms,

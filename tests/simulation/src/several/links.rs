@@ -1,5 +1,5 @@
-//! Links to sites of other dispatchers: into the outbox with the outcome that brought them, on their
-//! way until they are confirmed, and taken once.
+//! Links to sites of other dispatchers. They enter the outbox together with the outcome that brought them, are sent
+//! until they are confirmed, and are taken once.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::tables;
 
-/// Links that were not confirmed are sent again after this long.
+/// Unconfirmed links are sent again after this long.
 const AGAIN_MS: i64 = 500;
 
 impl Dispatcher {
-    /// The core gets the outcomes with the links to its own sites; all others go into the outbox, in
-    /// the same commit.
+    /// The core gets the outcomes with the links to its own sites. All other links go into the outbox, in the same
+    /// commit.
     pub(super) fn take_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
-            // Of a lease that is not in force nothing counts, as in the core.
+            // Outcomes of an expired lease do not count, as in the core.
             let leased = self.db(|db| tables::leased(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
@@ -85,7 +85,7 @@ impl Dispatcher {
         drop(self.commit(now_ms));
     }
 
-    /// Sends the first links for a receiver, unless some are under way.
+    /// Sends the first links for a receiver, unless some are in transit.
     pub(super) fn send_links(&mut self, receiver: usize, now_ms: i64) {
         let again_ms = self.memory.again_ms.get(&receiver);
         if self.memory.outbox_len == 0 || again_ms.is_some_and(|at_ms| now_ms < *at_ms) {
@@ -108,9 +108,9 @@ impl Dispatcher {
         }
     }
 
-    /// Takes the links that were not taken before. The sender begins with the first one that it does
-    /// not know to be taken, so none is missing. Taking never waits for this dispatcher's own outbox:
-    /// otherwise all of them could be full and wait for each other.
+    /// Takes the links that were not taken before. The sender begins with the first one not confirmed, so none is
+    /// missing. Taking never waits for this dispatcher's own outbox: otherwise all of them could be full and wait for
+    /// each other.
     pub(super) fn take_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
         let mut taken = self.db(|db| tables::taken_from(db, from));
         let mut of_crawls: BTreeMap<CrawlNumber, Vec<&Link>> = BTreeMap::new();

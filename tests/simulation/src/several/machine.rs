@@ -1,5 +1,5 @@
-//! The supervisor of each dispatcher: its real core, with a simple worker below it that asks each
-//! site for one page at a time. Politeness is judged in the worlds with one dispatcher.
+//! The supervisor of each dispatcher: its real core, with a simple worker below it that requests one page at a time
+//! from each site. Politeness is judged in the worlds with one dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,9 +19,9 @@ pub(super) struct Machine {
     pub(super) core: Supervisor,
     /// Names its connection to the dispatcher; a new one is a new peer.
     pub(super) connection: u64,
-    /// What could not be sent while the dispatcher was away.
+    /// Messages that could not be sent while the dispatcher was away.
     pub(super) unsent: Vec<Upwards>,
-    /// When the next word of the supervisor is scheduled.
+    /// When the supervisor's next message is scheduled.
     pub(super) speaks_at_ms: u64,
     pub(super) worker: Worker,
 }
@@ -30,11 +30,11 @@ pub(super) struct Machine {
 pub(super) struct Worker {
     lease_until_ms: u64,
     crawls: BTreeMap<CrawlKey, CrawlNumber>,
-    /// Of each site the tasks that have not started, and from when on they may.
+    /// For each site, the tasks that have not started, and when they may start.
     waiting: BTreeMap<usize, VecDeque<(u64, Task)>>,
-    /// Sites that are being asked.
+    /// Sites with a request in progress.
     asked: BTreeSet<usize>,
-    /// From when on each site may be asked again.
+    /// When each site may be requested again.
     free_ms: BTreeMap<usize, u64>,
 }
 
@@ -99,7 +99,7 @@ fn given_back(task: &Task) -> TaskReturned {
 }
 
 impl Worker {
-    /// Returns the sites that have got tasks, and what the supervisor is told.
+    /// Returns the sites that got tasks, and the message to the supervisor.
     pub(super) fn take(
         &mut self,
         message: SupervisorToWorker,

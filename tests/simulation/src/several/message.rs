@@ -1,6 +1,6 @@
-//! What dispatchers say to each other. Any of it may be lost, late, repeated and out of order.
+//! The messages between dispatchers. Any of them may be lost, late, repeated or out of order.
 
-/// A crawl, by its place in the plan.
+/// A crawl, by its position in the plan.
 pub(super) type CrawlNumber = usize;
 
 /// A link to a site of the receiver.
@@ -13,12 +13,11 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// Links in the order of the outbox, in which they have running numbers from 1 on for each
-    /// receiver.
+    /// Links in the order of the outbox. For each receiver they are numbered from 1.
     Links { first: u64, links: Vec<Link> },
     /// All links up to this number are committed.
     Taken { up_to: u64 },
-    /// What is in force for a crawl. Of two versions the greater one counts.
+    /// The current state of a crawl. Of two versions the greater one counts.
     Crawl {
         crawl: CrawlNumber,
         version: u64,
@@ -26,10 +25,10 @@ pub(super) enum Message {
     },
     /// The version is carried out: if it is a stop, nothing of the crawl starts here any more.
     CrawlTaken { crawl: CrawlNumber, version: u64 },
-    /// Links of the crawl have come, and it is not known here.
+    /// Links of the crawl have arrived, but it is not known here.
     CrawlWanted { crawl: CrawlNumber },
-    /// Requests for shares are numbered. The sender has given up all pages of its share beyond
-    /// `kept` before it asked, and would like this many `more`.
+    /// Requests for shares are numbered. Before asking, the sender has given up all pages of its share beyond `kept`.
+    /// It would like this many `more`.
     ShareWanted {
         crawl: CrawlNumber,
         request: u64,
@@ -51,15 +50,15 @@ pub(super) enum Message {
     },
 }
 
-/// What a dispatcher counts of a crawl; all of it is committed.
+/// The counts of a dispatcher for a crawl, all committed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) queued: u64,
     pub(super) leased: u64,
     pub(super) pages: u64,
-    /// Links that were put into its outbox, ever.
+    /// All links ever added to its outbox.
     pub(super) sent: u64,
-    /// Links that it has taken from others, ever.
+    /// All links ever taken from others.
     pub(super) taken: u64,
 }
 
@@ -72,14 +71,14 @@ impl Counts {
         self.taken += other.taken;
     }
 
-    /// Whether nobody has anything to do: nothing is leased, and nothing queued or the page limit used
-    /// up.
+    /// Whether no dispatcher has anything to do: nothing is leased, and either nothing is queued or the page limit is
+    /// used up.
     pub(super) fn are_quiet(&self, most_pages: Option<u64>) -> bool {
         let is_used_up = most_pages.is_some_and(|most| self.pages >= most);
         self.leased == 0 && (self.queued == 0 || is_used_up)
     }
 
-    /// Whether links are under way.
+    /// Whether links are in transit.
     pub(super) fn have_links_under_way(&self) -> bool {
         self.sent != self.taken
     }

@@ -1,5 +1,4 @@
-//! What is simulated under one seed: the web, the crawls, the network between the dispatchers and
-//! their deaths.
+//! The plan of a seed: the web, the crawls, the network between the dispatchers and their deaths.
 
 use crate::dice::Dice;
 use crate::shared_servers::site_name;
@@ -12,7 +11,7 @@ use super::slots::{DISPATCHERS, SlotMap};
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) slots: SlotMap,
-    /// Of each site its pages, of each page its links: sites and pages.
+    /// For each site its pages, and for each page its links, as sites and pages.
     pub(super) sites: Vec<Vec<Vec<Place>>>,
     pub(super) crawls: Vec<CrawlPlan>,
     pub(super) network: NetworkPlan,
@@ -23,16 +22,16 @@ pub(super) struct Plan {
     pub(super) delay_ms: u64,
     pub(super) lease_ms: u64,
     pub(super) longest_request_ms: u64,
-    /// Tasks that a supervisor holds at most.
+    /// The most tasks held by a supervisor.
     pub(super) queue: u64,
     pub(super) window_sites: usize,
     /// Links in one message.
     pub(super) batch: usize,
-    /// With more links than this in its outbox, a dispatcher hands nothing out.
+    /// A dispatcher with more links than this in its outbox hands nothing out.
     pub(super) full_outbox: u64,
-    /// Pages that a dispatcher asks for at once.
+    /// Pages requested at a time.
     pub(super) share: u64,
-    /// A wave whose answers do not come is begun anew after this long.
+    /// A wave without answers is restarted after this long.
     pub(super) wave_ms: i64,
 }
 
@@ -56,9 +55,9 @@ pub(super) struct NetworkPlan {
     pub(super) twice_once_in: u64,
     pub(super) late_once_in: u64,
     pub(super) latest_ms: u64,
-    /// Questions of waves take this long at most.
+    /// The longest time of a wave's questions.
     pub(super) slowest_wave_ms: u64,
-    /// Messages between two dispatchers are lost from one time to another.
+    /// Messages between two dispatchers are lost between two times.
     pub(super) cuts: Vec<(usize, usize, u64, u64)>,
 }
 
@@ -102,7 +101,7 @@ impl Plan {
     pub(super) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::of(seed);
         if sabotage == Sabotage::OneWaveIsEnough {
-            // A crawl that is at one page at a time, which moves on while a slow wave looks elsewhere.
+            // A crawl with one page at a time, which moves on while a slow wave asks other dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
             plan.sites = chain(&mut dice, 8);
             plan.crawls.truncate(1);
@@ -115,7 +114,7 @@ impl Plan {
         plan
     }
 
-    /// A web to measure by: larger, and nothing goes wrong.
+    /// A web for measurements: larger, and without faults.
     pub(super) fn to_measure(sites: usize, pages: usize, links: usize) -> Plan {
         let mut dice = Dice::new(1);
         let slots = SlotMap::of(&mut dice);
@@ -173,7 +172,7 @@ fn web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
     }
 }
 
-/// The first pages of all sites lead to each other, and any page anywhere.
+/// The first pages of all sites link to each other, and any page links anywhere.
 fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[1, 4, 12]);
     let most_links = dice.one_of(&[2, 5, 12]);
@@ -190,8 +189,8 @@ fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     web
 }
 
-/// One chain through half of all pages, from site to site; from each of them a link to a page that
-/// leads nowhere. Most dispatchers have nothing to do most of the time.
+/// One chain through half of all pages, from site to site. Each of them also links to a page without links. Most
+/// dispatchers have nothing to do most of the time.
 fn chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[3, 8]);
     let mut web = vec![vec![Vec::new(); 2 * pages]; sites];

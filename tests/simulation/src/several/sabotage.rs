@@ -1,24 +1,23 @@
-//! Faults that are put in on purpose, to show that they are found: each takes away one of the things
-//! that several dispatchers need.
+//! Deliberate faults, which show that faults are found: each disables something that several dispatchers need.
 
-/// Each has a test in `tests/several.rs` that notes a seed which finds it.
+/// Each has a test in `tests/several.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// The outbox is in memory.
     OutboxIsNotDurable,
-    /// The outbox gets the links of an outcome in a commit of its own, after the outcome's.
+    /// The outbox gets the links of an outcome in a separate commit, after the outcome's.
     OutboxIsCommittedLater,
-    /// Links that arrive again are taken again.
+    /// Repeated links are taken again.
     ReceiverDoesNotDedupe,
     /// Links are confirmed before they are committed.
     ConfirmedBeforeCommit,
     /// Links of a crawl that is not known here yet are dropped.
     LinksOfUnknownCrawlsAreDropped,
-    /// A crawl is over when nobody has anything to do, whatever is under way between them.
+    /// A crawl ends when no dispatcher has anything to do, even if messages between them are in transit.
     LinksUnderWayAreForgotten,
-    /// A crawl is over when one wave finds nothing to do.
+    /// A crawl ends when one wave finds nothing to do.
     OneWaveIsEnough,
-    /// Which of two versions of a crawl is the later one is not looked at.
+    /// The order of two versions of a crawl is ignored.
     OlderVersionsCount,
     /// A stop is answered when the crawl's home has carried it out.
     StopIsAnsweredEarly,
@@ -26,6 +25,6 @@ pub enum Sabotage {
     OldShareRequestsCount,
     /// Pages of a share are used until their return is confirmed.
     ReturnedSharesAreUsed,
-    /// A dispatcher whose outbox is full goes on.
+    /// A dispatcher with a full outbox continues.
     FullOutboxesDoNotHold,
 }

@@ -1,11 +1,10 @@
-//! The page limit of a crawl over all dispatchers. Its home gives out shares; the real core keeps to
-//! the share as to a page limit of its own. At any time the shares together are at most the limit,
-//! and nobody uses more than its share:
+//! The page limit of a crawl over all dispatchers. Its home assigns shares. The real core treats its share like a
+//! page limit of its own. At any time the shares together are at most the limit, and no dispatcher uses more than its
+//! share:
 //!
-//! - a dispatcher gives pages up in a commit before it says so;
-//! - it has one request under way at a time, numbered, and takes only the answer to that one;
-//! - the home carries out each number once, in order, and answers the last one again when it is
-//!   repeated.
+//! - a dispatcher gives pages up in a commit before it reports that;
+//! - it has one request in progress at a time, numbered, and accepts only the answer to that one;
+//! - the home carries out each number once, in order, and repeats the last answer if its request is repeated.
 
 use super::dispatcher::Dispatcher;
 use super::message::{CrawlNumber, Message};
@@ -13,7 +12,7 @@ use super::sabotage::Sabotage;
 use super::tables;
 
 impl Dispatcher {
-    /// Asks for more when the share is used up, and gives back what is not needed.
+    /// Requests more when the share is used up, and gives back pages that are not needed.
     pub(super) fn adjust_share(&mut self, crawl: CrawlNumber) {
         if self.plan.crawls[crawl].most_pages.is_none() {
             return;

@@ -1,9 +1,9 @@
-//! Which dispatcher owns which site: a site belongs to one of a fixed number of slots for ever, and
-//! each slot to one dispatcher.
+//! Which dispatcher owns which site: a site always belongs to one of a fixed number of slots, and each slot to one
+//! dispatcher.
 
 use crate::dice::Dice;
 
-/// How many dispatchers there are.
+/// The number of dispatchers.
 pub(super) const DISPATCHERS: usize = 4;
 
 const SLOTS: usize = 64;
@@ -14,7 +14,7 @@ pub(super) struct SlotMap {
 }
 
 impl SlotMap {
-    /// Each dispatcher gets as many slots as any other.
+    /// Each dispatcher gets the same number of slots.
     pub(super) fn of(dice: &mut Dice) -> SlotMap {
         let mut owners: Vec<usize> = (0..SLOTS).map(|slot| slot % DISPATCHERS).collect();
         for slot in (1..SLOTS).rev() {
@@ -23,13 +23,13 @@ impl SlotMap {
         SlotMap { owners }
     }
 
-    /// The owner of a site; of a crawl, by its id, the one that is its home.
+    /// The owner of a site, or the home of a crawl by its id.
     pub(super) fn owner(&self, name: &str) -> usize {
         self.owners[slot_of(name)]
     }
 }
 
-/// FNV-1a: the same for ever and everywhere, which a hash table's hash is not.
+/// FNV-1a: always the same everywhere, unlike the hash of a hash table.
 fn slot_of(name: &str) -> usize {
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)

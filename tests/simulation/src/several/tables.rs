@@ -1,5 +1,5 @@
-//! What a dispatcher keeps beside its tasks, in the same file and so in the same commits: the outbox,
-//! how far it has taken the links of others, and each crawl with its version, share and counts.
+//! A dispatcher's additional state beside its tasks, in the same file and so in the same commits: the outbox, the
+//! position up to which it has taken the links of others, and each crawl with its version, share and counts.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS shares (           -- at the crawl's home: what other
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What a dispatcher knows of a crawl.
+/// A dispatcher's state of a crawl.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CrawlRow {
     pub(super) key: CrawlKey,
@@ -66,7 +66,7 @@ pub(super) fn create(db: &Connection) -> Result<()> {
     db.execute_batch(TABLES)
 }
 
-/// Puts a link behind all others for this receiver.
+/// Adds a link after all others for this receiver.
 pub(super) fn add_link(db: &Connection, receiver: usize, link: &Link) -> Result<()> {
     let sql = "INSERT INTO others VALUES (?1, 1, 0)
                ON CONFLICT DO UPDATE SET sent = sent + 1 RETURNING sent";
@@ -85,7 +85,7 @@ pub(super) fn add_link(db: &Connection, receiver: usize, link: &Link) -> Result<
     Ok(())
 }
 
-/// The first links for a receiver that are not confirmed, and the number of the first one.
+/// The first unconfirmed links for a receiver, and the number of the first one.
 pub(super) fn first_links(
     db: &Connection,
     receiver: usize,
@@ -108,7 +108,7 @@ pub(super) fn first_links(
     Ok(numbers.first().map(|first| (*first, links)))
 }
 
-/// A receiver has all links up to this one. Returns how many of them it was not known to have.
+/// A receiver has all links up to this one. Returns how many of them were not confirmed before.
 pub(super) fn confirm_links(db: &Connection, receiver: usize, up_to: u64) -> Result<usize> {
     let sql = "DELETE FROM outbox WHERE receiver = ?1 AND number <= ?2";
     let values = params![receiver as i64, up_to as i64];
@@ -182,7 +182,7 @@ pub(super) fn put_crawl(db: &Connection, crawl: CrawlNumber, row: &CrawlRow) -> 
     Ok(())
 }
 
-/// What a dispatcher may use of a crawl's page limit, and by which request.
+/// A dispatcher's share of a crawl's page limit, and the request that set it.
 pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result<(u64, u64)> {
     let sql = "SELECT request, pages FROM shares WHERE crawl = ?1 AND other = ?2";
     let share = |row: &Row<'_>| {
@@ -196,7 +196,7 @@ pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result
         .unwrap_or_default())
 }
 
-/// What all dispatchers together may use.
+/// The shares of all dispatchers together.
 pub(super) fn shared(db: &Connection, crawl: CrawlNumber) -> Result<u64> {
     let mut sum =
         db.prepare_cached("SELECT coalesce(sum(pages), 0) FROM shares WHERE crawl = ?1")?;
@@ -219,7 +219,7 @@ pub(super) fn put_share(
     Ok(())
 }
 
-/// The crawl, by its key, and the depth of a task whose lease is in force.
+/// The crawl, by its key, and the depth of a task with a valid lease.
 pub(super) fn leased(
     db: &Connection,
     task: u64,

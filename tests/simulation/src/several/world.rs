@@ -20,10 +20,10 @@ use super::plan::Plan;
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// How often a dispatcher looks after what was not answered.
+/// How often a dispatcher repeats unanswered messages.
 const TICK_MS: u64 = 250;
 
-/// They die at most this often within turns, so that each world comes to an end.
+/// The most deaths within turns, so that each world ends.
 const MOST_DEATHS_IN_TURN: u64 = 60;
 
 pub(super) struct World {
@@ -38,7 +38,7 @@ pub(super) struct World {
     pub(super) judge: Judge,
     connections: u64,
     deaths_in_turn: u64,
-    /// When each dispatcher's next turn by itself is scheduled.
+    /// When each dispatcher's next own turn is scheduled.
     wakes_at_ms: [u64; DISPATCHERS],
     goes_on_until_ms: u64,
     traces: bool,
@@ -71,7 +71,7 @@ pub(super) enum Event {
         message: DispatcherToSupervisor,
     },
     MachineSpeaks(usize),
-    /// Its worker has told it something.
+    /// Its worker has sent it a message.
     MachineActs(usize),
     SiteIsFree {
         machine: usize,
@@ -86,7 +86,7 @@ pub(super) enum Event {
 
 impl World {
     pub(super) fn new(seed: u64, plan: Plan, sabotage: Option<Sabotage>, traces: bool) -> World {
-        // Memory, where there is such a folder: the disk is not what is tried here.
+        // In memory, if there is such a folder: the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = match memory.is_dir() {
             true => tempfile::tempdir_in(memory),
@@ -147,8 +147,7 @@ impl World {
         self.at(self.now_ms + wait_ms, event);
     }
 
-    /// Lets the next thing happen. Returns false when all crawls are over, and late messages have
-    /// arrived.
+    /// Runs the next event. Returns false when all crawls have ended, and late messages have arrived.
     pub(super) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
@@ -167,7 +166,7 @@ impl World {
             Event::Starts(number) => self.start(number),
             Event::Dies(number, down_ms) => self.kill(number, down_ms),
             Event::Wakes(number) => {
-                // An earlier one has taken the place of others.
+                // An earlier wake has replaced others.
                 if self.now_ms >= self.wakes_at_ms[number] {
                     self.wakes_at_ms[number] = u64::MAX;
                     self.turn(number, |_, _| ());
@@ -305,7 +304,7 @@ impl World {
         }
     }
 
-    /// What leaves the core after a commit.
+    /// Messages from the core after a commit.
     fn let_out(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {

@@ -1,9 +1,9 @@
-//! One site's runner: what it does next, and what it makes of an answer.
+//! One site's runner: its next action, and its reaction to an answer.
 
 use super::*;
 
 impl Worker {
-    /// What a site's runner does now; call again until there is nothing.
+    /// The action of a site's runner now. Call again until there is none.
     pub(crate) fn advance(&mut self, number: usize, around: &mut Around<'_>) -> Next {
         let mut runner = match self.runners.remove(&number) {
             Some(runner) => runner,
@@ -50,7 +50,7 @@ impl Worker {
         }
     }
 
-    /// Goes on until there is something to wait for, or the task is over.
+    /// Continues until it has to wait, or the task is over.
     fn go_on(&self, runner: &mut Runner, around: &mut Around<'_>) -> Next {
         if runner.request.is_some() {
             return Next::Nothing;
@@ -159,7 +159,7 @@ impl Worker {
         check.looked_up(entry.as_ref(), self.known(), around.now);
     }
 
-    /// What follows from a permission: the page's turn is awaited, or the task is over.
+    /// The consequence of a permission: the runner waits for the page's turn, or the task is over.
     fn decided(
         &self,
         permission: Permission,
@@ -220,7 +220,7 @@ impl Worker {
         }
     }
 
-    /// The answer to a site's request is looked at. Returns what is over by that, if anything.
+    /// Handles the answer to a site's request. Returns what is over because of it, if anything.
     pub(crate) fn answered(&mut self, number: usize, around: &mut Around<'_>) -> Option<Next> {
         let mut runner = self.runners.remove(&number)?;
         let Some(pending) = runner.request.take() else {
@@ -298,7 +298,7 @@ impl Worker {
     }
 }
 
-/// What a worker tells of a page that was not served.
+/// The evidence that a worker reports about a page that was not served.
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
@@ -313,7 +313,7 @@ fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     })
 }
 
-/// Whether robots.txt was requested in vain.
+/// Whether a request for robots.txt failed.
 fn has_failed(check: &PermissionCheck) -> bool {
     let step = check.step();
     matches!(step, Step::Decided(Permission::Refused { evidence, .. }) if evidence.is_some())
