@@ -22,7 +22,7 @@ fn alone(store: Store, kind: Kind, fault: Fault) {
         kind,
         store,
         sites: 4,
-        // Long enough by the sites' delays that the first fault comes before the end, on a busy machine as well.
+        // Long enough, given the sites' delays, that the first fault comes before the end, even on a busy machine.
         pages: 12,
         seed: 1,
         plan: only(fault, 2, 800),

@@ -1,5 +1,4 @@
-//! The processes of one round: starts them, restarts them when they have died, as an init system would,
-//! and injects faults.
+//! The processes of one round: starts them, restarts dead ones, as an init system would, and injects faults.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -26,15 +25,15 @@ pub(crate) const LEASE_S: f64 = 1.0;
 const TASKS: u16 = 5555;
 const OUTCOMES: u16 = 5556;
 const CONTROL: u16 = 5557;
-/// What a request may take.
+/// The longest time of a request.
 pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(4);
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
-/// Sites rest briefly, and so often that none is given up.
+/// Sites back off briefly, and often enough that none becomes unreachable.
 const BACKOFFS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
-/// The same where sites are given up; one that blocks never is.
+/// Backoffs with which sites become unreachable; one that blocks never does.
 const FEW_BACKOFFS: &str = "0.3,0.3";
 const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
@@ -72,12 +71,12 @@ impl Member {
 pub(crate) struct Crew {
     pub(crate) kind: Kind,
     members: Vec<Member>,
-    /// Of the supervisors, in their order.
+    /// The proxies of the supervisors, in order.
     pub(crate) proxies: Vec<Proxy>,
-    /// Of the supervisors, or of the one crawl.
+    /// The ways of the supervisors, or of the one crawl.
     pub(crate) ways: Ways,
     host: String,
-    /// Where all processes keep their states and logs.
+    /// The folder of all states and logs.
     pub(crate) folder: PathBuf,
     state: PathBuf,
     clock: PathBuf,
@@ -85,11 +84,11 @@ pub(crate) struct Crew {
     /// The crawl's key, once all seeds are accepted.
     fed: Option<Value>,
     finished: bool,
-    /// Tasks that failed are to be tried again.
+    /// Failed tasks should be retried.
     retries: Rc<Cell<bool>>,
 }
 
-/// How tasks end whose site was in trouble.
+/// The outcomes of tasks whose site was in trouble.
 const FAILURES: &str = "http_error,network_error,timeout,robots_unreachable,blocked";
 
 impl Crew {
@@ -224,7 +223,7 @@ impl Crew {
         let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
         let opened = self.command(&json!({"action": "open_crawl", "spec": spec}))?;
         let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
-        // One seed for each answer, so that feeding goes on while faults happen.
+        // One seed for each answer, so that feeding continues while faults happen.
         if let Some(root) = roots.get(fed_lines as usize) {
             self.command(&json!({"action": "feed_seeds", "crawl": crawl,
                 "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
@@ -235,7 +234,7 @@ impl Crew {
         Some(false)
     }
 
-    /// Lets the tasks that failed be tried again: the crawl is not finished any more.
+    /// Retries the failed tasks: the crawl is then no longer finished.
     pub(crate) fn retry(&mut self) {
         self.retries.set(true);
         if self.kind == Kind::Fleet {
@@ -256,7 +255,7 @@ impl Crew {
         self.finished = false;
     }
 
-    /// An operator's order about the crawl; whether it was answered.
+    /// Sends an operator's order about the crawl. Returns whether it was answered.
     fn order(&self, action: &str) -> bool {
         let order = json!({"action": action, "appid": "test", "crawlid": "test", "uuid": "u",
             "spiderid": "link"});
@@ -272,13 +271,13 @@ impl Crew {
         self.order("resume")
     }
 
-    /// An operator sets a site's limit of pages, or takes it away; whether that was answered.
+    /// Sets or removes a site's limit of pages, as an operator. Returns whether that was answered.
     pub(crate) fn limit(&self, host: &str, pages: Option<usize>) -> bool {
         let answer = self.ask(&json!({"action": "site", "site": host, "limit": pages}));
         answer.is_some_and(|answer| answer["error"].is_null())
     }
 
-    /// The URLs of tasks that are handed out, or of those that failed.
+    /// The URLs of tasks that are handed out, or have failed.
     fn urls(&self, condition: &str) -> BTreeSet<String> {
         let read = || {
             let db =
@@ -286,7 +285,7 @@ impl Crew {
             let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
             select.query_map([], |row| row.get(0))?.collect()
         };
-        // There is no file yet, or its dispatcher is being started.
+        // The file does not exist yet, or its dispatcher is starting.
         let found: rusqlite::Result<BTreeSet<String>> = read();
         found.unwrap_or_default()
     }
@@ -304,7 +303,7 @@ impl Crew {
         ask_at(&endpoint(&self.host, CONTROL), request)
     }
 
-    /// As `webfill crawl` asks its dispatcher: on the socket that only this user's processes reach.
+    /// Asks the dispatcher like `webfill crawl`: on the socket that only this user's processes can reach.
     fn command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
         ask_at(&format!("ipc://{}", socket.display()), request)
@@ -371,7 +370,7 @@ fn endpoint(host: &str, port: u16) -> String {
     format!("tcp://{host}:{port}")
 }
 
-/// Settings that all processes share, and a wall clock that a file can move.
+/// Settings shared by all processes, and a wall clock controlled by a file.
 fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
     let run = run
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())

@@ -39,8 +39,8 @@ impl Graph {
     }
 }
 
-/// Every page is found from the root of its site; some links go to other sites, some to what
-/// robots.txt forbids, some pages are slow.
+/// Every page is reachable from the root of its site. Some links lead to other sites, some to pages that robots.txt
+/// forbids, and some pages are slow.
 pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Graph {
     let mut graph = Graph {
         delays: BTreeMap::new(),

@@ -13,12 +13,12 @@ use crate::graph::Graph;
 use crate::plan::Fault;
 use crate::round::{Injected, Report};
 
-/// What may have let tasks fail.
+/// The possible causes of failed tasks.
 pub(crate) struct Failures<'a> {
     pub(crate) visits: &'a Visits,
     /// URLs that were requested on a machine without a way to the web.
     pub(crate) without_route: &'a BTreeSet<String>,
-    /// A host that has failed is given up, and with it all that is queued there.
+    /// A host that has failed becomes unreachable, and with it all of its queued tasks.
     pub(crate) of_whole_hosts: bool,
 }
 
@@ -130,14 +130,14 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     (repeated, wrong)
 }
 
-/// How long it takes a worker at most, on a busy machine, to notice that its supervisor is dead.
+/// The longest time that a worker needs, on a busy machine, to notice that its supervisor is dead.
 const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
-/// Whether the fault came between two requests, and touched the first: some process held the task when
-/// the fault began or while it lasted, so that the request, or its outcome, was in progress.
+/// Whether the fault came between two requests and affected the first: some process held the task when the fault
+/// began or while it lasted, so that the request, or its outcome, was in progress.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
-        // What was sent over a connection that stays arrives when the way is back, perhaps too late.
+        // Data sent over a connection that survives arrive when the way is back, possibly too late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
         // The workers of a killed supervisor may start a request before they notice.
         Fault::Kill(_) | Fault::KillAt(_) => fault.until + UNLINKED_LIVE,
@@ -148,7 +148,7 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     }
     let of_host = |url: &String| url.starts_with(&format!("http://{}/", first.host));
     match (first.is_robots(), fault.planned.fault) {
-        // What is kept of robots.txt has expired by a clock that was set.
+        // Cached robots.txt files have expired by the changed clock.
         (true, Fault::Clock(_)) => true,
         // It was requested for any task of its host.
         (true, _) => fault.held.iter().any(of_host),
@@ -156,7 +156,7 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     }
 }
 
-/// When a fault began and ended, beside two requests for a page, and whether it touched the page.
+/// The beginning and end of a fault, relative to two requests for a page, and whether it affected the page.
 fn beside(fault: &Injected, first: &Visit, again: &Visit) -> String {
     let after = |at: Instant, visit: &Visit| {
         let ms = |span: Duration| span.as_millis() as i64;

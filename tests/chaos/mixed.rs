@@ -30,7 +30,7 @@ fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> 
     Round {
         kind,
         store,
-        // So many that a machine of a fleet whose sites all fail is known to be the one that fails.
+        // Enough sites that a machine of a fleet is known to be the cause when all its sites fail.
         sites: match kind {
             Kind::Crawl => 6,
             Kind::Fleet => 12,
@@ -54,7 +54,7 @@ fn assert_well(seed: u64, round: &Round, report: &Report) {
     );
 }
 
-/// Two scenes side by side.
+/// Two scenes in parallel.
 fn short(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
     std::thread::scope(|threads| {
         for (seed, scene) in seeds.into_iter().zip(scenes) {
@@ -88,11 +88,11 @@ fn setting(name: &str) -> Option<u64> {
 
 #[test]
 #[ignore = "runs for minutes: make chaos"]
-fn hundreds_of_faults_lose_nothing_and_harm_nobody() {
-    let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_nobody";
+fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
+    let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
         None => isolated_if_possible(name, hundreds_of_faults),
-        // A server that others have started cannot be reached from there.
+        // A server started by others cannot be reached from there.
         Some(_) => hundreds_of_faults(),
     }
 }

@@ -12,7 +12,7 @@ use crate::trouble::Trouble;
 pub(crate) enum Fault {
     /// `kill -9` of a process of this role.
     Kill(&'static str),
-    /// `kill -9` of everything at once.
+    /// `kill -9` of everything together.
     KillAll,
     /// `kill -9` at a certain moment of a task.
     KillAt(Point),
@@ -28,13 +28,13 @@ pub(crate) enum Fault {
     Twice(u64),
     /// Messages overtake each other.
     Swap(u64),
-    /// Another supervisor with the id of one that lives.
+    /// Another supervisor with the id of a running one.
     SameId(u64),
     /// Another dispatcher with the same state folder.
     SecondDispatcher,
     /// From now on, the wall clock of all processes is wrong by this many hours.
     Clock(i8),
-    /// The network between a machine and the web is gone. Its way to the dispatcher stays.
+    /// The network between a machine and the web is gone. The machine still reaches the dispatcher.
     LosesWay(u64),
     /// A site is in trouble.
     Site(Trouble, u64),
@@ -142,7 +142,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         11..15 => Some(Fault::Site(any_trouble(rng), ms)),
-        // Longer than it takes to notice.
+        // Longer than the time needed to notice it.
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };

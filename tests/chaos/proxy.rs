@@ -12,10 +12,10 @@ const POLL: Duration = Duration::from_millis(20);
 /// The delay of a slow connection.
 const LATER: Duration = Duration::from_millis(120);
 
-/// What every connection begins with, in bytes.
+/// The bytes at the beginning of every connection.
 const GREETING: usize = 64;
 
-/// What the proxy does to connections and messages.
+/// The effect of the proxy on connections and messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Weather {
     Fair,
@@ -89,7 +89,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
         if shared.weather() == Weather::Cut {
             continue;
         }
-        // A dispatcher that is down refuses; then the supervisor is refused, too.
+        // A dispatcher that is down refuses connections. Then the proxy refuses the supervisor, too.
         let Ok(server) = TcpStream::connect_timeout(&target, Duration::from_secs(1)) else {
             continue;
         };
@@ -108,12 +108,11 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
 struct Pump {
     from: TcpStream,
     to: TcpStream,
-    /// Read, and not yet a whole message.
+    /// Bytes read that are not yet a whole message.
     unread: Vec<u8>,
-    /// Bytes of the greeting still to come. It passes as it comes: each peer waits for parts of
-    /// the other's.
+    /// The remaining bytes of the greeting. It passes unbuffered: each peer waits for parts of the other's.
     greeting: usize,
-    /// A message that lets the next one pass.
+    /// A message held back until the next one has passed.
     waiting: Option<Vec<u8>>,
 }
 
@@ -146,7 +145,7 @@ impl Pump {
                 break;
             }
         }
-        // The other direction sees it and ends, too.
+        // The other direction notices it and ends, too.
         let _ = self.from.shutdown(Shutdown::Both);
         let _ = self.to.shutdown(Shutdown::Both);
     }
@@ -183,7 +182,7 @@ impl Pump {
         }
     }
 
-    /// The length of what is first, if it is all there: a command, or a message with its frames.
+    /// The length of the first command or message with its frames, if it is complete.
     fn whole(&self) -> Option<usize> {
         let mut end = 0;
         loop {

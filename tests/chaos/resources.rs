@@ -18,7 +18,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 const DELAY: Duration = Duration::from_millis(200);
 const PAGES: usize = 8;
 
-/// A site of a root and leaves.
+/// A site with a root and leaves.
 fn small_site(web: &Web, host: &str) -> Site {
     let site = web.site(host);
     site.otherwise(|request| page(&request.path).into());
@@ -61,7 +61,7 @@ fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
         "it was written to"
     );
 
-    // With the copy put back, it goes on.
+    // With the copy restored, it continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
     crawl(&work, &web, &urls).finish().expect(0);
@@ -80,14 +80,14 @@ fn spoil_all(bytes: &mut [u8]) {
     bytes.fill(b'?');
 }
 
-/// Leaves the header, which tells whose file it is.
+/// Keeps the header, which identifies the file.
 fn spoil_the_rest(bytes: &mut [u8]) {
     bytes[100..].fill(0xA5);
 }
 
 #[test]
 fn a_frontier_that_is_no_database_any_more_is_left_alone() {
-    // Whose file it was cannot be told any more: the state folder counts as named wrongly.
+    // The file can no longer be identified: the state folder counts as wrong.
     damaged("state/dispatcher.db", 2, spoil_all);
 }
 
@@ -124,8 +124,8 @@ fn a_full_disk_for_logs_stops_no_crawl() {
     });
 }
 
-/// A page that takes its time in any worker: deep and wide, and with a mapping that compares each
-/// of its parts with all others.
+/// A page that takes long in any worker: deep and wide, and with a mapping that compares each of its parts with all
+/// others.
 fn burner(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
     let (depth, width) = (100, 20_000);
@@ -225,7 +225,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Limits the process's memory to its present size and a little more.
+/// Limits the process's memory to slightly more than its current size.
 fn squeeze(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");
@@ -249,11 +249,11 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
     let hosts = ["a.example", "b.example", "c.example"];
     let urls = hosts.map(|host| {
         let site = small_site(&web, host);
-        // Some twenty times as large once it is a tree.
+        // As a tree it is some twenty times as large.
         site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
         site.url("/")
     });
-    // Otherwise the allocator takes a gigabyte beforehand, and asks for no more.
+    // Otherwise the allocator takes a gigabyte in advance, and requests no more.
     let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     let mut run = run.start();
     web.log()

@@ -23,7 +23,7 @@ use crate::ways;
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long a crawl may take after the last fault; if it takes longer, tasks are lost.
+/// The longest time of a crawl after the last fault. If it takes longer, tasks are lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where a round keeps its pages.
@@ -33,20 +33,20 @@ pub(crate) enum Store {
     Mongodb,
 }
 
-/// What a round is made of.
+/// The settings of a round.
 pub(crate) struct Round {
     pub(crate) kind: Kind,
     pub(crate) store: Store,
     pub(crate) sites: usize,
     pub(crate) pages: usize,
-    /// Sites are given up after a short trouble.
+    /// Sites become unreachable after a short trouble.
     pub(crate) gives_up: bool,
-    /// Of the web.
+    /// The seed of the web.
     pub(crate) seed: u64,
     pub(crate) plan: Vec<Planned>,
 }
 
-/// A fault that was injected, and when.
+/// An injected fault, and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Injected {
     pub(crate) planned: Planned,
@@ -153,7 +153,7 @@ fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, S
     }
 }
 
-/// Leaves the folder for a look.
+/// Keeps the folder for inspection.
 fn keep(work: Workplace) {
     eprintln!("kept for a look: {}", work.path(".").display());
     std::mem::forget(work);
@@ -188,16 +188,16 @@ impl Scene {
         self.mend(Instant::now() + Duration::from_secs(3_600));
     }
 
-    /// Whether the time of a fault has come. A moment in a task's life is not waited for before there are tasks: on
-    /// a busy machine the processes take longer to start than such a fault has patience.
+    /// Whether a fault is due. The wait for a moment in a task's life begins only when there are tasks: on a busy
+    /// machine the processes take longer to start than such a fault waits.
     fn is_due(&self, planned: &Planned, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)
             && (!is_of_task || !self.log.visits().pages().0.is_empty())
     }
 
-    /// Without faults: what failed because its site was in trouble is tried again, as users do. Nothing
-    /// else may have failed.
+    /// Without faults: tasks that failed because their site was in trouble are retried, as users do. No others may
+    /// have failed.
     fn finish(&mut self) {
         let failed = self.crew.failed();
         if failed.is_empty() || !self.wrong.is_empty() {
@@ -222,7 +222,7 @@ impl Scene {
         }
     }
 
-    /// The URLs that were tried on a machine without a way, or under way when it was lost.
+    /// The URLs that were tried on a machine without a way, or were in progress when it was lost.
     fn without_route(&self) -> BTreeSet<String> {
         let mut urls = ways::without_route(&self.crew.folder);
         for fault in &self.injected {
@@ -233,7 +233,7 @@ impl Scene {
         urls
     }
 
-    /// Looks at what is held while faults last.
+    /// Records the held tasks while faults last.
     fn note_held(&mut self) {
         let now = Instant::now();
         if self.injected.iter().any(|fault| fault.until >= now) {
@@ -304,7 +304,7 @@ impl Scene {
                 self.mends.push((until, Mend::Recover(host)));
             }
             Fault::Pause(_) => {
-                // Whether it holds is not known without an answer.
+                // Without an answer it is unknown whether the order is in force.
                 self.crew.pause();
                 self.mends.push((until, Mend::Resume));
             }
@@ -335,7 +335,7 @@ impl Scene {
         self.mends.push((until, Mend::Fair(number)));
     }
 
-    /// Undoes what is due.
+    /// Undoes the faults that are due.
     fn mend(&mut self, now: Instant) {
         let (due, later) = std::mem::take(&mut self.mends)
             .into_iter()
@@ -359,7 +359,7 @@ impl Scene {
         }
     }
 
-    /// Beside a dispatcher that lived all the time, another one must have been refused.
+    /// If a dispatcher was running all the time, the second one must have been refused.
     fn judge_second(&mut self, mut second: Running, first: &[u32]) {
         let lived = !first.is_empty() && self.dispatchers() == first;
         match second.ended() {

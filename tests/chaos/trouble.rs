@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use webfill_tests::site::{Page, Reply, script, status};
 
-/// What a site answers instead of its pages.
+/// A site's answers instead of its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Trouble {
-    /// An HTTP error. One of the server's is the answer for robots.txt as well, and then nothing may be
-    /// fetched; one that is about the request is not, because without a robots.txt everything may be.
+    /// An HTTP error. A server error is also the answer for robots.txt, and then nothing may be fetched. A client
+    /// error is not, because without a robots.txt everything may be fetched.
     Fails(u16),
-    /// A challenge, for everybody.
+    /// A challenge for everyone.
     Blocks,
     /// Each connection is reset, as behind a lost route.
     Resets,
 }
 
-/// The sites that are in trouble now.
+/// The sites currently in trouble.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Troubles {
     of_hosts: Arc<Mutex<BTreeMap<String, Trouble>>>,
@@ -32,7 +32,7 @@ impl Troubles {
         self.of_hosts().remove(host);
     }
 
-    /// The answer for a path of a host, which is `content` while the host is well.
+    /// The answer for a path of a host: `content` while the host has no trouble.
     pub(crate) fn answer(&self, host: &str, path: &str, content: &Page) -> Reply {
         let trouble = self.of_hosts().get(host).copied();
         match trouble {

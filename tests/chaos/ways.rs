@@ -1,6 +1,6 @@
-//! The crawling machines' ways out to the web. Each machine reaches it at an address of its own; if
-//! that is taken away, there is no route from the machine to the web, while the one to its dispatcher
-//! stays. Only in a network of its own: elsewhere no way is ever lost.
+//! The crawling machines' ways out to the web. Each machine reaches the web at an address of its own. Without that
+//! address there is no route from the machine to the web, while its route to the dispatcher stays. Ways are lost only
+//! in a separate network.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn start_web() -> Web {
 }
 
 pub(crate) struct Ways {
-    /// Of the machines, in their order, each with how many faults hold it back now.
+    /// The addresses of the machines, in order, each with the number of current faults that block it.
     addresses: Vec<(String, u32)>,
     port: u16,
 }
@@ -50,13 +50,13 @@ impl Ways {
         ways
     }
 
-    /// What tells a machine that every host is at the end of its way.
+    /// The arguments by which a machine finds every host at the end of its way.
     pub(crate) fn resolve(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)
     }
 
-    /// A machine loses its way, if that is possible here. Returns which one.
+    /// A machine loses its way, if that is possible here. Returns its number.
     pub(crate) fn lose(&mut self, pick: usize) -> Option<usize> {
         let machine = pick % self.addresses.len();
         let (address, faults) = &mut self.addresses[machine];
@@ -79,7 +79,7 @@ impl Ways {
     }
 }
 
-/// The URLs of tasks that ended for want of a route, as the logs of the workers tell.
+/// The URLs of tasks that failed for lack of a route, according to the logs of the workers.
 pub(crate) fn without_route(state: &Path) -> BTreeSet<String> {
     let mut urls = BTreeSet::new();
     let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");

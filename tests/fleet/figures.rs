@@ -1,4 +1,4 @@
-//! What a fleet costs: processor time and messages of the dispatcher for each task, memory of each process.
+//! The costs of a fleet: processor time and messages of the dispatcher for each task, memory of each process.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ impl Counters {
         }
     }
 
-    /// What has happened since then, as lines of a table.
+    /// The changes since then, as lines of a table.
     pub(crate) fn since(&self, before: &Counters) -> Vec<(&'static str, String)> {
         let seconds = (self.at - before.at).as_secs_f64();
         let tasks = self.done - before.done;
@@ -56,7 +56,7 @@ impl Counters {
     }
 }
 
-/// The processor time that a process has taken.
+/// The processor time used by a process.
 fn cpu_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -68,7 +68,8 @@ fn cpu_s(pid: u32) -> f64 {
     (field(11) + field(12)) / TICKS_PER_SECOND
 }
 
-/// Memory of all processes of a role: the mean and the largest, alone on a machine and shared by all.
+/// Memory of all processes of a role: the mean and the largest, for one process alone on a machine, and with shared
+/// pages divided.
 pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [

@@ -1,4 +1,4 @@
-//! The load: whenever little is left to fetch, each made site gets further pages, until the load ends.
+//! The load: whenever little is left to fetch, each generated site gets further pages, until the load ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::machines::{Client, Machines, SITES_EACH, wait_for};
 const APP: &str = "fleet";
 const CRAWL: &str = "load";
 
-/// As many pages of each site are fed at once, and again when half of them are left.
+/// This many pages of each site are fed at a time, and again when half of them are left.
 const PAGES: usize = 6;
 
 /// Requests in one message.
@@ -58,7 +58,7 @@ impl Load {
         }
     }
 
-    /// Feeds no more, and waits until everything has ended. Returns how many pages of each site were fed.
+    /// Stops feeding, and waits until everything has ended. Returns how many pages of each site were fed.
     pub(crate) fn end(self) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         self.feeder.join().expect("the feeder does not fail");
@@ -83,7 +83,7 @@ fn serve(web: &Web, sites: usize) {
     }
 }
 
-/// Feeds the next pages. What may have been accepted without an answer is fed again, which changes nothing.
+/// Feeds the next pages. Pages that may have been accepted without an answer are fed again, which changes nothing.
 fn feed(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
         let url = format!("http://{}/{}", host(n % sites), from + n / sites);

@@ -14,7 +14,7 @@ use webfill_tests::site::Web;
 use webfill_tests::units::Units;
 use webfill_tests::workplace::Workplace;
 
-/// How many of them there are for each machine.
+/// The number of sites for each machine.
 pub(crate) const SITES_EACH: usize = 12;
 
 const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
@@ -30,12 +30,12 @@ pub(crate) struct Machines {
     work: Workplace,
     bridge: Bridge,
     pub(crate) names: Vec<String>,
-    /// Of each made site.
+    /// The delay of each generated site.
     pub(crate) delay: Duration,
 }
 
 impl Machines {
-    /// With keys for everybody; no process of webfill runs yet.
+    /// With keys for all machines; no process of webfill runs yet.
     pub(crate) fn new(count: u16, delay: Duration) -> Machines {
         let bridge = Bridge::build();
         let address = bridge.address();
@@ -62,7 +62,7 @@ impl Machines {
         machines
     }
 
-    /// A further mapping, for a dispatcher that does not run yet.
+    /// Adds a mapping for a dispatcher that does not run yet.
     pub(crate) fn add_mapping(&self, name: &str, mapping: &Value) {
         let file = format!("mappings/{name}.json");
         self.work.write_json(&file, mapping);
@@ -142,7 +142,7 @@ impl Machines {
         self.names.iter().for_each(|name| self.units.start(name));
     }
 
-    /// Replaces all supervisors by this program, in so many batches.
+    /// Replaces all supervisors by this program, in this many batches.
     pub(crate) fn roll(&self, program: &PathBuf, batches: usize) -> Output {
         let hosts = self.work.write("hosts", self.names.join("\n") + "\n");
         let today = Build::Today.binary();
@@ -170,7 +170,7 @@ impl Machines {
         roll.output().expect("python3 runs it")
     }
 
-    /// A program that is the same and has another name, so that processes tell which one they run.
+    /// The same program under another name, so that processes show which one they run.
     pub(crate) fn new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();
@@ -181,7 +181,7 @@ impl Machines {
     }
 }
 
-/// Asks the dispatcher, each time over a connection of its own, so that no question waits for one that is broken.
+/// Sends requests to the dispatcher, each over a connection of its own, so that none waits for a broken one.
 pub(crate) struct Client {
     keys: [Vec<u8>; 3],
     control: String,
@@ -189,7 +189,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The answer, if there is one within five seconds.
+    /// The answer, if it arrives within five seconds.
     pub(crate) fn ask(&self, request: &Value) -> Option<Value> {
         let socket = self.context.socket(zmq::REQ).expect("a socket");
         let [server, public, secret] = &self.keys;
@@ -212,7 +212,7 @@ impl Client {
         self.ask(&json!({"action": "status"}))
     }
 
-    /// Of each welcome supervisor: how many sites it has.
+    /// The number of sites of each welcome supervisor.
     pub(crate) fn shares(&self) -> BTreeMap<String, u64> {
         let status = self.status().unwrap_or_default();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();
@@ -222,7 +222,7 @@ impl Client {
     }
 }
 
-/// Repeats `look` until it returns a value; panics after so long.
+/// Repeats `look` until it returns a value. Panics after this time.
 pub(crate) fn wait_for<T>(what: &str, most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + most;
     loop {

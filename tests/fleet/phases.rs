@@ -1,4 +1,4 @@
-//! What happens to the fleet, one thing after another, all under load.
+//! The phases of the test, one after another, all under load.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,26 +8,26 @@ use crate::load::Load;
 use crate::machines::{Client, Machines, wait_for};
 use crate::witness::{Expected, judge};
 
-/// All machines are welcome so soon after a restart of the dispatcher.
+/// All machines are welcome this soon after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
 
-/// The dispatcher is started anew so often, and its median pause is no longer.
+/// How often the dispatcher is restarted, and the longest median pause.
 const RESTARTS: usize = 5;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The load is even so soon after the roll.
+/// The load is even this soon after the roll.
 const EVEN_WITHIN: Duration = Duration::from_secs(120);
 
-/// A service manager starts it again after so long (`RestartSec`).
+/// A service manager restarts it after this long (`RestartSec`).
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 const BATCHES: usize = 4;
 
 pub(crate) struct Plan {
     pub(crate) machines: u16,
-    /// Of each made site.
+    /// The delay of each generated site.
     pub(crate) delay: Duration,
-    /// How long the costs are measured while nothing else happens.
+    /// How long the costs are measured without other events.
     pub(crate) measured_for: Duration,
     pub(crate) killed_for: Duration,
     /// One in ten is killed within each of these times.
@@ -42,7 +42,7 @@ struct Run {
     deaths: Vec<Instant>,
 }
 
-/// Runs a fleet by a plan; panics with all promises that were broken.
+/// Runs a fleet by a plan. Panics with all broken promises.
 pub(crate) fn run(plan: &Plan) {
     let machines = Machines::new(plan.machines, plan.delay);
     let mut run = Run {
@@ -150,7 +150,7 @@ impl Run {
             .for_each(|(what, figure)| self.tell(what, figure));
     }
 
-    /// Several times, because a single figure of a busy machine says little.
+    /// Several times, because a single measurement on a busy machine means little.
     fn restart_dispatcher(&mut self) {
         let [mut silent, mut welcome] = [Vec::new(), Vec::new()];
         for _ in 0..RESTARTS {
@@ -163,7 +163,7 @@ impl Run {
             silent.push(began.elapsed());
             self.wait_for_all(Duration::from_secs(120));
             welcome.push(began.elapsed());
-            // All machines are at work again.
+            // All machines are working again.
             self.wait_for_tasks(self.machines.names.len() as u64);
         }
         let silent = self.in_order("the dispatcher's restart until it answers", silent);
@@ -178,7 +178,7 @@ impl Run {
         }
     }
 
-    /// Tells the median and the longest of some times, and returns them in order.
+    /// Prints the median and the longest of some times, and returns them in order.
     fn in_order(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];
@@ -213,7 +213,7 @@ impl Run {
         self.even("even after the roll");
     }
 
-    /// Kills one in ten within each period, at random moments, and starts each again some seconds later.
+    /// Kills one in ten within each period, at random moments, and restarts each some seconds later.
     fn kill_some(&mut self, plan: &Plan) {
         let began = Instant::now();
         let names = self.machines.names.clone();

@@ -1,4 +1,4 @@
-//! Sites of ratings, whose pages the machines share: all rows are stored, each once and none shifted.
+//! Sites of ratings whose pages the machines share: all rows are stored, each once and none shifted.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const CRAWL: &str = "ratings";
 /// Requests in one message.
 const BATCH: usize = 500;
 
-/// Has so many machines collect the ratings of so many sites, each with so many users.
+/// Lets this many machines collect the ratings of this many sites, each with this many users.
 pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     let machines = Machines::new(machines, Duration::from_secs(1));
     let of_site = |number| Ratings {
@@ -28,7 +28,7 @@ pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     for site in &sites {
         site.serve(&machines.web);
     }
-    // In the place of the one that a workplace has.
+    // Replaces the mapping of a workplace.
     machines.add_mapping("profile", &of_site(1).mapping(false));
     machines.units.start("dispatcher");
     machines.start_supervisors();
@@ -45,7 +45,7 @@ pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     judge(&machines, &sites);
 }
 
-/// Feeds all pages of all users, as many as their counts say.
+/// Feeds all pages of all users, according to their counts.
 fn feed(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
@@ -104,7 +104,7 @@ fn judge(machines: &Machines, sites: &[Ratings]) {
     assert_eq!(of_workers.len(), machines.names.len(), "{of_workers:?}");
 }
 
-/// What tells a row that is in its place.
+/// The values that show whether a row is in its place.
 fn place_of(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

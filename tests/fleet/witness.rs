@@ -1,4 +1,5 @@
-//! What the sites and the store say of a run: whether anything was lost, fetched twice, or fetched too soon.
+//! The evidence of the sites and the store about a run: whether anything was lost, fetched twice, or fetched too
+//! soon.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
 use crate::load::host;
-/// A busy machine may note a request later than the one before by this part of the delay.
+/// A busy machine may record a request late by this part of the delay, relative to the one before.
 const BLUR: u32 = 10;
 
-/// After a death so long ago its supervisor's tasks have been given to others or back to itself.
+/// This long after a death, its supervisor's tasks have been given to others or back to itself.
 const DEATH_MATTERS_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -24,10 +25,10 @@ pub(crate) struct Judgement {
     pub(crate) broken: Vec<String>,
 }
 
-/// What was fed, and what happened meanwhile.
+/// The fed pages, and the events meanwhile.
 pub(crate) struct Expected {
     pub(crate) sites: usize,
-    /// Of each site.
+    /// The pages of each site.
     pub(crate) pages: usize,
     pub(crate) delay: Duration,
     pub(crate) deaths: Vec<Instant>,

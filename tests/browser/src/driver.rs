@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::WAIT;
 
-/// What chromedriver says when it listens.
+/// chromedriver's message when it listens.
 const LISTENS: &str = "was started successfully on port ";
 
 /// A driver in a process group of its own, with its browsers, and its port.
@@ -28,12 +28,12 @@ pub(super) fn start_driver() -> (Child, u16) {
         let (_, port) = line.split_once(LISTENS)?;
         port.trim_end_matches('.').parse().ok()
     });
-    // What it says later must find a reader.
+    // Later output must be read, too.
     std::thread::spawn(move || lines.for_each(drop));
     (driver, port.expect("chromedriver listens"))
 }
 
-/// The value of an answer, or what is wrong.
+/// The value of an answer, or its error.
 pub(super) fn call(
     port: u16,
     method: &str,
@@ -57,7 +57,7 @@ pub(super) fn call(
     }
 }
 
-/// The body of an answer. The driver may keep the connection open behind it.
+/// The body of an answer. The driver may keep the connection open afterwards.
 fn read_body(stream: TcpStream) -> std::io::Result<Vec<u8>> {
     stream.set_read_timeout(Some(2 * WAIT))?;
     let mut stream = BufReader::new(stream);

@@ -1,9 +1,9 @@
-//! A real Chromium, driven by chromedriver in the protocol of WebDriver: JSON by plain HTTP.
+//! A real Chromium, driven by chromedriver over the WebDriver protocol: JSON by plain HTTP.
 //!
-//! It is part of no program that is tested, and panics where a browser does not do what it is told.
+//! It is not part of any tested program, and panics if a browser does not carry out a command.
 //!
-//! Each browser has a driver and a profile of its own, and both are gone when it is dropped. It asks nobody but whom
-//! its pages ask, and everything that it asks is noted ([`Browser::requested`]).
+//! Each browser has a driver and a profile of its own, and both are removed when it is dropped. It only contacts
+//! hosts that its pages request, and every request is recorded ([`Browser::requested`]).
 
 mod driver;
 mod pictures;
@@ -46,14 +46,14 @@ pub struct Browser {
     port: u16,
     /// `/session/ID`
     session: String,
-    /// What was requested so far.
+    /// The requests so far.
     requested: Mutex<Vec<String>>,
-    /// What was set by [`Browser::set_size`].
+    /// The size set by [`Browser::set_size`].
     size: Mutex<Option<(u32, u32)>>,
     _profile: TempDir,
 }
 
-/// An element of the page that is open.
+/// An element of the open page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element(String);
 
@@ -95,7 +95,7 @@ impl Browser {
         self.post("/url", &json!({"url": url}));
     }
 
-    /// The address of the page that is open.
+    /// The address of the open page.
     pub fn address(&self) -> String {
         text_of(self.get("/url"))
     }
@@ -153,15 +153,15 @@ impl Browser {
         ))
     }
 
-    /// The text of the first element that a CSS selector matches, as people see it. It is found and read at one moment:
-    /// pages that change by themselves replace their elements.
+    /// The text of the first element that a CSS selector matches, as people see it. It is found and read in one step,
+    /// because pages that update themselves replace their elements.
     pub fn text_at(&self, selector: &str) -> Option<String> {
         let read = "const one = document.querySelector(arguments[0]); return one && one.innerText";
         let text = self.run(read, json!([selector]));
         text.as_str().map(|text| text.trim().to_owned())
     }
 
-    /// The same, when the element is there.
+    /// The same, once the element exists.
     pub fn wait_for_text(&self, selector: &str) -> String {
         self.wait_until(selector, || self.text_at(selector))
     }
@@ -176,7 +176,7 @@ impl Browser {
         self.post(&format!("/element/{}/click", element.0), &json!({}));
     }
 
-    /// Clicks the first element that a CSS selector matches, when it is there.
+    /// Clicks the first element that a CSS selector matches, once it exists.
     pub fn click_at(&self, selector: &str) {
         let element = self.wait_for(selector);
         self.click(&element);
@@ -202,7 +202,7 @@ impl Browser {
         self.post("/actions", &actions);
     }
 
-    /// Runs a script in the page; the value that it returns.
+    /// Runs a script in the page. Returns the script's value.
     pub fn run(&self, script: &str, arguments: Value) -> Value {
         let script = json!({"script": script, "args": arguments});
         self.post("/execute/sync", &script)
@@ -214,25 +214,25 @@ impl Browser {
         self.post("/execute/async", &script)
     }
 
-    /// Has a command of the browser's own protocol carried out.
+    /// Runs a command of the browser's own protocol.
     pub fn command(&self, name: &str, parameters: Value) -> Value {
         let command = json!({"cmd": name, "params": parameters});
         self.post("/goog/cdp/execute", &command)
     }
 
-    /// Whether the system is said to prefer dark pages.
+    /// Whether the system prefers dark pages.
     pub fn prefer_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": value}]);
         self.command("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
-    /// The time zone of the reader.
+    /// Sets the time zone of the reader.
     pub fn set_zone(&self, zone: &str) {
         self.command("Emulation.setTimezoneOverride", json!({"timezoneId": zone}));
     }
 
-    /// The size of the window's content.
+    /// Sets the size of the window's content.
     pub fn set_size(&self, width: u32, height: u32) {
         *self.size.lock().expect("no test panics in it") = Some((width, height));
         self.override_size(width, height);
@@ -244,13 +244,13 @@ impl Browser {
         self.command("Emulation.setDeviceMetricsOverride", metrics);
     }
 
-    /// What follows is found within a frame.
+    /// From now on elements are found within a frame.
     pub fn enter_frame(&self, frame: &Element) {
         let element = json!({ELEMENT: frame.0});
         self.post("/frame", &json!({"id": element}));
     }
 
-    /// What follows is found in the page itself.
+    /// From now on elements are found in the page itself.
     pub fn leave_frames(&self) {
         self.post("/frame", &json!({"id": null}));
     }
@@ -273,7 +273,7 @@ impl Browser {
         requested.clone()
     }
 
-    /// What the page's console has been told since the last call: errors of scripts and of the content policy, too.
+    /// The messages in the page's console since the last call, including errors of scripts and of the content policy.
     pub fn console(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
         let entries = entries.as_array().expect("a list").iter();

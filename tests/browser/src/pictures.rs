@@ -1,4 +1,4 @@
-//! Pictures of pages.
+//! Screenshots of pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use serde_json::json;
 
 use crate::{Browser, text_of};
 
-/// Higher pages are cut in pictures.
+/// Higher pages are cut.
 const MOST_HIGH: u32 = 4_000;
 
-/// After a change of the window's size; charts are drawn anew.
+/// The time to repaint after a change of the window's size; charts are drawn again.
 const PAINTED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Browser {
-    /// Keeps a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people; returns where.
+    /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people. Returns its path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let folder = screenshots();
         fs::create_dir_all(&folder).expect("our own folder");
@@ -26,7 +26,7 @@ impl Browser {
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
         let height = size("cssContentSize", "height").min(MOST_HIGH);
-        // The window is made as high as the page: what is beyond a window's end is painted without its frames.
+        // The window is made as high as the page: content beyond a window's end is painted without its frames.
         let before = *self.size.lock().expect("no test panics in it");
         self.override_size(width, height);
         std::thread::sleep(PAINTED_WITHIN);
@@ -41,7 +41,7 @@ impl Browser {
     }
 }
 
-/// In the folder of builds, to which the running test belongs.
+/// In the build folder of the running test.
 fn screenshots() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     let target = test.ancestors().nth(3);

@@ -1,6 +1,6 @@
-//! What a disk holds after a loss of power, told from the notes of `recorder.c`: all that was synced,
-//! and of the rest any part. Writes are torn at sectors and lost or kept each for itself, whatever
-//! their order; so are the names in each folder, though in their order, as in a journal.
+//! The content of a disk after a power loss, derived from the notes of `recorder.c`: everything that was synced, and
+//! any part of the rest. Writes are torn at sectors, and each is lost or kept independently, whatever their order.
+//! The same holds for the names in each folder, but these are lost in order, as in a journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +47,7 @@ struct Note {
     call: Call,
 }
 
-/// What a fleet has written, in its order.
+/// The writes of a fleet, in order.
 #[derive(Debug)]
 pub(crate) struct Notes {
     notes: Vec<Note>,
@@ -76,7 +76,7 @@ impl Notes {
         self.notes.last().map_or(0, |note| note.after + 1)
     }
 
-    /// What is on the disk if the power is lost at a time, before which the disk held `base`.
+    /// The disk if the power is lost at this time; before the notes it held `base`.
     pub(crate) fn cut(&self, base: &Disk, at: u64, rng: &mut Rng) -> Disk {
         let mut volume = Volume::new(base);
         let before = self.notes.iter().take_while(|note| note.after < at);
@@ -128,11 +128,11 @@ fn next_note(rest: &mut &[u8], recorded: &Path) -> Note {
 struct File<'a> {
     base: Vec<u8>,
     changes: Vec<&'a Note>,
-    /// What was noted before is on the disk.
+    /// Everything noted before this is on the disk.
     synced_to: u64,
 }
 
-/// A change of a name: to a file, or to none.
+/// A change of a name: to a file, or its removal.
 struct Naming {
     after: u64,
     path: PathBuf,
@@ -141,11 +141,11 @@ struct Naming {
 
 struct Volume<'a> {
     files: Vec<File<'a>>,
-    /// As the processes see them.
+    /// In the view of the processes.
     names: BTreeMap<PathBuf, usize>,
     names_before: BTreeMap<PathBuf, usize>,
     namings: Vec<Naming>,
-    /// By folder: what was noted before is on the disk.
+    /// For each folder, everything noted before this is on the disk.
     folders_synced_to: BTreeMap<PathBuf, u64>,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Volume<'a> {
                 self.folders_synced_to
                     .insert(note.path.clone(), note.before);
             }
-            // It exists already, or is none of the files that are noted, such as a socket.
+            // It exists already, or is not a recorded file, but for example a socket.
             _ => {}
         }
     }
@@ -209,7 +209,7 @@ impl<'a> Volume<'a> {
     }
 
     fn lose_power(self, rng: &mut Rng) -> Disk {
-        // Of what is not synced, disks keep nothing, some, most or all.
+        // Disks keep none, some, most or all of the data that are not synced.
         let kept = [0.0, 0.5, 0.9, 1.0][rng.usize(..4)];
         let names = self.surviving_names(rng);
         let content =
@@ -242,7 +242,7 @@ impl<'a> Volume<'a> {
 }
 
 impl File<'_> {
-    /// The content, with a part of what was not synced.
+    /// The content, with a part of the data that were not synced.
     fn after_loss(&self, kept: f64, rng: &mut Rng) -> Vec<u8> {
         let mut content = self.base.clone();
         for note in &self.changes {
@@ -264,7 +264,7 @@ impl File<'_> {
     }
 }
 
-/// The parts of a write that lie in one sector each.
+/// The parts of a write, divided by sector.
 fn sectors(mut offset: u64, mut data: &[u8]) -> Vec<(u64, &[u8])> {
     let mut parts = Vec::new();
     while !data.is_empty() {
@@ -302,7 +302,7 @@ mod tests {
         Call::Write { offset, data }
     }
 
-    /// The contents that 200 losses leave of a file, none for one that is not there.
+    /// The contents of a file after 200 losses; `None` where it does not exist.
     fn left_of(path: &str, notes: Vec<Note>) -> Vec<Option<Vec<u8>>> {
         let notes = Notes { notes };
         let cut = |seed| {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_synced_stays_and_the_rest_is_torn() {
+    fn synced_data_stay_and_the_rest_is_torn() {
         let mut notes = vec![
             note(2, "d/f", Call::Create),
             note(4, "d/f", write(0, &[1; 512])),

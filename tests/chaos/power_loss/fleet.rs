@@ -1,5 +1,4 @@
-//! A fleet whose writes are noted, from an empty disk or from what a loss of power has left, to the
-//! end of its crawl.
+//! A fleet with recorded writes, from an empty disk or from the state after a power loss, to the end of its crawl.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 use super::disk::{Disk, Notes};
 
 const SITES: usize = 6;
-/// Pages of each site that are fed, and those that each of them links to.
+/// The fed pages of each site, and the number of links on each of them.
 const FED: usize = 5;
 const LINKED: usize = 2;
 /// Requests in one list.
@@ -25,7 +24,7 @@ const LIST: usize = 3;
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// What happened to a URL, and when by the clock of the notes.
+/// An event of a URL, and its time by the clock of the notes.
 pub(crate) type Dated = (String, u64);
 
 /// A crawl from its beginning, or its continuation, to its end.
@@ -33,7 +32,7 @@ pub(crate) struct Recording {
     /// The disk at its beginning.
     pub(crate) base: Disk,
     pub(crate) notes: Notes,
-    /// When the answer that a URL is accepted had arrived.
+    /// When the answer arrived that a URL is accepted.
     pub(crate) accepted: Vec<Dated>,
     /// When a page was requested.
     pub(crate) requested: Vec<Dated>,
@@ -64,7 +63,7 @@ fn title(name: &str) -> String {
 }
 
 impl Recording {
-    /// Lets a fleet crawl everything that `base` does not have yet.
+    /// Runs a fleet that crawls everything that `base` does not have yet.
     pub(crate) fn run(base: Disk, recorder: &Path) -> Recording {
         let (web, work) = (Web::start(), Workplace::new());
         let disk = work.path("disk");
@@ -98,7 +97,7 @@ impl Clock {
     }
 }
 
-/// Notes each request for a page.
+/// Records each request for a page.
 fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
     let requested: Arc<Mutex<Vec<Dated>>> = Arc::default();
     for number in 0..SITES {
@@ -165,7 +164,7 @@ impl Fleet {
         }
     }
 
-    /// Feeds all lists; a list that was accepted before the power was lost is only seen again.
+    /// Feeds all lists. A list that was accepted before the power loss is already known.
     fn feed(&self, clock: &Clock) -> Vec<Dated> {
         let seeds =
             (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
@@ -177,7 +176,7 @@ impl Fleet {
             assert_eq!(answer["accepted"], list.len(), "{answer}");
             let now = clock.now();
             accepted.extend(list.iter().map(|url| (url.clone(), now)));
-            // Feeding goes on while pages are fetched.
+            // Feeding continues while pages are fetched.
             std::thread::sleep(POLL);
         }
         accepted

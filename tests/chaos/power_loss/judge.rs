@@ -1,5 +1,4 @@
-//! Judges what a loss of power has left, and what the crawl made of it in the end. Each violation is a
-//! sentence.
+//! Checks the state after a power loss, and the final result of the crawl. Each violation is a sentence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +8,7 @@ use webfill_tests::stored::Stored;
 
 use super::fleet::{FRONTIER, Recording, STORE, expected};
 
-/// What the frontier knows of a URL.
+/// The frontier's state of a URL.
 #[derive(Debug)]
 struct Task {
     is_done: bool,
@@ -25,7 +24,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Opens the files, which may be changed by that.
+    /// Opens the files, which may change them.
     pub(crate) fn open(disk: &Path) -> Left {
         let mut left = Left::default();
         if let Some(db) = left.connect(&disk.join(FRONTIER), "tasks") {
@@ -69,7 +68,7 @@ impl Left {
         number(&tables).is_ok_and(|count| count == 1).then_some(db)
     }
 
-    /// What must be there, because it was told or done at a time before the loss.
+    /// Checks the data that must exist because they were reported or done before the loss.
     pub(crate) fn judge(&mut self, recording: &Recording, at: u64) -> &[String] {
         let before = |dated: &&(String, u64)| dated.1 <= at;
         for (url, _) in recording.accepted.iter().filter(before) {
@@ -108,7 +107,7 @@ fn rows<T>(
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// A crawl that has gone on after a loss of power, and has ended.
+/// Checks a crawl that has continued after a power loss, and has ended.
 pub(crate) fn ended(left: &Left, recording: &Recording) -> Vec<String> {
     let mut wrong = Vec::new();
     for (url, _) in &recording.requested {

@@ -1,8 +1,7 @@
-//! Losses of power. Real processes crawl while everything that they write and sync is noted
-//! (`recorder.c`); from the notes follows what the disk may hold if the power is lost at any moment
-//! ([`disk`]). That is judged, and a new fleet goes on from it to the end of the crawl, whose notes
-//! serve for the next loss. `POWER_CUTS` and `POWER_SEED` in the environment say how often, and which;
-//! `make power` sets them.
+//! Power losses. Real processes crawl while all of their writes and syncs are recorded (`recorder.c`). The notes
+//! determine the possible content of the disk if the power is lost at any moment ([`disk`]). That content is checked,
+//! and a new fleet continues from it to the end of the crawl. Its notes serve for the next loss. `POWER_CUTS` and
+//! `POWER_SEED` in the environment set how often, and which; `make power` sets them.
 
 mod disk;
 mod fleet;
@@ -18,14 +17,14 @@ use self::disk::Disk;
 use self::fleet::Recording;
 use self::judge::Left;
 
-/// Crawls at the same time; most of it is waiting.
+/// Crawls in parallel. Most of their time is waiting.
 const AT_ONCE: u64 = 8;
 
-/// Losses of power in a row before a crawl begins anew.
+/// Consecutive power losses before a crawl starts over.
 const IN_A_ROW: u64 = 5;
 
 #[test]
-fn whenever_the_power_is_lost_nothing_that_was_told_is_lost_or_doubled() {
+fn whenever_the_power_is_lost_no_reported_data_are_lost_or_doubled() {
     let (cuts, seed) = (number("POWER_CUTS", 40), number("POWER_SEED", 1));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = build_recorder(folder.path());
@@ -64,7 +63,7 @@ fn build_recorder(folder: &Path) -> PathBuf {
     library
 }
 
-/// Cuts the power `count` times, each time during the crawl that goes on after the time before.
+/// Cuts the power `count` times, each time during the crawl that continues after the previous one.
 fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let mut wrong = Vec::new();
@@ -82,7 +81,7 @@ fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     wrong
 }
 
-/// Judges the disk, goes on from it, and judges the end. `recording` is the continuation then.
+/// Checks the disk, continues from it, and checks the end. `recording` is then the continuation.
 fn judge_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
     // Opening the files changes them.
     let copy = tempfile::tempdir().expect("a temporary folder");

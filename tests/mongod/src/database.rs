@@ -9,14 +9,14 @@ use mongodb::options::ConnectionString;
 
 use crate::{Mongod, wait_for};
 
-/// A database that did not exist before. One of a foreign server is dropped with this value.
+/// A new database. On a foreign server it is dropped with this value.
 pub struct Database {
     uri: String,
     is_foreign: bool,
 }
 
 impl Database {
-    /// Names the server and the database.
+    /// The server and the database.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -37,7 +37,7 @@ impl Drop for Database {
     }
 }
 
-/// A database of its own for a test.
+/// A separate database for a test.
 pub fn fresh_database() -> Database {
     if let Ok(uri) = std::env::var("MONGODB_URI") {
         let uri = with_database(&uri, &fresh_name());

@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOPBACK: &str = "127.0.0.1";
 
-/// Where a server has its files, in its folder.
+/// The data of a server, in its folder.
 const DATA: &str = "data";
 
 /// The name of every replica set.
 pub(crate) const SET: &str = "webfill";
 
-/// A server and its files, in a temporary folder. Both go with this value.
+/// A server and its files, in a temporary folder. Both are removed with this value.
 pub struct Mongod {
     /// `None` while the server is down.
     process: Option<Child>,
@@ -33,7 +33,7 @@ pub struct Mongod {
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
-    /// For the case that nothing of this is dropped.
+    /// In case this value is never dropped.
     _sweeper: Sweeper,
 }
 
@@ -50,15 +50,14 @@ impl Mongod {
         mongod
     }
 
-    /// As [`Mongod::start`], with its files below a given folder, for tests that care which disk
-    /// they are on.
+    /// Like [`Mongod::start`], with its files below a given folder, for tests that depend on the disk.
     pub fn start_in(parent: &Path) -> Mongod {
         let mongod = Mongod::start_member(&[], parent);
         mongod.initiate(&[mongod.address()]);
         mongod
     }
 
-    /// As [`Mongod::start`], at an address of this machine that others reach.
+    /// Like [`Mongod::start`], at an address of this machine that others can reach.
     pub fn start_at(host: &str) -> Mongod {
         let options = ["--replSet", SET, "--oplogSize", "64"];
         let mongod = Mongod::start_below(host, &options, &std::env::temp_dir());
@@ -66,21 +65,21 @@ impl Mongod {
         mongod
     }
 
-    /// Starts what becomes a member once the set is initiated.
+    /// Starts a server that becomes a member when the set is initiated.
     pub(crate) fn start_member(options: &[&str], parent: &Path) -> Mongod {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
         Mongod::start_below(LOOPBACK, &with_set, parent)
     }
 
-    /// Starts a server of its own, outside of any replica set, with options such as those for
-    /// TLS. It listens when this returns.
+    /// Starts a server outside of any replica set, with options such as those for TLS. It listens when this returns.
     pub fn start_with(options: &[&str]) -> Mongod {
         Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
-    /// Starts a replica set of one on a copy of the files of another set's member: it brings them up to date by the
-    /// member's own log, finds itself outside of the set that they name, and is told that the set is it alone.
+    /// Starts a replica set of one on a copy of the files of another set's member. The server updates them by the
+    /// member's own log, finds itself outside of the set named in them, and gets a configuration with itself as the
+    /// only member.
     pub fn restore(files: &Path) -> Mongod {
         let folder = tempfile::tempdir().expect("a temporary folder");
         copy_files(files, &folder.path().join(DATA));
@@ -96,7 +95,7 @@ impl Mongod {
         mongod
     }
 
-    /// Copies the server's files to a folder that does not exist yet, while the server keeps them as they are.
+    /// Copies the server's files to a folder that does not exist yet, while the server leaves them unchanged.
     pub fn copy_files_to(&self, folder: &Path) {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         self.ask(&direct, doc! {"fsync": 1, "lock": true});
@@ -133,8 +132,8 @@ impl Mongod {
         format!("mongodb://{address}/{database}?replicaSet={SET}")
     }
 
-    /// How many commands that read or write documents the server has executed, a few of its own
-    /// included; those that watch over it are not counted.
+    /// The number of executed commands that read or write documents, including a few of its own. Monitoring commands
+    /// are not counted.
     pub fn document_commands(&self) -> i64 {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         let status = self.ask(&direct, doc! {"serverStatus": 1});
@@ -160,29 +159,29 @@ impl Mongod {
         counted.filter_map(total).sum()
     }
 
-    /// Where a test may put files that the server reads.
+    /// A folder for files that the server reads.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What the server wrote to its log.
+    /// The server's log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Ends the server in good order.
+    /// Stops the server gracefully.
     pub fn stop(&mut self) {
         self.signal(Signal::TERM);
         self.wait_for_end();
     }
 
-    /// Ends the server as a crash does.
+    /// Ends the server like a crash.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.wait_for_end();
     }
 
-    /// The server stops answering, and keeps its connections.
+    /// Makes the server stop answering, with its connections open.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -225,7 +224,7 @@ impl Mongod {
             .args(["--bind_ip", &self.host, "--nounixsocket", "--port"])
             .arg(self.port.to_string())
             .args(["--wiredTigerCacheSizeGB", "0.25"])
-            // Journals of 100 MB are made in advance otherwise.
+            // Otherwise it creates journals of 100 MB in advance.
             .args(["--wiredTigerEngineConfigString", "log=(prealloc=false)"])
             .args(["--setParameter", "diagnosticDataCollectionEnabled=false"])
             .args(["--setParameter", "enableTestCommands=1"])
@@ -236,14 +235,14 @@ impl Mongod {
         spawner::spawn(command).expect("setpriv of util-linux starts mongod")
     }
 
-    /// Makes a replica set of these members, of which this is one; all must be up. Returns when
-    /// one of them takes writes.
+    /// Makes a replica set of these members, including this one; all must be up. Returns when one of them accepts
+    /// writes.
     pub(crate) fn initiate(&self, members: &[String]) {
         let member = |(id, host): (usize, &String)| doc! {"_id": id as i32, "host": host};
         let config = doc! {
             "_id": SET,
             "members": members.iter().enumerate().map(member).collect::<Vec<Document>>(),
-            // Quick about a lost primary.
+            // Detects a lost primary quickly.
             "settings": {"electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500},
         };
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
@@ -251,7 +250,7 @@ impl Mongod {
         self.wait_until_writable(&members.join(","));
     }
 
-    /// Waits until one of these members takes writes.
+    /// Waits until one of these members accepts writes.
     pub(crate) fn wait_until_writable(&self, members: &str) {
         let uri = format!("mongodb://{members}/?replicaSet={SET}");
         let patience_ms = PATIENCE.as_millis();

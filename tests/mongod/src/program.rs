@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The script's exit status if this machine can have no server.
+/// The script's exit status if this machine cannot have a server.
 const UNAVAILABLE: i32 = 3;
 
-/// The path of a `mongod`. Panics if this machine can have none.
+/// The path of a `mongod`. Panics if this machine cannot have one.
 pub(crate) fn path() -> &'static Path {
     match find() {
         Ok(path) => path,
@@ -15,7 +15,7 @@ pub(crate) fn path() -> &'static Path {
     }
 }
 
-/// The path of a `mongod`, or the reason why this machine can have none.
+/// The path of a `mongod`, or the reason why this machine cannot have one.
 pub(crate) fn find() -> &'static Result<PathBuf, String> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     FOUND.get_or_init(ask_script)

@@ -1,4 +1,4 @@
-//! Several servers that are one deployment.
+//! Several servers that form one deployment.
 
 use mongodb::Client;
 use mongodb::bson::doc;
@@ -12,7 +12,7 @@ pub struct ReplicaSet {
 }
 
 impl ReplicaSet {
-    /// Starts a set that takes writes.
+    /// Starts a set that accepts writes.
     pub fn start(count: usize) -> ReplicaSet {
         let members = (0..count)
             .map(|_| Mongod::start_member(&[], &std::env::temp_dir()))
@@ -28,7 +28,7 @@ impl ReplicaSet {
         format!("mongodb://{hosts}/{database}?replicaSet={SET}")
     }
 
-    /// The member that takes writes now; waits for one.
+    /// The member that currently accepts writes; waits for one.
     pub fn primary(&self) -> usize {
         let hosts = self.addresses();
         self.members[0].wait_until_writable(&hosts.join(","));

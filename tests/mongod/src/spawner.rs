@@ -17,7 +17,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
         let (orders, queue) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, answer) in queue {
-                // If the caller is gone, the process is dropped.
+                // If the caller has gone, the process is dropped.
                 let _ = answer.send(command.spawn());
             }
         });

@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that waits for the end of this one, or of this value.
+/// A process that waits for the end of this process, or of this value.
 pub(crate) struct Sweeper {
-    /// Holds the pipe whose end is waited for.
+    /// Holds the pipe and waits for its end.
     process: Child,
 }
 
@@ -33,7 +33,7 @@ impl Sweeper {
 impl Drop for Sweeper {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // Only a zombie would be left if this failed.
+        // A failure would only leave a zombie.
         let _ = self.process.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! The servers do what tests want of them.
+//! The servers do what tests need from them.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ async fn each_database_is_empty_at_first() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn a_killed_server_comes_back_with_what_it_had() {
+async fn a_killed_server_comes_back_with_its_data() {
     let mut mongod = Mongod::start();
     let uri = mongod.uri("test");
     assert_eq!(count(&uri).await, 1);
