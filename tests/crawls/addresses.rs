@@ -182,7 +182,7 @@ fn public_addresses_are_asked_only_with_a_contact() {
             let site = web.site("public.example");
             site.serve("/", page("T"));
             let nameless = Workplace::new();
-            // --allow-private-networks asks for no contact, as it is meant for one's own machines.
+            // --allow-private-networks requires no contact, because it is meant for the user's own machines.
             nameless.crawl(&web).arg(site.url("/")).finish().expect(0);
             assert_eq!(
                 nameless.stored().outcomes()[&site.url("/")],

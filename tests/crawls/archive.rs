@@ -1,5 +1,5 @@
-//! The archive (`--warc`): every exchange of the access log is in it as it was sent, whatever is killed,
-//! and other programs can read it.
+//! The archive (`--warc`): it contains every exchange of the access log as it was sent, whatever is killed, and other
+//! programs can read it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
         .env("WEBFILL_FETCH_MAX_BODY_BYTES", MOST_BODY_BYTES.to_string())
 }
 
-/// What the site of the tests answers, by path.
+/// The answers of the test site, by path.
 fn answers() -> Vec<(&'static str, Page)> {
     let moved = status(302)
         .header("location", "/gzip")
@@ -113,7 +113,7 @@ fn every_exchange_is_archived_as_it_was_sent() {
     assert_requests_are_those_of_the_log(&records, &web);
 }
 
-/// Each visit has one request record, which belongs to the answer.
+/// Each visit has one request record, which belongs to its answer.
 fn assert_requests_are_those_of_the_log(records: &[WarcRecord], web: &Web) {
     let mut archived: Vec<String> = Vec::new();
     for request in records.iter().filter(|record| record.kind() == "request") {
@@ -196,7 +196,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     site.otherwise(|request| {
-        // Two paths have the same.
+        // Two paths get the same document.
         incompressible(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();

@@ -1,4 +1,4 @@
-//! A site in trouble rests: its tasks stay queued, and none is lost to a failure of the site.
+//! A site in trouble backs off: its tasks stay queued, and no failure of the site loses one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
-/// Every page ended in `ok`, and was answered well exactly once.
+/// Checks that every page ended in `ok`, and was answered successfully exactly once.
 fn assert_all_ok(work: &Workplace, pages: usize) {
     let stored = work.stored().pages();
     assert_eq!(stored.len(), pages);
@@ -77,7 +77,7 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
     assert_eq!(site.visits().pages().len(), 20, "each page once");
 }
 
-/// Of every two requests for a robots.txt the first fails, whichever of the site's hosts it is for.
+/// Every other request for a robots.txt fails, whichever of the site's hosts it is for.
 #[test]
 fn a_robots_txt_that_flaps_costs_no_url() {
     let (hosts, pages) = (6, 5);
@@ -138,8 +138,8 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_rest() {
     assert_eq!(stored.pages().len(), 20, "also those that were never tried");
 }
 
-/// Links to a dead host at depth 2, and one at depth 1, of a higher priority, that is found after the host
-/// was given up.
+/// Links to a dead host at depth 2, and one at depth 1, with a higher priority, that is found after the host became
+/// unreachable.
 #[test]
 fn a_link_that_is_found_late_leaves_no_older_one_behind() {
     let web = Web::start();
@@ -193,7 +193,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
 }
 
-/// As a large search engine does: every page redirects to a captcha, which answers well.
+/// Like a large search engine: every page redirects to a captcha, which answers successfully.
 #[test]
 fn a_site_that_redirects_everything_to_a_captcha_rests_and_its_pages_end_as_blocked() {
     let web = Web::start();
@@ -216,7 +216,7 @@ fn a_site_that_redirects_everything_to_a_captcha_rests_and_its_pages_end_as_bloc
         .finish()
         .expect(0);
     let summary = run.summary();
-    // The second rest would last longer than the patience.
+    // The second backoff would last longer than the patience.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
     assert_eq!(counts, [30, 30, 0], "{}", summary.json);
     assert_eq!(summary.json["queued"], 0);
@@ -332,7 +332,7 @@ fn a_rest_outlives_a_killed_dispatcher() {
     assert_all_ok(&work, 10);
 }
 
-/// What the embedded store tells of sites in trouble.
+/// The states of sites in trouble in the embedded store.
 fn told(work: &Workplace) -> Vec<String> {
     let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
                WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";

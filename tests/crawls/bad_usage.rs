@@ -9,13 +9,13 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// A valid crawl, to which a test adds the invalid flag.
+/// A valid crawl, to which tests add an invalid flag.
 fn crawl(work: &Workplace) -> Run {
     let run = work.plain_crawl();
     run.args(["--allow-private-networks", "http://a.example/"])
 }
 
-/// A flag that the run has already takes the new value, as no flag may be given twice.
+/// Replaces the value of a flag that the run already has, because no flag may be given twice.
 fn with_arguments(run: Run, args: &[&str]) -> Run {
     let run = run.arg("--allow-private-networks");
     match args {
@@ -28,7 +28,7 @@ fn with_arguments(run: Run, args: &[&str]) -> Run {
     }
 }
 
-/// One sentence that says each of these things; style: lower case, no full stop.
+/// Checks for one sentence with each of these parts. Style: lower case, no full stop.
 fn assert_says(run: &Finished, parts: &[&str]) {
     let sentence = run.one_sentence();
     for part in parts {

@@ -1,5 +1,5 @@
-//! A site that blocks the crawler is recognised, and left alone: its answer is no page, and nothing is
-//! tried to get past it.
+//! A site that blocks the crawler is recognised, and left alone: its answer is not a page, and there is no attempt to
+//! get past it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn mitigated() -> Page {
         .field("name", "Nobody")
 }
 
-/// A refusal that only its body tells from any other.
+/// A refusal that only differs from others in its body.
 fn refusal() -> Page {
     status(403)
         .header("content-type", "text/html")
@@ -49,7 +49,7 @@ fn log_in_form() -> Page {
     )
 }
 
-/// Sends every request to a captcha, as one of the large search engines does.
+/// Redirects every request to a captcha, like one of the large search engines.
 fn send_to(site: &Site, captcha: &'static str) {
     site.otherwise(move |request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
@@ -118,7 +118,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .finish()
         .expect(0);
 
-    // The sites that block would rest for longer than the crawl waits for them.
+    // The blocking sites would back off for longer than the crawl waits for them.
     let summary = run.summary();
     let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
     assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
@@ -133,7 +133,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
         assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
         let visits = web.visits().of_host(host).pages();
-        // One request, and none that follows from it.
+        // One request, and no further ones because of it.
         assert_eq!(visits.paths(), [format!("{host}/")]);
         let cookie = visits.0[0].header("cookie");
         assert_eq!(cookie, None, "{host}");
@@ -172,7 +172,7 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     }
 }
 
-/// What [`unknown_challenge`] shows is never taken for a page, not even at its first sight.
+/// [`unknown_challenge`] is never taken for a page, not even the first time.
 #[test]
 fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     let web = Web::start();
@@ -205,7 +205,8 @@ fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     assert_eq!(shell.visits().pages().len(), 4);
 }
 
-/// Crawls pages of sites that block at the second URL: no more is requested, and no answer is taken for a page.
+/// Crawls pages of sites whose block is recognised at the second URL: nothing more is requested, and no answer is
+/// taken for a page.
 fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     const PAGES: usize = 12;
     let work = Workplace::new();
@@ -230,7 +231,7 @@ fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     assert_eq!(pages.len(), PAGES * sites.len());
 }
 
-/// A site that blocks sends every request to a host for that.
+/// A blocking site redirects every request to a special host.
 #[test]
 fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the_second_on() {
     let web = Web::start();
@@ -257,7 +258,7 @@ fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the
     }
 }
 
-/// Pages of a single line, which show nothing.
+/// Pages of a single line, which show no text.
 #[test]
 fn scripts_alone_are_a_block_from_the_second_on() {
     let web = Web::start();
@@ -280,7 +281,7 @@ fn scripts_alone_are_a_block_from_the_second_on() {
     assert_blocked_at_the_second(&web, &sites);
 }
 
-/// Shops send to log in, and what they no longer sell to somebody else; a language is chosen by a host.
+/// Shops redirect to a log-in page, and discontinued goods to another shop; a host selects a language.
 #[test]
 fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     let web = Web::start();
@@ -309,7 +310,7 @@ fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     assert_eq!(counts, [12, 12, 0], "{}", summary.json);
 }
 
-/// A page that resembles a challenge is one if its site serves others beside it; it is fetched once more.
+/// A page that resembles a challenge counts as a page if its site serves others next to it. It is fetched once more.
 #[test]
 fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     let web = Web::start();
@@ -337,7 +338,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     }
 }
 
-/// By the state folder: while the crawl runs, and when it has ended.
+/// The command uses the state folder: while the crawl runs, and when it has ended.
 #[test]
 fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let web = Web::start();

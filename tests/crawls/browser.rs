@@ -1,5 +1,5 @@
-//! The lane `browser`: pages are rendered in Chromium, and read when their scripts have run. The site's
-//! access log records their requests.
+//! The lane `browser`: Chromium renders pages, which are read after their scripts have run. The site's access log
+//! records their requests.
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
@@ -32,7 +32,7 @@ fn scripted(text: &str) -> webfill_tests::site::Page {
     )
 }
 
-/// Pages that are empty until `/app.js` has asked for their data.
+/// Pages that are empty until `/app.js` has requested their data.
 const APP: &str = "
     const id = location.pathname.split('/').pop();
     // The polite delay before the data is fetched takes longer than this in real time.
@@ -96,12 +96,12 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
         1 + 3 + 1 + 3,
         "no styles, no images: {counts:?}"
     );
-    // Three seconds of each page's timers are no time at all.
+    // Three seconds of each page's timers take no real time.
     let waits = DELAY * u32::try_from(visits.len()).unwrap();
     let rest = started.elapsed().saturating_sub(waits);
     println!("{rest:?} beside the delays");
 
-    // The same pages as the server sends them say nothing.
+    // As sent by the server, the same pages contain no text.
     let plain = Workplace::new();
     let run = plain
         .crawl(&web)
@@ -202,7 +202,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     );
     site.serve(
         "/again",
-        // A page that shows next to nothing and reloads itself would be a block.
+        // A nearly empty page that reloads itself would be a block.
         page("long")
             .html("text ".repeat(100))
             .html("<script>document.body.innerHTML = '<h1>again</h1>'; location.reload()</script>"),

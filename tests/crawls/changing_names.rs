@@ -52,7 +52,7 @@ fn a_name_that_changes_its_address_never_leads_inside() {
         || {
             let (web, inside) = web_and_inside();
             let site = web.site("changing.example");
-            // Without a connection that stays, each request asks for the name again.
+            // Without keep-alive connections, each request looks up the name again.
             site.serve(
                 "/robots.txt",
                 page("no rules").header("connection", "close"),

@@ -1,4 +1,4 @@
-//! The commands beside `crawl`: mapping checks and tests, the demo.
+//! The commands besides `crawl`: mapping checks and tests, the demo.
 
 use std::path::Path;
 
@@ -275,7 +275,7 @@ fn what_is_not_pruned_is_told_with_its_reason() {
         told.contains("since the time that --older-than says"),
         "{told}"
     );
-    // What cannot be taken back wants a unit.
+    // An irreversible command requires a unit.
     let refused = prune(&work, &["--older-than", "30"]).expect(2);
     let told = refused.one_sentence();
     assert!(told.contains("`30` has no unit: write 30d"), "{told}");

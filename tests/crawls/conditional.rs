@@ -1,4 +1,4 @@
-//! Pages that are asked for on the condition that they have changed, in both stores.
+//! Conditional requests for pages, in both stores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use webfill_tests::workplace::Workplace;
 const LIST: &str = "http://people.example/list";
 const ADA: &str = "http://people.example/ada";
 
-/// As Apache's `mod_deflate` sends it, which marks the tag of a page that it compresses.
+/// The tag in the form that Apache's `mod_deflate` sends for a compressed page.
 const ETAG: &str = "W/\"one-gzip\"";
 
-/// The tag that Apache compares, because it does so before it marks it.
+/// The tag that Apache compares, because it compares before it marks the tag.
 const UNMARKED: &str = "W/\"one\"";
 
-/// Answers 304 to who knows the page already.
+/// Answers 304 to clients that know the page already.
 fn conditional(request: &Request, found: webfill_tests::site::Page) -> Reply {
     let tags = request.header("if-none-match").unwrap_or_default();
     match tags.split(", ").any(|tag| tag == UNMARKED) && tags.contains(ETAG) {
@@ -58,7 +58,7 @@ impl Looks {
         crawl.args(["--refresh-after", "0s"]).arg(LIST)
     }
 
-    /// The stored pages by their URLs, without what each look changes.
+    /// The stored pages by their URLs, without the parts that each check changes.
     fn pages(&self) -> Vec<Value> {
         let export = Run::new(["export", "pages", "--store", &self.store]).finish();
         let lines = export.expect(0).stdout;
@@ -68,7 +68,7 @@ impl Looks {
         pages
     }
 
-    /// How often a page was asked for, and how often on a condition.
+    /// How often a page was requested, and how often conditionally.
     fn asked(&self, path: &str) -> (usize, usize) {
         let visits = self.web.visits().pages().of_path(path);
         let on_condition = visits
@@ -79,7 +79,7 @@ impl Looks {
     }
 }
 
-/// What a look must not change if the page has not changed.
+/// The columns that a check must not change if the page has not changed.
 const KEPT: [&str; 9] = [
     "fields",
     "links",
@@ -109,7 +109,7 @@ fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
             }
             assert!(after["started_at"].as_str() > before["started_at"].as_str());
         }
-        // The link of a list that has not changed is followed.
+        // The link of an unchanged list is followed.
         assert_eq!(looks.asked("/list"), (look, look - 1));
         assert_eq!(looks.asked("/ada"), (look, look - 1));
     }
@@ -218,7 +218,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     let before = looks.pages();
     let file = looks.work.path("store.db");
     let asked = AtomicUsize::new(0);
-    // While the server says that nothing has changed, the store loses its pages, until it is asked again.
+    // While the server reports no changes, the store loses its pages, until it is asked again.
     looks.site().serve_with("/ada", move |request| {
         let db = rusqlite::Connection::open(&file).unwrap();
         db.busy_timeout(Duration::from_secs(10)).unwrap();
@@ -234,7 +234,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     assert!(looks.work.has_logged("stored_page_lost"));
     let after = looks.pages();
     let outcome = after[0]["outcome"].as_str().unwrap();
-    // Without the store there is no condition for the second request.
+    // Without the store the second request is not conditional.
     assert!(["ok", "not_modified"].contains(&outcome), "{}", after[0]);
     for name in KEPT {
         assert_eq!(after[0][name], before[0][name], "{name}");
@@ -246,7 +246,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
 #[test]
 fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     let looks = Looks::new(None);
-    // No mapping matches it: one would have it fetched whole each time, because none has been applied.
+    // No mapping matches it: a matching one that was never applied would require a full fetch each time.
     let papers = looks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {
         conditional(

@@ -1,4 +1,4 @@
-//! What has changed: a small site is watched for several runs, and who asks is told what its pages did.
+//! Changes of content: a small site is watched over several runs, and reports show what its pages did.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 mod rows;
 mod second_fetch;
 
-/// No mapping reads its pages, and one does.
+/// One site without a mapping, and one with a mapping.
 const UNMAPPED: &str = "shop.test";
 const MAPPED: &str = "shop.example";
 
@@ -83,7 +83,7 @@ impl Watched {
     }
 }
 
-/// What the summary of a run tells of its pages.
+/// The counts of pages in the summary of a run.
 fn found(run: &Finished) -> Value {
     let summary: Value = serde_json::from_str(&run.stdout).expect("a summary");
     summary["found"].clone()
@@ -95,7 +95,7 @@ fn text(words: &str) -> webfill_tests::site::Page {
     ))
 }
 
-/// A night on which a word changes, one page goes, one comes, and one cannot be had.
+/// A night on which a word changes, one page disappears, one is new, and one cannot be fetched.
 fn nights(watched: &Watched) {
     let site = watched.site();
     site.serve("/lamp", text("The lamp costs 10 euro"));
@@ -228,7 +228,7 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
     assert_eq!(changes[0]["new"], json!({"name": "Ada King"}));
 }
 
-/// What was told of a page, the first first.
+/// The reports about a page, oldest first.
 fn told_of(watched: &Watched, path: &str) -> Vec<String> {
     let url = format!("http://{}{path}", watched.host);
     let changes = watched.changes(&[]);
@@ -259,7 +259,7 @@ fn a_page_that_nobody_links_to_any_more_is_looked_at_all_the_same() {
     site.serve("/chair", status(404));
     site.serve("/table", text("A better table"));
     watched.run(&["/list"], &crawl);
-    // What differs is fetched twice.
+    // A page that differs is fetched twice.
     assert_eq!(since(), [1, 1, 2]);
     assert_eq!(told_of(&watched, "/table"), ["changed"], "on its night");
     assert_eq!(told_of(&watched, "/chair"), [""; 0]);
@@ -300,7 +300,7 @@ fn a_budget_of_pages_has_what_nobody_links_to_looked_at_in_the_next_run() {
     assert_eq!(told_of(&watched, "/chair"), ["gone"]);
 }
 
-/// When the crawler has judged a look at a page last.
+/// When the crawler last judged a check of a page.
 fn judged_at(watched: &Watched, path: &str) -> String {
     let sql = format!(
         "SELECT looked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
@@ -311,7 +311,7 @@ fn judged_at(watched: &Watched, path: &str) -> String {
 #[test]
 fn a_task_that_is_repeated_after_a_crash_is_one_look() {
     let watched = Watched::new(UNMAPPED, None);
-    // Of the second run nothing can be had.
+    // In the second run nothing can be fetched.
     let settings = json!({"fail_on": ["never"]});
     watched.site().serve("/chair", text("A chair"));
     watched.run(&["/chair"], &settings);
@@ -328,7 +328,7 @@ fn a_task_that_is_repeated_after_a_crash_is_one_look() {
         judged_at(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);
-    // It goes on by itself, or is gone on with.
+    // It continues by itself, or is resumed.
     if running.finish().status.code() != Some(0) {
         watched.run(&["/chair"], &settings);
     }

@@ -1,5 +1,5 @@
-//! A crawl that goes on from a backup or from a copy of its state folder: what its former processes were given may
-//! still be under way, so it waits as a dispatcher of a fleet does.
+//! A crawl continued from a backup or from a copy of its state folder. Tasks of its former processes may still be in
+//! progress, so it waits like a dispatcher of a fleet.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -75,7 +75,7 @@ impl Crawled {
         std::fs::copy(self.work.path("state").join(name), elsewhere.join(name)).unwrap();
     }
 
-    /// It says that it waits, also when it is killed meanwhile, and visits nobody before that is over.
+    /// It reports that it waits, even after a kill meanwhile, and visits no site before the wait is over.
     fn goes_on_after_the_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();

@@ -1,17 +1,17 @@
-//! `Crawl-delay` in every spelling, as a webmaster sees it: the time between two requests for pages of a site.
+//! `Crawl-delay` in every spelling, as seen by a webmaster: the time between two requests for pages of a site.
 
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// Where robots.txt says nothing that can be read as a time.
+/// The delay if robots.txt contains nothing readable as a time.
 const DEFAULT: f64 = 3.0;
 
-/// The longest that is honoured here.
+/// The longest delay honoured here.
 const LONGEST: f64 = 5.0;
 
-/// Lines of a robots.txt, and the seconds that they mean.
+/// Lines of a robots.txt, and their meaning in seconds.
 const LINES: &[(&str, &str, f64)] = &[
     ("plain", "Crawl-delay: 1", 1.0),
     ("unit", "Crawl-delay: 2s", 2.0),
@@ -53,7 +53,7 @@ const FILES: &[(&str, &str, f64)] = &[
          User-agent: Webfill\nCrawl-delay: 2\n",
         2.0,
     ),
-    // Agents between which there is no rule are of one group (RFC 9309, 2.2.4).
+    // Agents without a rule between them belong to one group (RFC 9309, 2.2.4).
     (
         "one-group-without-rules",
         "User-agent: webfill\nCrawl-delay: 1\n\nUser-agent: other\nCrawl-delay: 2\n",
@@ -104,7 +104,8 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
         let pages = web.visits().of_host(&format!("{name}.example")).pages();
         let gaps = pages.gaps();
         assert_eq!(gaps.len(), 3, "{name}: nothing is dropped");
-        // A busy machine makes some gaps longer, but not all of them by as much as lies between two numbers above.
+        // A busy machine makes some gaps longer, but not all of them by as much as the differences between the
+        // numbers above.
         let shortest = gaps.iter().min().copied().unwrap_or_default();
         let least = Duration::from_secs_f64(seconds);
         if shortest < least || shortest > least + Duration::from_millis(450) {

@@ -1,5 +1,5 @@
-//! Records are of a dataset: ids of several datasets in one store have nothing to do with each other,
-//! and lines of one dataset with the same id are one record.
+//! Records belong to a dataset: ids of several datasets in one store are unrelated, and lines of one dataset with the
+//! same id are one record.
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::{Workplace, files_under, open_to_others};
 
 const ROWS: usize = 20;
 
-/// A file with the ids 1 to 20, and a site with a page for each that knows its name.
+/// A file with the ids 1 to 20, and a site with a page that has a name for each.
 fn dataset_of(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site(&format!("{kind}.example"));
     let mut csv = String::from("id,url,name\n");
@@ -53,7 +53,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
     assert_eq!(open_to_others(&state), [""; 0]);
-    // As a copy may leave them.
+    // In the state that a copy may leave.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }
@@ -81,7 +81,7 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
     assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
 }
 
-/// The second file says nothing that the first one has not found.
+/// The second file adds nothing to the findings of the first.
 #[test]
 fn crawls_that_name_one_dataset_share_its_records() {
     let (web, work) = (Web::start(), Workplace::new());
@@ -133,12 +133,12 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
         assert!(told.contains(part), "{told}");
     }
     assert!(work.stored().records_of("people").is_empty());
-    // Without seeds there is nothing to mistake.
+    // Without seeds nothing can be mistaken.
     let resumed = crawl(&work, &web).finish().expect(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_right(&work, "mine", "people");
     mine(people()).finish().expect(0);
-    // Who names another dataset gets all of it, from the pages that were fetched.
+    // A crawl that names another dataset gets all of it, from pages already fetched.
     let visits = web.visits().len();
     people().args(["--dataset", "other"]).finish().expect(0);
     assert_right(&work, "other", "people");
@@ -151,7 +151,7 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
     interrupted(&work, &web, crawl(&work, &web));
     let resumed = crawl(&work, &web).finish().expect(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "people");
-    // A list of URLs has no records, so that it may be fed as well.
+    // A list of URLs has no records, so it may be fed as well.
     let more = work.write("more.txt", web.site("people.example").url("/1") + "\n");
     crawl(&work, &web)
         .arg("--seeds")
@@ -217,7 +217,7 @@ fn a_resumed_crawl_keeps_the_list_of_what_was_repeated() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     site.otherwise(|request| page(&request.path).into());
-    // The beginning of a file, by which it is known again, is its first 4096 bytes.
+    // A file is recognised by its beginning, the first 4096 bytes.
     let note = "n".repeat(5_000);
     let csv = format!(
         "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
@@ -252,10 +252,10 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Ada"), &json!("a@new.example"))
     );
-    // Whoever gave the other value: a person has looked at it since.
+    // Whoever gave the other value, a person has checked it since.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
-    // An emptied cell withdraws what it said before.
+    // An emptied cell withdraws its former value.
     assert_eq!(
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Augusta Ada"), &Value::Null)

@@ -1,5 +1,5 @@
-//! Names whose name servers never answer, answer late, or answer that there is no such name: they
-//! delay no other site, lose no URL that could be had, and are not asked for again and again.
+//! Names whose name servers never answer, answer late, or answer that the name does not exist. They delay no other
+//! site, lose no available URL, and are not looked up again and again.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn reply(name: &str) -> Reply {
     }
 }
 
-/// A public web in which hosts of this kind have pages.
+/// A public web with pages of hosts of this kind.
 fn web_of(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public());
@@ -43,7 +43,7 @@ fn host(kind: &str, number: usize) -> String {
     format!("{kind}-{number}.example")
 }
 
-/// The URLs of pages, a page of each host after the other.
+/// The URLs of pages, alternating between hosts.
 fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
     (0..pages)
         .flat_map(|page| (0..hosts).map(move |number| (page, number)))
@@ -119,7 +119,7 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
             let urls = urls("slow", HOSTS, 1, web.plain_address().port());
             let run = crawl(&work).args(urls).finish().expect(0);
             assert_eq!(run.summary().outcome("ok"), HOSTS as u64);
-            // One question for IPv4 addresses and one for IPv6 addresses.
+            // One query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.questions("slow-7.example"), 2);
         },
     );
@@ -133,7 +133,7 @@ fn a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once() {
         || {
             let work = Workplace::new();
             let names = NameServer::replying(&work.path(""), |name, _| reply(name));
-            // Each port is an origin of its own, with a robots.txt of its own.
+            // Each port is a separate origin, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
                 .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
@@ -144,8 +144,8 @@ fn a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once() {
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
             }
-            // However slow the machine is: they are remembered for a minute. A name that does not exist is
-            // looked up once more before.
+            // However slow the machine is: answers are remembered for a minute. A name that does not exist is looked
+            // up once more before that.
             let most = 2 * (2 + started.elapsed().as_secs() as usize / 60);
             for name in ["dead-0.example", "missing-0.example"] {
                 let questions = names.questions(name);
@@ -170,7 +170,7 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
             });
             running.signal(Signal::INT);
             running.finish().expect(11);
-            // If the look-up had been waited for, its task would have an outcome.
+            // If the crawl had waited for the look-up, its task would have an outcome.
             assert!(work.stored().outcomes().is_empty());
         },
     );

@@ -1,4 +1,4 @@
-//! Documents as pages (`--documents`): found by their bytes, read, mapped, kept once.
+//! Documents as pages (`--documents`): recognised by their bytes, read, mapped, stored once.
 
 use std::process::Command;
 
@@ -17,10 +17,10 @@ const CELLS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>price</t></is></c
 
 type StatusAndType = (&'static str, &'static str);
 
-/// Path, answer, and what is to be stored: status and type of the document; none is no document.
+/// Path, answer, and the expected status and type of the stored document; `None` if it is not a document.
 fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
-    // The bytes in front of it shift all that the cross-reference points to.
+    // The bytes in front shift all targets of the cross-reference.
     let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
     let lines = b"BT /F1 12 Tf 14 TL 72 720 Td (Contract) Tj (number 4717) ' 0 0 (price 5) \" ET";
     let quotes = pdf_with_content("Lines", stream("", lines));
@@ -127,7 +127,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
-    // For pages that say nothing, mappings have values of their own.
+    // For pages without text, mappings have values of their own.
     let constant = json!({"name": "price", "processors": [
         {"type": "regex", "parameters": {"pattern": "price (.*)"}},
         {"type": "default", "parameters": {"value": "on request"}}]});
@@ -151,7 +151,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web).instead("--delay", "0.05")
 }
 
-/// What is stored of the documents, by URL.
+/// The stored documents, by URL.
 fn stored_documents(work: &Workplace) -> Map<String, Value> {
     let rows = work.stored().texts(
         "SELECT json_object('url', url, 'document', json(coalesce(document, 'null'))) FROM pages",
@@ -290,7 +290,7 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
     }
 }
 
-/// A workbook that a program other than ours has written.
+/// A workbook written by another program.
 fn workbook() -> Vec<u8> {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let python = format!("{repository}/.cache/office-tools/venv/bin/python");

@@ -1,5 +1,5 @@
-//! Documents that aim at their reader: each ends in its word, in bounded time and memory, and the next one
-//! is read as if nothing had been.
+//! Documents that attack their reader: each ends with the right status, in bounded time and memory, and the next one
+//! is read normally.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use webfill_tests::workplace::Workplace;
 const HOST: &str = "hostile.example";
 const MIB: u64 = 1 << 20;
 
-/// Memory for one document, and what the program itself may take beside.
+/// Memory for one document, and the additional memory of the program itself.
 const MEMORY_MIB: u64 = 128;
 const PROGRAM_MIB: u64 = 160;
 
-/// Path, document, and the words that it may end in.
+/// Path, document, and the statuses allowed for it.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let page = |content| pdf_with_content("Hostile", content);
     let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
@@ -168,8 +168,8 @@ fn status_of(work: &Workplace, url: &str) -> String {
     document["status"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The most memory that a reader had in use while the crawl ran. Readers have no environment, by which
-/// other processes of a run are known: they are the children of workers.
+/// The most memory used by a reader while the crawl ran. Readers have no environment, which identifies the other
+/// processes of a run. But they are children of workers.
 fn peak_of_readers(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);

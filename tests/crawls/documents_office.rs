@@ -1,5 +1,5 @@
-//! Office documents that other programs have written: what is in each cell is a table (tests/office/cells.json),
-//! which Python's libraries put into files of each kind.
+//! Office documents written by other programs. A table (tests/office/cells.json) has the content of each cell.
+//! Python's libraries write it into files of each kind.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A document by `tests/office/tables.py`.
+/// A document written by `tests/office/tables.py`.
 fn written(kind: &str) -> Vec<u8> {
     let python = format!("{REPOSITORY}/.cache/office-tools/venv/bin/python");
     let script = format!("{REPOSITORY}/tests/office/tables.py");
@@ -33,7 +33,7 @@ fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
     serde_json::from_value(tried(work, name)["fields"]["lines"].clone()).expect("lines")
 }
 
-/// What `webfill mapping test` says of a mapping that takes all lines.
+/// The output of `webfill mapping test` for a mapping that takes all lines.
 fn tried(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
@@ -107,7 +107,7 @@ fn an_integer_of_a_sheet_keeps_its_digits() {
     );
 }
 
-/// Files that `tests/office/encrypted.py` has written.
+/// Files written by `tests/office/encrypted.py`.
 #[test]
 fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     for way in ["rc4_40", "rc4_128", "aes_128", "aes_256", "aes_256_r5"] {
@@ -134,7 +134,7 @@ fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     }
 }
 
-/// What the glyphs are that a font does not name is not known, and not guessed by their codes.
+/// If a font does not name its glyphs, they are unknown, and not guessed from their codes.
 #[test]
 fn no_character_of_a_pdf_is_made_up() {
     let table = b"1 begincodespacerange <0000> <FFFF> endcodespacerange\n\

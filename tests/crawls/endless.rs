@@ -1,5 +1,5 @@
-//! Sites whose URLs have no end: session ids, links that are relative to the wrong folder, parameters that
-//! only say where a link was shared, and routes in fragments.
+//! Sites with an endless number of URLs: session ids, links relative to the wrong folder, parameters that only show
+//! where a link was shared, and routes in fragments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     }
 }
 
-/// Serves the rows, each at a host of its own; returns where their crawl begins.
+/// Serves the rows, each on a separate host. Returns the start of each crawl.
 fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
     let serve = |(host, start, shows): &Row| {
         let site = web.site(&format!("{host}.example"));
@@ -76,7 +76,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
         let (visits, shows) = (AtomicU64::new(0), *shows);
         site.otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
-            // It shows what it shows alone.
+            // Its own content is all that it shows.
             let html = shows(&request.path, visit);
             document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
         });
@@ -218,7 +218,7 @@ fn a_name_that_is_no_parameter_is_refused() {
     );
 }
 
-/// Two people of an application, each at an address behind `#`.
+/// Two people of an application, each at an address after `#`.
 fn people(work: &Workplace, root: &str) -> std::path::PathBuf {
     let record = |n: u32| {
         json!({

@@ -1,4 +1,4 @@
-//! Exports: what they write, who can read it, and that it can be seeds again.
+//! Exports: their content, their readers, and their use as seeds.
 
 use std::path::Path;
 use std::process::Command;
@@ -128,7 +128,7 @@ fn export_of_a_store_that_is_not_there_makes_none() {
     assert!(!work.path("none.db").exists());
 }
 
-/// Crawls what an export of a former crawl has written, on a web where one more page is there by now.
+/// Crawls the seeds exported from an earlier crawl, on a web that now has one more page.
 fn crawl_again(seeds: &Path) -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");
@@ -215,7 +215,7 @@ fn exported_pages_are_seeds_again() {
     }
 }
 
-/// What pyarrow says of a file: the types of its columns, and its rows.
+/// A file as read by pyarrow: the types of its columns, and its rows.
 struct Parquet {
     types: Map<String, Value>,
     rows: Vec<Value>,
@@ -352,7 +352,7 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
     assert_eq!(second["resolved_at"], Value::Null);
 }
 
-/// Numbers as they are written in JSON, and their digits as they must come out.
+/// Numbers as written in JSON, and the digits expected in the output.
 const NUMBERS: [(&str, &str); 16] = [
     ("9007199254740993", "9007199254740993"),
     ("9223372036854775807", "9223372036854775807"),

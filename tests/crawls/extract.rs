@@ -1,5 +1,4 @@
-//! `--keep-bodies` and `webfill extract`: what was fetched is read again with other mappings, and nothing is
-//! requested.
+//! `--keep-bodies` and `webfill extract`: stored pages are read again with other mappings, without requests.
 
 mod archive;
 mod bounds;
@@ -18,7 +17,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const HOST: &str = "people.example";
 
-/// The mapping of the tests with one field taken from elsewhere, one more, and one less.
+/// The mapping of the tests with one field from elsewhere, one more, and one less.
 fn other_mapping() -> Value {
     let mut mapping = profile_mapping();
     let xpath = |expression: &str| {
@@ -42,7 +41,7 @@ fn change_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &other_mapping());
 }
 
-/// A store that is read by the command alone.
+/// A store that only the command reads.
 struct Kept {
     web: Web,
     work: Workplace,
@@ -117,7 +116,7 @@ fn ada(town: &str) -> Page {
         .field("town", town)
 }
 
-/// Two people are crawled, the mapping changes, and what is kept is tried, and read again.
+/// Two people are crawled, the mapping changes, and the stored bodies are tried, and read again.
 fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: &[&str]) {
     let site = kept.web.site(HOST);
     site.serve("/ada", ada("Ockham"));
@@ -277,10 +276,10 @@ fn a_page_has_the_body_of_its_last_fetch() {
     assert_eq!(kept.page("/stays")["outcome"], "not_modified");
     assert_eq!(kept.page("/goes")["fields"], json!({}));
 
-    // A later fetch that keeps no body leaves the older one behind.
+    // A later fetch that stores no body leaves the older one in place.
     std::thread::sleep(Duration::from_millis(1_100));
     site.serve("/changes", page("Three").field("town", "Oslo"));
-    // Its links are those of the former mapping.
+    // Its links are those of the previous mapping.
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()

@@ -15,7 +15,7 @@ use webfill_tests::site::Web;
 use crate::keyed_fleet::{Client, Fleet, serving};
 use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web};
 
-/// Between two requests to a site, as its robots.txt asks.
+/// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
 /// The lease of these fleets, and the longest request: a hand-over takes both, and a second more.
 const LEASE: Duration = Duration::from_secs(1);
@@ -53,8 +53,8 @@ impl Crawl {
         }
         let client = fleet.client("feeder");
         let key = client.feed("fenced", &pages);
-        // The second page of each site has been asked for: nobody is stopped while these requests are
-        // on their way out, when a look at the lease and the write that follows may be torn apart.
+        // The second page of each site has been requested. No process is stopped while these requests are being sent,
+        // because a stop could separate the check of the lease from the write that follows.
         web.log().wait_until("the crawl is under way", |visits| {
             visits.pages().len() >= 2 * SITES
         });
@@ -115,7 +115,7 @@ fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::CONT);
 }
 
-/// Short leases, requests and delays, and workers enough that not all is in one.
+/// Short leases, requests and delays, and enough workers that not everything is in one.
 fn hasty(run: Run) -> Run {
     run.env("WEBFILL_DISPATCHER_LEASE", seconds(LEASE))
         .env("WEBFILL_POLITENESS_DELAY", "0")
@@ -176,7 +176,7 @@ fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
         visits.pages().len() < PAGES,
         "there was something left to do"
     );
-    // Of each site one page was under way, and the next was handed out already.
+    // One page of each site was in progress, and the next was already handed out.
     crawl.finish(2 * SITES);
 }
 

@@ -1,12 +1,12 @@
-//! What a crawl has found: by mapping and field in its summary, beside the crawl before, and as an
-//! exit code for those that run crawls unattended.
+//! The findings of a crawl: by mapping and field in its summary, compared with the previous crawl, and as an exit
+//! code for unattended crawls.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// The first crawl finds names and places; then the site's pages lose their places.
+/// The first crawl finds names and locations. Then the site's pages lose their locations.
 #[test]
 fn the_summary_tells_what_each_field_was_in_the_crawl_before() {
     let web = Web::start();
@@ -159,7 +159,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     );
 }
 
-/// A nightly run over a dataset that is complete.
+/// A nightly run over a complete dataset.
 #[test]
 fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let web = Web::start();

@@ -115,7 +115,7 @@ fn strangers_are_refused_and_told_with_address_and_key() {
     let misled = fleet.work.path("misled/dispatcher.pub");
     fs::remove_file(&misled).expect("our own");
     fs::copy(fleet.work.path("stranger/supervisor.pub"), &misled).expect("our own");
-    // A feeder that would like to see tasks.
+    // A feeder that tries to receive tasks.
     let feeder = fs::read_to_string(fleet.work.path("feeder/client.pub")).expect("a key");
     for (from, to) in [
         ("client.key", "supervisor.key"),
@@ -230,7 +230,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let told = fleet.wait_until_told("message_refused", &key);
     assert_eq!(told["key"], json!(key));
     let second = client.feed("second", &small_web(&web, "second", 3));
-    // By its messages it would still be taken for alive, and sites go to the living in turn.
+    // Its messages would still show it as alive, and sites go to the living in turn.
     fleet.wait_until_supervisor_tells("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
     let new = fleet.supervisor(&web, "new").start();
@@ -257,7 +257,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     assert!(old.has_no_answer());
 }
 
-/// Whoever may feed a fleet may not end it, nor change crawls of others.
+/// A client with the right to feed a fleet may not end it, nor change others' crawls.
 #[test]
 fn a_client_is_refused_what_only_the_command_may_ask() {
     let fleet = Fleet::new();

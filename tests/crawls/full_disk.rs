@@ -14,7 +14,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 const SITES: usize = 4;
 const PAGES_PER_SITE: usize = 12;
 
-/// A page whose links alone take 200 KB in the store and as much in the frontier.
+/// A page whose links take 200 KB in the store and as much in the frontier.
 fn heavy(number: usize) -> Page {
     let padding = "x".repeat(180);
     let links: String = (0..1_000)

@@ -1,4 +1,4 @@
-//! Mappings that begin to rot: pages change in the middle of a crawl, and who asks is told so, once.
+//! Decaying mappings: pages change in the middle of a crawl, which is reported once.
 
 mod rows;
 
@@ -27,14 +27,14 @@ fn old_page(number: usize) -> Page {
         .field("location", &format!("Place {number}"))
 }
 
-/// Another layout: the title stays, what the mapping looks for elsewhere is gone.
+/// Another layout: the title stays, but the mapping's other fields are gone.
 fn new_page(number: usize) -> Page {
     page(&format!("Thing {number}")).html(format!(
         "<section><dl><dt>Name<dd>Name {number}<dt>Place<dd>Place {number}</dl></section>"
     ))
 }
 
-/// Serves old pages, and others from a number on.
+/// Serves old pages, and new ones from a number on.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
     site.otherwise(move |request| match number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
@@ -131,7 +131,7 @@ fn fields_that_fall_together_are_one_alert_wherever_one_asks() {
     }
     let listed = read(String::from("pages.jsonl"));
     assert_eq!(listed.lines().count(), 40);
-    // The same pages again change nothing, and the summary for people names the alert.
+    // The same pages again change nothing, and the summary for people contains the alert.
     let again = crawl(&work, &web)
         .instead("--summary", "human")
         .finish()
@@ -209,7 +209,7 @@ fn mongodb_keeps_what_the_embedded_store_keeps() {
     assert_eq!(kept, 41);
 }
 
-/// Half of the sites answer with a challenge; the others with one page that no signature knows.
+/// Half of the sites answer with a challenge, the others with one page without a known signature.
 #[test]
 fn blocked_pages_are_no_change_of_the_layout() {
     let web = Web::start();

@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 #[needs(namespaces)]
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
-    // Isolated, as some pages point to addresses that must not be asked from here.
+    // Isolated, because some pages point to addresses that must not be contacted from here.
     isolated(
         "hostile_pages::every_hostile_page_ends_in_its_outcome",
         || {
@@ -23,7 +23,7 @@ fn every_hostile_page_ends_in_its_outcome() {
             let mut urls: Vec<String> = pages.iter().map(HostilePage::url).collect();
             for hostile in &pages {
                 let site = web.site(&hostile.host());
-                // Each page has a connection of its own, on which nothing is sent again.
+                // Each page has a connection of its own, on which no request is repeated.
                 site.serve("/robots.txt", status(404).header("connection", "close"));
                 site.serve("/", hostile.reply.clone());
             }
@@ -108,7 +108,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
     let closing = web.site_that("127.0.11.1", ConnectionPolicy::Close);
     let resetting = web.site_that("127.0.11.2", ConnectionPolicy::Reset);
     let work = Workplace::new();
-    // Where robots.txt cannot be had, pages are not asked for.
+    // If robots.txt is unavailable, pages are not requested.
     let urls = [closing.url("/"), resetting.url("/")];
     let run = work.crawl(&web).args(&urls).finish().expect(0);
     assert_eq!(run.summary().outcome("robots_unreachable"), 2);

@@ -40,7 +40,7 @@ fn every_content_encoding_is_decoded() {
     }
 }
 
-/// `<h1>` with text in some charset, after a head of ASCII.
+/// `<h1>` with text in any charset, after an ASCII head.
 fn heading(head: &str, text: &[u8]) -> Vec<u8> {
     [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
 }
@@ -372,7 +372,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
 #[needs(namespaces)]
 #[test]
 fn a_name_that_does_not_resolve_is_a_dns_error() {
-    // `.invalid` never resolves (RFC 6761); isolated, so that no DNS server is asked.
+    // `.invalid` never resolves (RFC 6761). Isolated, so that no DNS server is contacted.
     isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
         let work = Workplace::new();
         let run = work.plain_crawl().args([
@@ -412,7 +412,7 @@ fn any_status_is_an_outcome_with_its_number() {
         );
         assert!(page.fields.is_empty(), "an error page is no profile");
     }
-    // Nobody asked on the condition that it has changed.
+    // The request was not conditional.
     let unasked = &pages[&site.url("/304")];
     assert_eq!(
         (unasked.outcome.as_str(), unasked.status_code),

@@ -91,7 +91,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     });
     let asked_at = std::time::Instant::now();
     running.signal(Signal::INT);
-    // Signals of one kind that are pending at once are one.
+    // Pending signals of the same kind are merged into one.
     running.wait_until("the first was taken", |run| !run.has_pending_signals());
     running.signal(Signal::INT);
     running.finish().expect(11);
@@ -128,7 +128,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
         .finish()
         .expect(12);
     let fetched = web.visits().pages().len();
-    // What was in flight when the limit was reached is finished: one page per site at most.
+    // Requests in flight when the limit was reached are finished: at most one page for each site.
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);

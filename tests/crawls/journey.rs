@@ -1,4 +1,4 @@
-//! From seeds to stored pages: fields, depth, which links are followed, and that the counts add up.
+//! From seeds to stored pages: fields, depth, followed links, and consistent counts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections that are kept open between two requests, and that servers close meanwhile.
+//! Keep-alive connections that servers close between two requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const PAGES: usize = 6;
 
-/// Answers a request by a script instead, the first so many times.
+/// Answers the first `times` requests by a script.
 fn fails_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
     let asked = Arc::new(AtomicUsize::new(0));
     site.serve_with(path, move |_| -> Reply {
@@ -34,7 +34,7 @@ fn what_a_closed_connection_has_swallowed_is_sent_again_at_once_and_once() {
         let web = Web::start();
         let site = web.site("closing.example");
         for number in 0..PAGES {
-            // Each request goes out on the connection of the one before, which is at its end.
+            // Each request is sent on the connection of the previous one, which has ended.
             fails_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
         let work = crawl(&web, &site, "0.2");
@@ -54,7 +54,7 @@ fn what_a_closed_connection_has_swallowed_is_sent_again_at_once_and_once() {
             );
         }
         assert_eq!(site.visits().overlaps(), [""; 0], "{name}");
-        // What was answered keeps the delay.
+        // Answered requests keep the delay.
         let answered: Vec<_> = site
             .visits()
             .0

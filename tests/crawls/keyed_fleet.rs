@@ -14,7 +14,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The ports of a dispatcher that is not told another one.
+/// The default ports of a dispatcher.
 const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 
@@ -63,7 +63,7 @@ impl Fleet {
         made.stdout.trim().to_owned()
     }
 
-    /// The same, and the dispatcher lets the key in under the folder's name.
+    /// The same, and the dispatcher adds the key under the folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
         self.keys(&["add", role, name, &key]).expect(0);
@@ -111,9 +111,9 @@ impl Fleet {
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
-            // One port for all the fleets of a test run would be taken.
+            // A single port for all fleets of a test run would be in use.
             .env("WEBFILL_DISPATCHER_HTTP", "off")
-            // A lost supervisor's sites are free once its longest request must be over.
+            // A lost supervisor's sites are released once its longest request must have ended.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }
 
@@ -223,7 +223,7 @@ impl Fleet {
         Client { socket, private }
     }
 
-    /// The dispatcher's socket that only processes of this user reach.
+    /// The dispatcher's socket, which only processes of this user can reach.
     fn private_endpoint(&self) -> String {
         let states = fs::read_dir(self.work.path("state")).expect("a folder");
         let states = states.map(|state| state.expect("an entry").path());
@@ -233,7 +233,7 @@ impl Fleet {
     }
 }
 
-/// Speaks JSON with the dispatcher's control socket, and the language of `webfill crawl` on its private one.
+/// Speaks JSON with the dispatcher's control socket, and the protocol of `webfill crawl` with its private one.
 pub(crate) struct Client {
     socket: zmq::Socket,
     private: zmq::Socket,
@@ -298,7 +298,7 @@ pub(crate) fn serving(dispatcher: Run) -> Running {
     running
 }
 
-/// The secret key that a file holds.
+/// The secret key in a file.
 pub(crate) fn secret_in(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a key");
     let secret = text.trim().strip_prefix("secret ").expect("a secret");

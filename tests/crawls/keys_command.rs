@@ -166,7 +166,7 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
 
-/// Root makes the first change; the files must not keep the dispatcher's user from making the next one.
+/// Root makes the first change. The files must not keep the dispatcher's user from making the next one.
 #[needs(root)]
 #[test]
 fn what_root_writes_belongs_to_the_owner_of_the_keys() {
@@ -191,7 +191,7 @@ fn what_root_writes_belongs_to_the_owner_of_the_keys() {
         assert_eq!(owner(file), nobody, "{file}");
     }
     fleet.keys(&["revoke", "vm-01"]).expect(0);
-    // Root writes nowhere else for the owner of the folder.
+    // Root writes nothing elsewhere on behalf of the owner of the folder.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
@@ -207,7 +207,7 @@ fn what_root_writes_belongs_to_the_owner_of_the_keys() {
     );
 }
 
-/// The folder of the package: root's, and every role may make files in it (deploy/systemd/tmpfiles.conf).
+/// The folder of the package belongs to root, and every role may create files in it (deploy/systemd/tmpfiles.conf).
 #[needs(root)]
 #[test]
 fn what_root_writes_into_a_shared_folder_belongs_to_the_user_of_the_dispatcher() {
@@ -233,7 +233,7 @@ fn what_root_writes_into_a_shared_folder_belongs_to_the_user_of_the_dispatcher()
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
-    // A log that was there keeps its owner, whoever that is.
+    // An existing log keeps its owner, whoever that is.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
     fleet.keys(&["revoke", "vm-01"]).expect(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
@@ -244,7 +244,7 @@ fn what_root_writes_into_a_shared_folder_belongs_to_the_user_of_the_dispatcher()
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
-    // As it was copied by root, with a narrow mode.
+    // In the state after root copied it, with a narrow mode.
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
@@ -274,7 +274,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     assert_eq!(secret_in(&path("dispatcher.key")), former, "it is in force");
     let again = fleet.keys(&["new", "dispatcher", "--next"]).expect(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
-    // A key of another pair beside it.
+    // A key of another pair next to it.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
@@ -292,7 +292,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::write(path("dispatcher-next.pub"), kept).expect("our own");
 
-    // It was interrupted when the secret key was in its place, and is completed.
+    // It was interrupted after the secret key was in place, and is now completed.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
     assert_eq!(fleet.keys(&["rotate"]).expect(0).stdout, public);
@@ -316,7 +316,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     let audit = fs::read_to_string(path("audit.log")).expect("a log");
     assert!(audit.contains(r#""action":"keys_rotate""#), "{audit}");
 
-    // The former key is not lost by the next rotation.
+    // The next rotation does not lose the former key.
     fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
     let refused = fleet.keys(&["rotate"]).expect(2);
     assert!(

@@ -116,7 +116,7 @@ fn a_killed_supervisor_loses_nothing() {
     survives_the_death_of("supervisor");
 }
 
-/// The run may go on by itself, or end so that the same command resumes it.
+/// The run may continue by itself, or end so that the same command resumes it.
 fn survives_the_death_of(role: &str) {
     let web = Web::start();
     let roots = wide_web(&web);

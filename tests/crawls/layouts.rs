@@ -1,5 +1,5 @@
-//! Layouts that lose fields, on small sites of really different pages: the alert names the fields, and comes on the nights
-//! that docs/explanation/health.md promises. A night is a run of a watch; nobody waits for a day to pass.
+//! Layouts that lose fields, on small sites of very different pages: the alert names the fields, and comes on the
+//! nights promised in docs/explanation/health.md. A night is a run of a watch; no test waits for a day to pass.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const HOST: &str = "shop.example";
 
 const DAY_S: i64 = 86_400;
 
-/// What all pages of a shop have around what they are about.
+/// The frame around the content on all pages of a shop.
 fn around(inner: &str) -> String {
     let menu: String = (0..12)
         .map(|at| format!("<li><a href='#{at}'>Part {at}</a></li>"))
@@ -69,10 +69,10 @@ fn mapping() -> Value {
     }])
 }
 
-/// Which pages have lost their fields, once that is switched on.
+/// The pages that have lost their fields, once that is switched on.
 type Loses = fn(usize) -> bool;
 
-/// How a page looks, given its number and whether it has all of its fields.
+/// The appearance of a page, by its number and whether it has all of its fields.
 type Looks = fn(usize, bool) -> String;
 
 struct Shop {
@@ -82,7 +82,7 @@ struct Shop {
     is_listed: bool,
     more: Value,
     is_after: Arc<AtomicBool>,
-    /// Nights so far: the clock of each is a day ahead of the last one's.
+    /// Nights so far. The clock of each is a day ahead of the previous one's.
     nights: AtomicI64,
 }
 
@@ -153,13 +153,13 @@ impl Shop {
         serde_json::from_str(&told.expect(0).stdout).unwrap()
     }
 
-    /// Notifications so far that hold this text.
+    /// Notifications so far that contain this text.
     fn told(&self, text: &str) -> usize {
         let told = fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default();
         told.lines().filter(|line| line.contains(text)).count()
     }
 
-    /// The fields of the alert that stands.
+    /// The fields of the standing alert.
     fn fallen(&self) -> Vec<String> {
         let health = self.health();
         let fields = health["mappings"][0]["alert"]["fields"].as_array().cloned();
@@ -180,7 +180,7 @@ fn by_turns(number: usize, has_all: bool) -> String {
     }
 }
 
-/// Goods that keep two of their fields hidden: only the name is left.
+/// Goods that hide two of their fields: only the name is left.
 fn goods_or_name(number: usize, has_all: bool) -> String {
     match has_all {
         true => goods(number, true),
@@ -211,8 +211,8 @@ fn two_layouts_are_two_templates_and_what_the_second_lacks_is_an_alert() {
     assert_eq!(shop.told("layout_changed"), 1);
 }
 
-/// Pages, whether they are behind a listing, their look, which lose their fields, which fields these are, and the night
-/// of it on which that must be reported at the latest.
+/// The number of pages, whether they are behind a listing, their appearance, which of them lose fields, which fields
+/// these are, and the night by which that must be reported.
 type Loss = (
     &'static str,
     usize,

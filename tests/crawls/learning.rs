@@ -1,5 +1,5 @@
-//! `webfill mapping learn`: a mapping out of partly filled records and the pages that they link to, with which
-//! a crawl then fills what is missing.
+//! `webfill mapping learn`: a mapping learned from partly filled records and the pages that they link to. A crawl
+//! then fills the missing values with it.
 
 mod bounds;
 mod made_site;
@@ -20,7 +20,7 @@ use webfill_tests::workplace::Workplace;
 
 use self::made_site::{HOST, PEOPLE, born, city, index, name, person_html, records, serve, url};
 
-/// A place in which `webfill` is run, and a mapping for no page of it.
+/// A workplace for `webfill`, with a mapping that matches none of its pages.
 fn workplace() -> Workplace {
     let work = Workplace::new();
     let other = json!({"name": "other", "url_patterns": [{"type": "host", "pattern": "other.example"}],
@@ -35,7 +35,7 @@ fn learn(work: &Workplace, args: &[&str]) -> Run {
         .in_folder(work.path("."))
 }
 
-/// The mapping that was written is checked, and crawled with; then no record misses anything.
+/// The written mapping is checked, and used in a crawl. After that no record misses anything.
 fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     let mapping = work.path(mapping);
     Run::new(["mapping", "check"])
@@ -122,7 +122,7 @@ fn learned_from_a_folder_and_csv() {
         assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
     }
     assert_fills(&work, &web, "people.json");
-    // The file stays as it is unless it is said otherwise.
+    // The file is not overwritten without a flag.
     let again = learn(&work, &args).finish().expect(2);
     assert!(
         again.stderr.contains("--force replaces it"),
@@ -130,7 +130,7 @@ fn learned_from_a_folder_and_csv() {
         again.stderr
     );
     learn(&work, &args).arg("--force").finish().expect(0);
-    // Without a file the mapping is all that standard output has.
+    // Without a file, standard output contains only the mapping.
     let printed = learn(&work, &args[..4]).finish().expect(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
@@ -193,7 +193,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
 fn learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);
-    // Records link to addresses that lead to the pages.
+    // Records link to addresses that redirect to the pages.
     let old = |record: &Value| {
         let mut record = record.clone();
         record["urls"] = json!([record["urls"][0].as_str().unwrap().replace("/p/", "/old/")]);
@@ -247,7 +247,7 @@ fn from_kept_bodies(store: &str, work: &Workplace) {
     assert_fills(work, &web, "people.json");
 }
 
-/// A mapping that reads the pages, so that their bodies are kept, and knows nothing of their fields.
+/// A mapping that matches the pages, so that their bodies are stored, but has none of their fields.
 fn write_plain_mapping(work: &Workplace) {
     let plain = json!({"name": "plain", "url_patterns": [{"type": "host", "pattern": HOST}],
         "fields": [{"name": "heading", "processors": [{"type": "css", "parameters": {"selector": "title"}}]}]});

@@ -1,4 +1,4 @@
-//! Links are joined with their page as a real Chromium joins them, in pages of every encoding.
+//! Links are resolved against their page as in a real Chromium, in pages of every encoding.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, document};
 use webfill_tests::workplace::Workplace;
 
-/// The encodings of the pages. Links are written in ASCII, their characters as references, so that they say the
-/// same in each.
+/// The encodings of the pages. Links are written in ASCII, with character references, so that they are the same in
+/// each.
 const ENCODINGS: [&str; 8] = [
     "utf-8",
     "windows-1252",
@@ -22,7 +22,7 @@ const ENCODINGS: [&str; 8] = [
     "big5",
 ];
 
-/// Links as they are written in HTML, without their quotes.
+/// Links as written in HTML, without their quotes.
 const LINKS: &[&str] = &[
     "a",
     "./a/./b/../c",
@@ -128,7 +128,7 @@ const LINKS: &[&str] = &[
     "ftp://files.example/",
 ];
 
-/// What the head of a page says of its base, and what must be so with it.
+/// Variants of the base in the head of a page.
 const BASES: [&str; 7] = [
     "",
     "<base href='/other/place?x#y'>",
@@ -147,7 +147,7 @@ fn body(encoding: &str, base: &str, links: &[&str]) -> String {
     format!("<!DOCTYPE html><meta charset={encoding}><title>Links</title>{base}<body>{anchors}")
 }
 
-/// The addresses of the links on the page that is open, as they are requested.
+/// The addresses of the links on the open page, as they are requested.
 const ADDRESSES: &str = "return [...document.links].flatMap(link => {
     try {
         const url = new URL(link.href);

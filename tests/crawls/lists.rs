@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "authors.example";
 
-/// Each page of the list leads to the next one.
+/// Each page of the list links to the next one.
 fn serve(web: &Web) {
     let site = web.site(SITE);
     for (number, works) in [
@@ -62,7 +62,7 @@ fn only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// A page that fails leaves a hole, until it is tried again.
+/// A failed page leaves a hole, until it is retried.
 fn a_hole_is_closed(store: &str) {
     let web = Web::start();
     serve(&web);
@@ -122,7 +122,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     assert_eq!(only_record(&store)["fields"]["works"], works());
 }
 
-/// Pages that were fetched before a record came fill it by the same rules.
+/// Pages fetched before a record came fill it by the same rules.
 #[test]
 fn what_mappings_say_holds_for_records_that_come_later() {
     let web = Web::start();

@@ -1,5 +1,5 @@
-//! A failure that is the machine's costs no URL: a machine without a way out is noticed, its tasks and
-//! sites go to others or wait, and it is tried again later. Late machines get their share of sites.
+//! A machine's own failure costs no URL: a machine without a way out is noticed, its tasks and sites go to others or
+//! wait, and it is tried again later. Late machines get their share of sites.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::keyed_fleet::{Client, Fleet, serving, wait_for};
 
-/// Where the web is that the machines lose their way to.
+/// The address of the web that the machines lose.
 const WEB: &str = "10.88.0.1";
 
 fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
@@ -28,7 +28,7 @@ fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
     (0..pages).flat_map(page_of_each).collect()
 }
 
-/// Rests that would outlast the test.
+/// Backoffs that would outlast the test.
 fn with_backoffs(run: Run) -> Run {
     let reasons = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
     let name = |reason| format!("WEBFILL_BACKOFF_{reason}");
@@ -131,7 +131,7 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
     );
 }
 
-/// A crawl of 200 sites by two machines, of which the second has its own way to the web.
+/// A crawl of 200 sites by two machines. The second has its own way to the web.
 struct TwoMachines {
     web: Web,
     fleet: Fleet,
@@ -195,7 +195,7 @@ impl TwoMachines {
     }
 }
 
-/// What `status` says of a supervisor.
+/// A supervisor in the `status`.
 fn supervisor(client: &Client, name: &str) -> Value {
     let status = client.ask(&json!({"action": "status"}));
     let all = status["supervisors"].as_array().expect("a list").clone();
@@ -228,7 +228,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             wait_for("its sites are with the other", || {
                 (machines.far()["sites"].as_u64() <= Some(1)).then_some(())
             });
-            // By then no request that was under way is left in its kernel.
+            // By then its kernel has no request in transit.
             let asked = machines.web.visits().pages().len();
             machines
                 .web

@@ -1,4 +1,4 @@
-//! Whole crawls by the real binary over real sockets, checked from outside.
+//! Whole crawls with the real binary over real sockets, checked from outside.
 
 mod address_bounds;
 mod addresses;

@@ -1,4 +1,4 @@
-//! `webfill mapping test` on URLs: fetched politely, once, and kept.
+//! `webfill mapping test` on URLs: fetched politely, once, and stored.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn people(web: &Web) -> Site {
     site
 }
 
-/// The paths that were asked for at the site of these tests.
+/// The requested paths of the site of these tests.
 fn asked_for(web: &Web) -> Vec<String> {
     let visits = web.visits().of_host("people.example").paths();
     let path = |visit: &String| visit.replacen("people.example", "", 1);
@@ -112,7 +112,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     let leading = web.site("leading.example");
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
-        // What fails was asked as well.
+        // Failing pages were requested as well.
         privately(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().of_host("people.example").pages().len(), 3);
@@ -176,7 +176,7 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
     assert_eq!(asked_for(&web), [""; 0]);
 }
 
-/// A mapping that reads the text of a document, and what it says of itself.
+/// A mapping that reads the text of a document, and its metadata.
 fn papers(work: &Workplace) {
     let step =
         |kind: &str, name: &str, value: &str| json!([{"type": kind, "parameters": {name: value}}]);

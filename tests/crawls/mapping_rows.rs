@@ -16,7 +16,7 @@ fn css(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}])
 }
 
-/// A mapping file for the ratings of a user, whose stars are found by the selector.
+/// A mapping file for the ratings of a user. The selector finds the stars.
 fn ratings(work: &Workplace, stars: &str) -> String {
     let mapping = json!({
         "name": "ratings",
@@ -187,7 +187,7 @@ fn a_field_of_rows_can_be_asked_for_by_its_name() {
     );
 }
 
-/// What `webfill mapping check` says of a mapping with these fields as lists, beside golden cases with these pages.
+/// The output of `webfill mapping check` for a mapping with these fields as lists, with golden cases of these pages.
 fn checked(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
     let listed = json!({
         "name": "listed",
@@ -351,7 +351,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     assert!(told.contains("all good"), "{told}");
 }
 
-/// A block of the how-to, by how it begins.
+/// A block of the how-to, found by its beginning.
 fn shown(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();

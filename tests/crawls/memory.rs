@@ -60,7 +60,7 @@ fn kinds() -> Vec<Page> {
         .collect()
 }
 
-/// A web of as many sites, each with one page of 8 MB; and their URLs.
+/// A web of this many sites, each with one page of 8 MB, and their URLs.
 fn web_of(sites: usize) -> (Web, Vec<String>) {
     let web = Web::start();
     let kinds = kinds();
@@ -97,7 +97,7 @@ fn assert_titles(work: &Workplace, urls: &[String]) {
     }
 }
 
-/// Runs to the end; the most memory that a worker ever took, in MiB, as the kernel keeps it.
+/// Runs to the end. Returns the most memory that a worker ever used, in MiB, as recorded by the kernel.
 fn watched(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
@@ -132,8 +132,8 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
 fn no_site_is_blamed_for_a_wait_for_memory() {
     let web = Web::start();
     let work = Workplace::new();
-    // Each holds its memory for a second, and there is memory for one at a time. Most of it is sent
-    // before that second, more than the buffers between server and worker take.
+    // Each holds its memory for a second, and there is memory for one at a time. Most of it is sent before that
+    // second, more than fits into the buffers between server and worker.
     let body = large("<p>slow</p>");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
@@ -142,7 +142,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
     let (first, rest) = body.split_at(body.len() / 16 * 15);
     let reply = script()
         .send(head)
-        // All have begun before the first body takes the memory.
+        // All have begun before the first body uses the memory.
         .pause(Duration::from_secs(1))
         .send(first.to_vec())
         .pause(Duration::from_secs(1))
@@ -165,7 +165,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         .assert_polite(Duration::from_millis(200));
 }
 
-/// The settings of `docs/how-to/operate.md` for a machine of 512 MB, of which the system takes a quarter.
+/// The settings in `docs/how-to/operate.md` for a machine of 512 MB. The system uses a quarter of it.
 const SMALL: &str =
     "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
 const SMALL_MIB: u64 = 384;

@@ -21,7 +21,7 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated, wi
 
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Two people, of whom one can be completed; returns the seeds.
+/// Two people, one of whom can be completed. Returns the seeds.
 fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site("people.example");
     let ada = page("Ada").field("name", "Ada, \"the\" $first.one \u{1F600}");
@@ -38,7 +38,7 @@ fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     work.write_lines("seeds.jsonl", &[record("ada", ada), record("bob", bob)])
 }
 
-/// What does not depend on time or chance.
+/// The parts that do not depend on time or chance.
 fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     let without_worker = |page: StoredPage| StoredPage {
         worker: String::new(),
@@ -47,7 +47,7 @@ fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     pages.into_values().map(without_worker).collect()
 }
 
-/// The server's own account of the commands that it got.
+/// Checked by the server's own log of received commands.
 #[needs(mongod)]
 #[test]
 fn each_write_waits_for_the_journals_of_a_majority() {
@@ -311,7 +311,7 @@ fn the_demo_keeps_its_records_in_mongodb_if_it_is_told_to() {
     let places: Vec<_> = records.keys().map(|id| told(id)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "in their order");
     let pages = documents.count("pages");
-    // What is complete is not crawled again; one has a link that is not allowed, and a dead one.
+    // Complete records are not crawled again. One record has a link that is not allowed, and a dead one.
     demo().expect(0);
     assert_eq!(documents.records(), records);
     assert_eq!(documents.count("pages"), pages + 2);
@@ -322,7 +322,7 @@ fn make_demo_hands_the_address_of_mongodb_on_as_it_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let make = |store: Option<&str>| {
         let mut make = Command::new("make");
-        // The tests may themselves be run by make, which says so when it calls another.
+        // make may run the tests, and prints a message when it calls another make.
         make.args(["--dry-run", "--no-print-directory", "demo"])
             .env_remove("MAKEFLAGS")
             .env_remove("MAKELEVEL")

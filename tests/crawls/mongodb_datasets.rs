@@ -10,8 +10,7 @@ use webfill_tests::workplace::Workplace;
 
 const IDS: i32 = 20;
 
-/// Each page knows a name, those of people also a location, and documents of firms know a town that
-/// nobody asked for.
+/// Each page has a name, those of people also a location, and documents of firms have a town that was not requested.
 fn insert(documents: &Documents, web: &Web, kind: &str) {
     web.site(&format!("{kind}.example")).otherwise({
         let kind = kind.to_owned();

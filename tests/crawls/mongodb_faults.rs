@@ -1,6 +1,5 @@
-//! Faults of MongoDB while a crawl runs: fetching pauses once the bounded buffers are full, nothing is
-//! acknowledged that is not stored, the crawl continues by itself once the server is back, and the log
-//! reports the outage once.
+//! Faults of MongoDB while a crawl runs: fetching pauses once the bounded buffers are full, nothing is acknowledged
+//! before it is stored, the crawl continues by itself once the server is back, and the log reports the outage once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
@@ -27,8 +26,8 @@ const PAGES: usize = SITES * PAGES_PER_SITE;
 
 const WORKERS: usize = 2;
 const CONCURRENCY: usize = 4;
-/// A supervisor holds at most four tasks for each fetch in flight, and gets no more before those
-/// are acknowledged: this is the bounded buffer.
+/// A supervisor holds at most four tasks for each fetch in flight, and gets no more before those are acknowledged:
+/// this is the bounded buffer.
 const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
 
 /// A crawl whose store is in trouble.
@@ -44,7 +43,7 @@ impl Trouble {
         Trouble::over_pages(store, page)
     }
 
-    /// A crawl of many sites, so that only full buffers can stop it; `page` makes the page of a path.
+    /// A crawl of many sites, so that only full buffers can stop it; `page` creates the page of a path.
     fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
@@ -114,8 +113,8 @@ impl Trouble {
         );
     }
 
-    /// Every page was fetched once, and is stored. `outages` is how often the server was unavailable: if that takes so
-    /// long that the claim to the crawl is not renewed, tasks that were not begun are handed out once more.
+    /// Checks that every page was fetched once, and is stored. `outages` is how often the server was unavailable: if
+    /// an outage lasts so long that the claim to the crawl is not renewed, unstarted tasks are handed out once more.
     fn assert_unharmed(&self, outages: usize) {
         assert_eq!(self.acknowledged(), PAGES);
         let pages = Documents::open(&self.store).pages();
@@ -236,7 +235,7 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
-/// As an operator does it before an upgrade of the server: nothing ends, the others elect another one.
+/// As an operator does before an upgrade of the server: nothing ends, and the members elect another primary.
 #[needs(mongod)]
 #[test]
 fn a_primary_that_steps_down_holds_nothing_up() {
@@ -316,7 +315,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
         "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
-            // Its journal takes 100 MB of this, and the crawl twice the rest.
+            // Its journal takes 100 MB of this, and the crawl uses twice the rest.
             mount_small_disk(disk.path(), 150 << 10, false);
             let mut mongod = Mongod::start_in(disk.path());
             let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy);
@@ -334,7 +333,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
     );
 }
 
-/// A page with half a megabyte in a field, which cannot be compressed.
+/// A page with half a megabyte of incompressible text in a field.
 fn heavy(path: &str) -> Page {
     let seed = path
         .bytes()

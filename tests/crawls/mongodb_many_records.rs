@@ -91,7 +91,7 @@ fn a_resumed_crawl_reads_on_behind_what_was_fed() {
     let run = people.crawl_and_write_back().finish().expect(0);
     assert_eq!(people.person("new")["name"], "Name of /new");
     assert_eq!(named(&people), 1_201);
-    // Every document was read, and told once, in one run or the other.
+    // Every document was read, and reported once, in one run or the other.
     let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
     let told = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
     assert_eq!(told, 1);
@@ -110,7 +110,7 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     for (id, name) in [(-1, "Name of /before"), (5_000, "Name of /behind")] {
         assert_eq!(people.person(id)["name"], name);
     }
-    // As many as before.
+    // Now there are as many as before.
     let delete = doc! {"q": {"_id": 3}, "limit": 1};
     people
         .documents
@@ -167,7 +167,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
     );
 }
 
-/// People of whom one in a hundred lacks something, each with notes of some length.
+/// People, one in a hundred of whom lacks something, each with notes of some length.
 fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
     let notes = "x".repeat(notes_bytes);
     let person = |number: i32| {
@@ -234,7 +234,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
     let few = measure_to_its_end(few);
     let all = people.crawl_and_write_back().instead("--crawl", "all");
     let all = measure_to_its_end(all);
-    // Ten times as many; all of them would be 40 MB.
+    // Ten times as many records. All of them would take 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
     assert!(grown(few.crawl_mib, all.crawl_mib) < 12, "{few:?} {all:?}");
     assert!(

@@ -1,5 +1,5 @@
-//! Executes the queries of docs/how-to/progress.md, as they are written there, on the results of a crawl, and
-//! lets the server explain them.
+//! Executes the queries of docs/how-to/progress.md, exactly as written there, on the results of a crawl, and asks the
+//! server for their plans.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -202,7 +202,7 @@ fn the_query_of_the_docs_tells_which_sites_back_off_until_they_are_well_in_mongo
 #[test]
 fn the_queries_of_the_docs_tell_of_workers_in_mongodb() {
     let (_database, documents) = crawled();
-    // Of which another crawl, and an hour ago, are no part.
+    // Another crawl, and a page from an hour ago, must not count.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
         "u": [{"$set": {"started_at": {"$dateSubtract": {
@@ -235,7 +235,7 @@ fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
             "verbosity": "executionStats",
         });
         let plan = Bson::Document(explained).into_relaxed_extjson().to_string();
-        // The clocks of sites are few, and forgotten by the server; sites in trouble are fewer.
+        // The clocks of sites are few, and the server drops them; sites in trouble are even fewer.
         let is_read_whole = ["sites", "site_states"].contains(&query.collection.as_str());
         let goes_by_index = !plan.contains("\"COLLSCAN\"");
         assert!(goes_by_index || is_read_whole, "{heading}: {plan}");

@@ -15,13 +15,13 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 pub(crate) const HEX: &str = "0123456789abcdef01234567";
 const HOSTILE: &str = "$name.x, {\"$gt\": \"\"} \u{1F600}";
 
-/// A dataset, a web that knows more, and a place to crawl from.
+/// A dataset, a web with more values, and a workplace.
 pub(crate) struct People {
     pub(crate) documents: Documents,
     pub(crate) work: Workplace,
     pub(crate) web: Web,
     pub(crate) uri: String,
-    /// Dropped with this value, if a foreign server has it.
+    /// Dropped with this value if it is on a foreign server.
     _database: Option<Database>,
 }
 
@@ -32,7 +32,7 @@ impl People {
         People::at(uri, Some(database))
     }
 
-    /// Every page of `people.example` knows a name and a location.
+    /// Every page of `people.example` has a name and a location.
     pub(crate) fn at(uri: String, database: Option<Database>) -> People {
         let web = Web::start();
         web.site("people.example").otherwise(|request| {
@@ -56,7 +56,7 @@ impl People {
             .run(doc! {"insert": "people", "documents": people});
     }
 
-    /// A crawl of all that `--records` brings, with the embedded store.
+    /// A crawl of everything that `--records` reads, with the embedded store.
     fn crawl(&self) -> Run {
         let delay = ["--delay", "0"];
         let records = ["--records", &self.uri, "--records-collection", "people"];
@@ -88,7 +88,7 @@ pub(crate) fn url(path: &str) -> String {
     format!("http://people.example/{path}")
 }
 
-/// Ids of four types, and what their documents lack.
+/// Ids of four types, and the missing values of their documents.
 pub(crate) fn mixed_people() -> Vec<Document> {
     vec![
         doc! {"_id": "ada", "url": url("ada"), "name": null, "location": "Paris"},
@@ -132,7 +132,7 @@ fn what_is_missing_is_found_and_written_back() {
     assert_eq!(ids, [HEX, "7", "ada", r#"{"x":{"$numberInt":"1"}}"#]);
 }
 
-/// What tables of floats have in an empty cell, once programs have put them into a collection.
+/// NaN, which tables of floats have in empty cells when programs write them to a collection.
 #[needs(mongod)]
 #[test]
 fn what_is_not_a_number_is_missing_and_written_over() {
@@ -224,7 +224,7 @@ fn only_a_refresh_writes_over_values() {
         "born": 1815});
     assert_eq!(people.person(1), kept);
 
-    // The store knows the record as complete; a refresh asks again all the same.
+    // The store has the record as complete, but a refresh fetches it again all the same.
     let refresh = people.crawl_and_write_back().arg("--refresh");
     let run = refresh.instead("--crawl", "again").finish().expect(0);
     let mut fresh = kept;
@@ -266,7 +266,7 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
         "/1",
         page("1").field("name", "New").field("location", "Bonn"),
     );
-    // A measured window: the value is too old for one second behind it.
+    // A measured window: after it the value is too old for one second.
     std::thread::sleep(Duration::from_millis(1_100));
     crawl("1h");
     assert_eq!(people.person(1)["name"], "Name of /1");

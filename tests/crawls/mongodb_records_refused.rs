@@ -122,7 +122,7 @@ fn a_dataset_that_cannot_be_read_or_written_is_told_at_once() {
     refused(own, 2, "webfill's own");
     let away = "mongodb://127.0.0.1:1/x?serverSelectionTimeoutMS=300";
     refused(crawl().instead("--records", away), 1, "no server answers");
-    // A view can be read.
+    // A view is readable.
     crawl()
         .instead("--records-collection", "seen")
         .finish()

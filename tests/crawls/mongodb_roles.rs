@@ -1,5 +1,5 @@
-//! The roles of `deploy/mongodb/roles.json`, on a server that asks who is there: a dispatcher and a supervisor
-//! crawl with no more than theirs, and whatever else they try is refused.
+//! The roles of `deploy/mongodb/roles.json`, on a server with access control: a dispatcher and a supervisor crawl
+//! with only their own role, and everything else is refused.
 
 use bson::{Document, doc};
 use serde_json::{Value, json};
@@ -13,16 +13,16 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 use crate::keyed_fleet::{Fleet, serving, wait_for};
 
-/// The server's error for what a user may not do.
+/// The server's error for a missing right.
 const UNAUTHORIZED: i32 = 13;
 
-/// What the server logs then.
+/// The server's log message in that case.
 const REFUSED: &str = "Checking authorization failed";
 
-/// A server with the roles that we ship, and a user of each.
+/// A server with the shipped roles, and one user for each.
 struct Server {
     mongod: Mongod,
-    /// If it knows users by their certificates.
+    /// Set if the server identifies users by their certificates.
     certificates: Option<Certificates>,
 }
 
@@ -91,7 +91,7 @@ impl Server {
             };
             return format!("mongodb://{user}:secret@{address}/webfill{source}");
         };
-        // The certificate is for a name.
+        // The certificate is issued for a name.
         let (_, port) = address.rsplit_once(':').expect("a port");
         let tls = format!(
             "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
@@ -167,7 +167,7 @@ impl Certificates {
     }
 }
 
-/// With everything on that reads or writes the store.
+/// With every feature enabled that reads or writes the store.
 fn eager(run: Run, uri: &str) -> Run {
     run.instead("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
@@ -181,7 +181,7 @@ fn request(url: &str) -> Value {
     })
 }
 
-/// What the logs of a fleet say of rights.
+/// The messages about rights in the logs of a fleet.
 fn refusals(fleet: &Fleet) -> Vec<String> {
     let logs = files_under(&fleet.work.path("state"));
     let logs = logs
@@ -308,7 +308,7 @@ fn each_role_is_refused_what_it_does_not_need() {
         server.assert_refused("dispatcher", insert(collection));
         server.assert_refused("reader", doc! {"find": collection});
     }
-    // It asks for a clock, to see whether the cache is there.
+    // It reads a clock to check that the cache is available.
     server.assert_refused("dispatcher", doc! {"find": "robots"});
     server.assert_refused("dispatcher", insert("bodies"));
     server.assert_refused("supervisor", insert("versions"));

@@ -1,5 +1,5 @@
-//! What `docs/how-to/mongodb-fleet.md` says of sharding, as far as it can be seen without a router: what is written goes to
-//! the one shard of its key, because each statement names it, and nothing but the key is unique.
+//! Checks `docs/how-to/mongodb-fleet.md` on sharding, as far as possible without a router: every write goes to the
+//! one shard of its key, because each statement contains it, and only the key is unique.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, profile_mapping};
 
-/// Those that the recipe shards by a hash of `_id`.
+/// The collections that the recipe shards by a hash of `_id`.
 const SHARDED: [&str; 4] = ["pages", "records", "bodies", "versions"];
 
-/// What is asked of them by something else, with the members of the filter: counts of a crawl, and pages that are read
+/// Queries on these without the key, with the members of the filter: counts of a crawl, and pages that are read
 /// again, in the order of their keys.
 const TO_EVERY_SHARD: [&str; 6] = [
     "records: crawls",
@@ -26,7 +26,7 @@ const TO_EVERY_SHARD: [&str; 6] = [
     "bodies: _id",
 ];
 
-/// A server that notes each statement that it executes.
+/// A server that records each executed statement.
 fn noting_server() -> (Mongod, Documents) {
     let mongod = Mongod::start();
     let documents = Documents::open(&mongod.uri("webfill"));
@@ -39,7 +39,7 @@ fn noting_server() -> (Mongod, Documents) {
     (mongod, documents)
 }
 
-/// Everything that a crawl writes: records, bodies, what changes are judged by, and pages that are read again.
+/// Everything that a crawl writes: records, bodies, the state for changes, and pages that are read again.
 fn crawl_twice(store: &str) {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("town.example");
@@ -71,7 +71,7 @@ fn crawl_twice(store: &str) {
     extract.arg(work.path("mappings")).finish().expect(0);
 }
 
-/// What a statement is about, and whether it writes; `None` if it is about nothing that is there.
+/// The collection of a statement, and whether it writes; `None` if the statement concerns none of these.
 fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     let command = &statement["command"];
     match statement["op"].as_str()? {
@@ -86,7 +86,7 @@ fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     }
 }
 
-/// Whether a router knows by this filter which shards are meant.
+/// Whether this filter lets a router know the shards.
 fn names_keys(filter: &Value) -> bool {
     match &filter["_id"] {
         Value::Null => false,

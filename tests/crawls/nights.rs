@@ -1,5 +1,5 @@
-//! Ten nights of a regulator: exactly what has changed is told, each change once, on its night. A night is a run of
-//! the watch; nobody waits for a day to pass.
+//! Ten nights of a regulator: exactly the changes are reported, each once, on its night. A night is a run of the
+//! watch; no test waits for a day to pass.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// All of it was looked at; or what is left of it backs off.
+/// Everything was checked; or the rest is backing off.
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
-/// How the process has ended that recorded the end of a run, and delivers its notifications then.
+/// How the process ended that recorded the end of a run, and then delivered its notifications.
 struct Teller {
     was_killed: bool,
-    /// On standard error.
+    /// Its standard error.
     said: String,
 }
 
@@ -37,9 +37,9 @@ struct Watched {
     work: Workplace,
     resolve: Vec<String>,
     notifications: Notifications,
-    /// All that was told so far.
+    /// All reports so far.
     all: Changes,
-    /// What a run has recorded and not delivered any more, because it was killed in between.
+    /// Changes that a run recorded but did not deliver, because it was killed in between.
     owed: Vec<Change>,
 }
 
@@ -76,8 +76,8 @@ impl Watched {
             .env("WEBFILL_BACKOFF_BLOCKED", ["60"; 9].join(","))
     }
 
-    /// One night: what is told is what is true, and what the last one owed. A run may owe only if it was killed
-    /// once its end was recorded.
+    /// One night: the reports are the true changes, plus those still owed by the last one. A run may owe changes only
+    /// if it was killed after its end was recorded.
     fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Teller) {
         let changes = self.regulator.next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
@@ -106,7 +106,7 @@ impl Watched {
         fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default()
     }
 
-    /// A day has passed: no site backs off any more. Nothing runs now.
+    /// A day has passed: no site backs off any more. No process runs now.
     fn end_backoffs(&self) {
         let file = self.work.path("state/dispatcher.db");
         if file.exists() {
@@ -116,7 +116,8 @@ impl Watched {
         }
     }
 
-    /// Every kind of page has done everything, but pages of the sitemap that are gone for good.
+    /// Checks that every kind of page went through everything, except for pages of the sitemap that are gone for
+    /// good.
     fn assert_everything_has_happened(&self) {
         for kind in ["new", "changed", "gone", "back"] {
             for page in ["regulator.test/entry", "register.example/entry", "/paper"] {
@@ -170,7 +171,7 @@ fn ten_nights_of_a_regulator_tell_what_has_changed_and_nothing_else() {
     assert!(counts["documents"].is_u64(), "{counts}");
 }
 
-/// So often a night's run is started at most: four kills, and some that die with what was killed.
+/// The most starts of a night's run: four kills, and some processes that die with a killed one.
 const MOST_STARTS: u32 = 12;
 
 fn kill(victims: &[Process]) {
@@ -179,14 +180,14 @@ fn kill(victims: &[Process]) {
     }
 }
 
-/// Kills of one night: a few, at moments that follow from the seed.
+/// Kills of one night: a few, at moments determined by the seed.
 struct Killer {
     random: fastrand::Rng,
     kills: u32,
 }
 
 impl Killer {
-    /// Waits a while; false if the run has ended before.
+    /// Waits a while. False if the run has ended before.
     fn wait(&mut self, running: &mut Running) -> bool {
         let until = Instant::now() + Duration::from_millis(self.random.u64(0..1_800));
         while Instant::now() < until {
@@ -209,7 +210,7 @@ impl Killer {
         kill(&victims);
     }
 
-    /// Kills all of it as soon as the end of its run is recorded.
+    /// Kills everything as soon as the end of its run is recorded.
     fn strike_at_end(watched: &Watched, number: u32, running: &mut Running) {
         while running.ended().is_none() {
             if watched.has_ended(number) {
@@ -257,6 +258,6 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_what_is_told() {
     for number in 1..=NIGHTS {
         watched.night(number, |watched| killer.night(watched, number));
     }
-    // In peace, so that nothing is owed any more.
+    // Without kills, so that nothing is owed any more.
     watched.night(NIGHTS + 1, |watched| watched.once().finish().into());
 }

@@ -1,5 +1,5 @@
-//! Notifications of a watch on one machine: they are delivered before the command ends, by who waits for the next run, or
-//! when that has ended.
+//! Notifications of a watch on one machine: they are delivered before the command ends, by a command that waits for
+//! the next run, or after that run.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-/// As a receiver of `docs/how-to/notifications.md` does, in its own words.
+/// Verifies like a receiver in `docs/how-to/notifications.md`, in its own words.
 fn is_genuine(secret: &str, posted: &Posted) -> bool {
     let guide = include_str!("../../docs/how-to/notifications.md");
     let (_, code) = guide.split_once("```python\n").unwrap();
@@ -133,7 +133,7 @@ fn a_run_is_told_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(watched.lines("told.jsonl").len(), 2);
 }
 
-/// A run that leaves its notification, because the folder is missing.
+/// A run whose notification is not delivered, because the folder is missing.
 fn run_that_leaves() -> Watched {
     let watched = Watched::new(json!([{"file": "later/told.jsonl", "about": ["runs"]}]));
     let first = watched.once().finish().expect(0);

@@ -1,5 +1,4 @@
-//! Answers that are not as the standards want them: read as browsers and curl read them, or refused, and never
-//! read by half.
+//! Answers that violate the standards: read as browsers and curl read them, or rejected, and never read by half.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A crawl is run by one `webfill crawl` at a time, whichever state folder it is started from.
+//! Only one `webfill crawl` runs a crawl at a time, whichever state folder it is started from.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A site of ten slow pages, of which a crawl takes some seconds.
+/// A site of ten slow pages, which take some seconds to crawl.
 fn slow_site(web: &Web) -> Vec<String> {
     let site = web.site("slow.example");
     site.otherwise(|request| page(&request.path).into());
@@ -48,7 +48,7 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
         assert!(told.contains(part), "{told}");
     }
     assert!(!work.path("other").exists(), "nothing is left of it");
-    // One of another application is another crawl.
+    // A crawl of another application is a different crawl.
     let other = crawl_from("third", work, &web, store, &[]);
     let site = web.site("quick.example");
     site.serve("/", page("quick"));
@@ -76,14 +76,14 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
         .expect(0);
     assert_eq!(second.summary().outcome("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
-    // In the killed one's folder it is known to be dead, and nobody else has the crawl by now.
+    // The killed one's folder shows that it is dead, and no other process has the crawl by now.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
         .expect(0);
     assert_eq!(again.summary().outcome("ok"), 10);
 }
 
-/// The site's pages, one every 200 ms, for a crawl whose process is to stand still.
+/// The site's pages, one every 200 ms, for a crawl whose process will be stopped.
 fn paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
     site.otherwise(|request| page(&request.path).into());
@@ -93,7 +93,7 @@ fn paced_site(web: &Web, pages: usize) -> Vec<String> {
 }
 
 /// Starts a crawl and stops its own process, not its children, after the first page; runs it from another folder to
-/// the end, and lets the first one go on.
+/// the end, and then continues the first one.
 fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
     let store = sqlite(work);
     let from = |folder| {
@@ -124,7 +124,7 @@ fn the_children_of_a_crawl_that_stands_still_visit_nobody_beside_its_successor()
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
-/// The first request is answered when the crawl was taken over some time ago.
+/// The first request is answered some time after the crawl was taken over.
 #[test]
 fn a_successor_waits_for_the_requests_that_are_under_way() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -1,5 +1,4 @@
-//! A local crawl ends although its dataset has dead links, and loses nothing that a polite second try
-//! would bring.
+//! A local crawl ends although its dataset has dead links, and loses nothing that a polite second attempt would get.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +13,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Reply, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
-/// The tables of retries and backoffs as they are by default.
+/// The default tables of retries and backoffs.
 const TABLES: [(&str, &str); 12] = [
     ("BACKOFF_ROBOTS", "60,600,3600,21600"),
     ("BACKOFF_UNREACHABLE", "60,600,3600,21600"),
@@ -36,7 +35,7 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-/// With retries and backoffs as they are by default, and a patience.
+/// With the default retries and backoffs, and a patience.
 pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
@@ -44,7 +43,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
         .arg(work.short_timeouts())
 }
 
-/// The answers that fail once, by the host that gives them.
+/// Answers that fail once, by host.
 fn failures() -> Vec<(&'static str, Reply)> {
     vec![
         ("s429", status(429).header("retry-after", "1").into()),
@@ -114,7 +113,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
         site.otherwise(move |_| reply.clone());
         urls.push(site.url("/1"));
     }
-    // robots.txt cannot be had, or only in an hour.
+    // robots.txt is unavailable, or available only in an hour.
     let robots = web.site("robots.example");
     robots.serve("/robots.txt", status(503));
     let later = web.site("later.example");
@@ -150,7 +149,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     );
 }
 
-/// Of a page that always answers 429 nothing is known as long as the site answers others.
+/// A page that always answers 429 shows nothing about the others while the site answers them.
 #[test]
 fn a_429_ends_no_page_while_its_site_answers_others() {
     let web = Web::start();
@@ -249,7 +248,7 @@ fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
                 outcomes.values().all(|code| code == "dns_error"),
                 "{outcomes:?}"
             );
-            // Each time one question for IPv4 addresses and one for IPv6 addresses.
+            // Each time one query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.questions("gone.example"), 4);
             assert!(started.elapsed() >= Duration::from_secs(5));
         },
@@ -335,7 +334,7 @@ fn one_line_says_what_a_crawl_waits_for() {
     running.finish().expect(11);
 }
 
-/// Ten ways to be dead, and how the URL ends.
+/// Ten ways to be dead, and the outcome of the URL.
 const WAYS: [(&str, &str); 10] = [
     ("refuses", "robots_unreachable"),
     ("resets", "network_error"),
@@ -349,7 +348,7 @@ const WAYS: [(&str, &str); 10] = [
     ("blocks", "blocked"),
 ];
 
-/// Makes a site that is dead in this way; returns a URL of it.
+/// Creates a site that is dead in this way. Returns a URL of it.
 fn dead_site(web: &Web, way: &str, host: &str) -> String {
     let site = web.site(host);
     if way == "no-robots" {
@@ -371,7 +370,7 @@ fn dead_site(web: &Web, way: &str, host: &str) -> String {
     }
 }
 
-/// A dataset always has dead links: of these thousand records a tenth.
+/// Every dataset has dead links: here a tenth of a thousand records.
 #[test]
 fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     let web = Web::start();
@@ -391,7 +390,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
             let port = web.plain_address().port();
             match way {
                 "refuses" => refused.push(format!("{host}:80:127.0.0.1:1")),
-                // It speaks without TLS there.
+                // It does not speak TLS there.
                 "no-tls" => refused.push(format!("{host}:443:127.0.0.1:{port}")),
                 _ => {}
             }
@@ -429,8 +428,8 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     assert_eq!(listed.lines().count(), 101, "each once, below a header");
 }
 
-/// A limiter of five requests a second with a burst of three: what it refuses costs no page, it is met after
-/// the first few refusals, and the next command knows its pace.
+/// A limiter of five requests a second with a burst of three: its refusals cost no page, the crawl matches its pace
+/// after the first few refusals, and the next command knows the pace.
 #[test]
 fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     const PER_SECOND: f64 = 5.0;

@@ -1,5 +1,4 @@
-//! Politeness, as a webmaster sees it: one request at a time, the delay between requests, and the user
-//! agent.
+//! Politeness, as seen by a webmaster: one request at a time, the delay between requests, and the user agent.
 
 use std::time::{Duration, SystemTime};
 
@@ -295,7 +294,7 @@ fn connections_are_reused_between_polite_requests() {
     );
 }
 
-/// Two crawls at once, of separate state folders and stores, over the same sites, with one cache.
+/// Two crawls in parallel, with separate state folders and stores, over the same sites, with one cache.
 fn crawl_twice_at_once(web: &Web, cache: &str) {
     let sites = ["one.example", "two.example"];
     for name in sites {
@@ -319,7 +318,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-/// Neither crawl's requests came too early, and only one crawl requested robots.txt.
+/// Checks that neither crawl's requests came too early, and that only one crawl requested robots.txt.
 fn assert_shared_clock(cache: &str) {
     let web = Web::start();
     crawl_twice_at_once(&web, cache);

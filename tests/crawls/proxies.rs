@@ -1,5 +1,5 @@
-//! Crawls through a proxy: it connects to any address, so forbidden addresses must be refused before,
-//! and its password must not be shown.
+//! Crawls through a proxy. It connects to any address, so forbidden addresses must be refused before, and its
+//! password must not be shown.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn a_proxy_is_not_asked_for_what_is_refused_without_one() {
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/")], "ok", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/inside")], "redirected");
-    // The targets of the two redirects beside the seeds.
+    // The targets of the two redirects, in addition to the seeds.
     assert_eq!(
         run.summary().outcome("unsafe_address"),
         refused.len() as u64 + 2,
@@ -54,7 +54,7 @@ fn a_proxy_is_not_asked_for_what_is_refused_without_one() {
 fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     let proxy = Web::start();
     proxy.site("quick.example").serve("/", page("T"));
-    // So that the processes are there to be looked at.
+    // Keeps the processes alive for inspection.
     let busy = proxy.site("busy.example");
     busy.serve("/", page("T").latency(Duration::from_secs(2)));
     let work = Workplace::new();
@@ -79,12 +79,12 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     assert!(sent.is_some_and(|value| value.starts_with("Basic ")));
     assert!(!run.stdout.contains(SECRET) && !run.stderr.contains(SECRET));
     for path in files_under(&work.path("state")) {
-        // Sockets are among them.
+        // Some of the files are sockets.
         let Ok(content) = std::fs::read(&path) else {
             continue;
         };
         let text = String::from_utf8_lossy(&content);
-        // The settings of the other processes, in a file that only its owner may read.
+        // The settings of the other processes, in a file readable only by its owner.
         if path.extension().is_some_and(|kind| kind == "toml") {
             let mode = path.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{}", path.display());

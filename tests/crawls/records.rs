@@ -1,4 +1,4 @@
-//! Records: missing fields are filled from their links, and from the pages that these link to.
+//! Records: missing fields are filled from their links, and from the pages behind these.
 
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
     team.serve("/shared", page("Team").field("location", "Paris"));
     let late = web.site("late.example");
     late.serve("/b", page("B").field("name", "B").mapped_link("/b/more"));
-    // Its priority is lower than that of the seeds, so by then record a is complete.
+    // Its priority is lower than that of the seeds, so record a is complete by then.
     late.serve(
         "/b/more",
         page("More").mapped_link("http://team.example/shared"),
@@ -200,7 +200,7 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
         .arg(work.write_lines("seeds.jsonl", &records))
         .finish()
         .expect(0);
-    // Record a names the page as its own, so it is about nobody else.
+    // Record a names the page as its own, so the page is about no other record.
     assert_eq!(work.stored().record("b").fields["location"], Value::Null);
     assert_eq!(
         web.visits().pages().paths(),

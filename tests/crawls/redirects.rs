@@ -193,7 +193,7 @@ fn a_target_in_another_encoding_is_asked_for_as_it_was_sent() {
     }
 }
 
-/// What a browser takes for "go there" has the same end as a redirect; what people are to read stays a page.
+/// A page that a browser leaves immediately counts as a redirect; a page for readers stays a page.
 #[test]
 fn a_page_that_only_sends_its_readers_on_is_followed() {
     let web = Web::start();

@@ -1,5 +1,4 @@
-//! `--refresh`: records out of files are filled again, whatever the store, and what their values were is
-//! kept.
+//! `--refresh`: records from files are filled again, whatever the store, and their former values are kept.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -30,7 +29,7 @@ fn the_only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// Of each former value, what does not depend on the time.
+/// For each former value, the parts that do not depend on the time.
 fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
     let former = record["history"][field].as_array();
     let former = former.into_iter().flatten();
@@ -39,7 +38,7 @@ fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// What a crawl is given after the first one, and whether it has the same id.
+/// The arguments of a crawl after the first one, and whether it has the same id.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Plain,
@@ -75,7 +74,7 @@ impl Later {
         }
     }
 
-    /// Whether what pages have filled is asked for again.
+    /// Whether values filled by pages are fetched again.
     fn renews(self) -> bool {
         match self {
             Later::Refresh => true,
@@ -85,7 +84,7 @@ impl Later {
     }
 }
 
-/// A store that lives as long as the test wants it.
+/// A store that lives as long as the test needs it.
 enum Place {
     File(tempfile::TempDir),
     Server(webfill_test_mongod::Database),
@@ -114,7 +113,7 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
         let crawl = work.crawl(&web).instead("--store", &store);
         crawl.instead("--crawl", id).arg("--seeds").arg(&seeds)
     };
-    // Whoever lists a field with its value wants another one.
+    // A field listed with its value is requested again.
     let is_listed = file == "listed.jsonl";
     let (location, old_locations) = match is_listed {
         true => ("London", vec![(json!("Paris"), Value::Null)]),
@@ -156,7 +155,7 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
     assert_eq!(second["fields"]["notes"], "mine", "{case}");
 }
 
-/// All combinations; the forms of a file at once, because most of the time is waiting.
+/// All combinations; the forms of a file in parallel, because most of the time is waiting.
 fn walk_all(place: impl Fn() -> Place + Sync) {
     let place = &place;
     std::thread::scope(|scope| {
@@ -170,7 +169,7 @@ fn walk_all(place: impl Fn() -> Place + Sync) {
     });
 }
 
-/// A measured window: what was fetched before is too old for `--refresh-after 1s` behind it.
+/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
 fn wait_until_older_than_a_second(web: &Web) {
     assert!(!web.visits().pages().is_empty());
     std::thread::sleep(std::time::Duration::from_millis(1_100));
@@ -201,7 +200,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     };
     crawl("first").finish().expect(0);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    // A crawl that is run again, and one that finds nothing new.
+    // A crawl that is run again, and one without new results.
     for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
         crawl(id).finish().expect(0);
         let store = format!("sqlite:{}", work.path("store.db").display());
@@ -213,7 +212,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     }
 }
 
-/// A list, in each form of seeds that need no record.
+/// A list, in each form of seeds without records.
 fn lists() -> [(&'static str, String); 3] {
     let list = "http://people.example/list";
     let request = json!({"url": list, "appid": "prices", "crawlid": "monday", "maxdepth": 1});

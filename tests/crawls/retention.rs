@@ -1,5 +1,4 @@
-//! Pages that the store keeps no longer: they go by command and by setting, readers that come too late
-//! are told, and what they have filled stays.
+//! Pages that the store drops: by command and by setting. Late readers are informed, and the filled values stay.
 
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A crawl whose list of records becomes longer from run to run.
+/// A crawl whose list of records grows from run to run.
 struct Town {
     web: Web,
     work: Workplace,
@@ -78,7 +77,7 @@ fn lines(run: &Finished) -> Vec<Value> {
         .collect()
 }
 
-/// `make_old` lets all that is stored seem to be of the year 2020.
+/// `make_old` makes everything stored look as if it were from the year 2020.
 fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
     first.finish().expect(0);
@@ -102,7 +101,7 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let filled = json!({"name": "Ada", "location": "London"});
     assert_eq!(town.fields_of("one"), filled);
 
-    // A further record wants a page that was fetched and is dropped.
+    // A further record wants a page that was fetched and then dropped.
     let second = town.crawl_for("two", &["/a"], &["name"]);
     second.finish().expect(0);
     assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
@@ -145,7 +144,7 @@ fn what_is_too_old_goes_from_mongodb() {
     });
 }
 
-/// The log of pages is older than the setting allows, and the pages are not.
+/// The log of pages is older than the setting allows, but the pages are not.
 #[needs(mongod)]
 #[test]
 fn the_log_of_pages_goes_after_its_own_time() {

@@ -1,9 +1,9 @@
-//! What pages say to robots, by `<meta name="robots">` and `X-Robots-Tag`.
+//! Directives of pages for robots, in `<meta name="robots">` and `X-Robots-Tag`.
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// What a page says of its links, as a header and in its head, and whether they are followed.
+/// A page's directives about its links, as a header and in its head, and whether the links are followed.
 const DIRECTIVES: &[(&str, &str, &str, bool)] = &[
     ("plain", "", "", true),
     (

@@ -1,4 +1,4 @@
-//! A robots.txt that is behind redirects: it takes turns at the sites that they lead to.
+//! A robots.txt behind redirects: it takes turns at the sites of the redirects.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
         urls.push(site.url("/"));
     }
     let work = Workplace::new();
-    // Whichever worker has been led there.
+    // Whichever worker was redirected there.
     let run = work.crawl(&web).instead("--workers", "4");
     let run = run.args(urls).finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 8);
@@ -126,7 +126,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let links = links.latency(Duration::from_secs(1));
     web.site("links.example").serve("/", links);
     let work = Workplace::new();
-    // Some of the visits are made by other workers than those that own the sites.
+    // Some visits are made by workers that do not own the sites.
     let run = work.crawl(&web).instead("--workers", "4").args(urls);
     let run = run.time_limit(Duration::from_secs(40)).finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);

@@ -1,4 +1,4 @@
-//! Rows that lead to pages of their own: what these say is for the records of the rows.
+//! Rows with detail pages: the values of these pages go into the records of the rows.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use webfill_tests::shelves::{self, SHELVES, asked, shelf_url, stored};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// A workplace whose input is the shelves, of which a publisher is wanted that they do not have.
+/// A workplace with the shelves as input. A wanted field, the publisher, is missing on them.
 fn workplace() -> Workplace {
     let work = Workplace::new();
     for (name, mapping) in shelves::mappings() {
@@ -45,7 +45,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     let records = &run.summary().json["records"];
     assert_eq!(records["total"], SHELVES + shelves::copies(), "{records}");
     assert_eq!(records["resolved"], shelves::resolved(), "{records}");
-    // What the page of a book says is of no shelf.
+    // The page of a book belongs to no shelf.
     let args = [
         "export",
         "records",
@@ -59,7 +59,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
         assert_eq!(shelf["fields"]["publisher"], Value::Null, "{shelf}");
         assert_eq!(shelf["missing"], json!(["publisher"]), "{shelf}");
     }
-    // Another crawl needs only the pages that have not said all.
+    // Another crawl needs only the incomplete pages.
     let again = Web::start();
     shelves::serve(&again);
     crawl(work, &again, store)
@@ -117,7 +117,7 @@ fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
     kills_lose_no_link_of_a_row(database.uri(), &workplace());
 }
 
-/// All links of pages are followed: those of rows are for the rows all the same.
+/// All links of pages are followed, but those of rows still serve only the rows.
 #[test]
 fn what_rows_lead_to_is_for_them_alone_though_all_links_are_followed() {
     let work = workplace();

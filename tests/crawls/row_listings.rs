@@ -1,4 +1,4 @@
-//! Rows of lists that a crawl has read to their end, or not; their keys, and the names of their fields.
+//! Rows of lists that a crawl has read completely, or not; their keys, and the names of their fields.
 
 mod gone;
 mod keys;
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 const HOST: &str = "shop.example";
 
-/// The fields of a row are what its elements with these classes say.
+/// The fields of a row, read from its elements with these classes.
 fn rule(fields: &[&str], key: &[&str]) -> Value {
     let field = |name: &&str| {
         let selector = format!(".{name}");
@@ -67,7 +67,7 @@ fn export(store: &str, args: &[&str]) -> String {
     export.args(args).finish().expect(0).stdout
 }
 
-/// The rows that are stored, in the order of their ids.
+/// The stored rows, in the order of their ids.
 fn stored(store: &str, args: &[&str]) -> Vec<Value> {
     let text = export(store, args);
     let mut rows: Vec<Value> = text

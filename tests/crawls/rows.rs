@@ -1,4 +1,4 @@
-//! Rows: pages that list many things, each of which becomes a record.
+//! Rows: pages with many entries, each of which becomes a record.
 
 mod seeds_job;
 
@@ -50,7 +50,7 @@ fn lines(store: &str, args: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// The rows that are stored, in the form of [`Ratings::truth`].
+/// The stored rows, in the form of [`Ratings::truth`].
 fn stored(store: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     for record in lines(store, &["--dataset", "ratings"]) {
@@ -69,7 +69,7 @@ fn stored(store: &str) -> BTreeMap<String, Value> {
     rows
 }
 
-/// A query of docs/how-to/progress.md, as it is written there, for the crawl of these tests.
+/// A query of docs/how-to/progress.md, exactly as written there, for the crawl of these tests.
 fn documented_query(heading: &str, language: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -78,7 +78,7 @@ fn documented_query(heading: &str, language: &str) -> String {
     query.split("```").next().unwrap().replace("people", "test")
 }
 
-/// How many pages of each user are done, and how many there are, by the query that is documented.
+/// How many pages of each user are done, and how many there are, by the documented query.
 fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
     let path = store.strip_prefix("sqlite:").unwrap();
     let connection = Connection::open(path).unwrap();
@@ -135,7 +135,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     crawl(work, &web, store).finish().expect(0);
     assert_eq!(web.visits().pages().len(), ratings.pages());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
-    // All of it again, as another crawl: users are known by now, and their lists are still wanted.
+    // All of it again, as another crawl: users are known by now, but their lists are still wanted.
     crawl(work, &web, store)
         .instead("--crawl", "again")
         .finish()
@@ -266,7 +266,7 @@ fn rows_that_are_too_much_are_left_out_and_said() {
     );
 }
 
-/// What fails is tried again by one command.
+/// Failed pages are retried by one command.
 #[test]
 fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     let ratings = Ratings::small(9);

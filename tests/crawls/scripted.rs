@@ -1,5 +1,5 @@
-//! Crawls of the lane `http` in which some pages say nothing without their scripts. What is rendered is seen in the
-//! site's access log: only a browser asks for a page's script.
+//! Crawls of the lane `http` with pages that are empty without their scripts. The site's access log shows which pages
+//! were rendered: only a browser requests a page's script.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 /// The delay of [`Workplace::crawl`].
 const DELAY: Duration = Duration::from_millis(200);
 
-/// A page of a site that an application makes: without its scripts there is nothing but their place.
+/// A page created by an application: without its scripts it contains only their root.
 const SHELL: &str = "<!doctype html><html><head><title>Shop</title></head><body>
     <noscript>You need to enable JavaScript to run this app.</noscript>
     <div id=root></div><script src=/app.js></script></body></html>";
 
-/// What makes it a page. The data of `/people/N` is at `/data/N.json`.
+/// The script that fills the page. The data of `/people/N` are at `/data/N.json`.
 const APP: &str = "const id = location.pathname.split('/').pop();
     fetch('/data/' + id + '.json').then(answer => answer.json()).then(data => {
         document.getElementById('root').innerHTML =
@@ -38,7 +38,7 @@ fn html(text: impl Into<String>) -> Page {
     document("text/html", text.into())
 }
 
-/// `people` pages that scripts make, each with a link to the next.
+/// `people` pages created by scripts, each with a link to the next.
 fn serve_application(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", APP));
     for n in 1..=people {
@@ -52,7 +52,7 @@ fn serve_application(site: &Site, people: usize) {
     }
 }
 
-/// The same people, made by the server; a script counts who reads.
+/// The same people, rendered by the server; a script counts readers.
 fn serve_pages(site: &Site, people: usize) {
     for n in 1..=people {
         let next = n % people + 1;
@@ -66,7 +66,7 @@ fn serve_pages(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", "fetch('/count')"));
 }
 
-/// How often a browser has asked for something of the site.
+/// How often a browser has requested something from the site.
 fn rendered(site: &Site) -> usize {
     let visits = site.visits();
     visits
@@ -316,7 +316,7 @@ fn what_is_kept_of_a_page_is_what_the_browser_has_shown() {
     assert_eq!((kept(1), kept(0)), (2, 0));
 }
 
-/// `tests/bench/run.sh scripts` prints its figures.
+/// `tests/bench/run.sh scripts` prints its measurements.
 #[needs(chromium)]
 #[test]
 fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
@@ -334,7 +334,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     for (n, site) in served.iter().enumerate() {
         serve_pages(site, PEOPLE);
         if n % 2 == 0 {
-            // Of a kind that says nothing anywhere.
+            // Of a kind that is always empty.
             site.serve("/people/7", page("").html("<script src=/app.js></script>"));
         }
     }
@@ -351,7 +351,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         site.visits().assert_polite(DELAY);
     }
     let asked: Vec<usize> = served.iter().map(rendered).collect();
-    // The one page of a sample asks for its script and for the count that it makes.
+    // The only page of a sample requests its script and the counter that it calls.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
     let values = run.summary().fields();
@@ -364,7 +364,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
 
-/// `webfill site` over the state folder of a crawl on this machine, between its runs.
+/// `webfill site` on the state folder of a crawl on this machine, between its runs.
 #[needs(chromium)]
 #[test]
 fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {

@@ -172,7 +172,7 @@ fn broken_line(number: usize) -> String {
     }
 }
 
-/// A file with so long a first row that a hash of its beginning says nothing of the others.
+/// A file with such a long first row that a hash of its beginning does not cover the others.
 fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     let note = "n".repeat(5_000);
     let mut rows = vec![
@@ -183,15 +183,15 @@ fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     rows
 }
 
-/// A row of two lines.
+/// A row that spans two lines.
 fn row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
-/// Its name, the edit itself, and the new records.
+/// The name of an edit, the edit itself, and the new records.
 type Edit = (&'static str, fn(&mut Vec<String>), &'static [u32]);
 
-/// What is done to a file between two runs.
+/// Edits of a file between two runs.
 const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (
@@ -342,7 +342,7 @@ fn broken_json_lines_are_told_by_number_and_reason() {
     );
 }
 
-/// The summary counts the broken lines, and names a file that gives each a reason.
+/// The summary counts the broken lines, and names a file with a reason for each.
 fn assert_broken_lines_are_told(summary: &Value, broken: &[usize]) -> String {
     let told = &summary["broken_seeds"];
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests of the test site itself: its log and its replies, seen by a client that only uses sockets.
+//! Tests of the test site itself: its log and its replies, as seen by a client that only uses sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,7 +28,7 @@ fn ask(stream: &mut TcpStream, host: &str, path: &str) {
         .expect("the site reads");
 }
 
-/// Everything up to the end of the connection, at most a MiB.
+/// Everything up to the end of the connection, up to a MiB.
 fn read_all(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     // A reset is an end, too.
@@ -188,7 +188,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
             .parse()
             .expect("an address");
         let mut stream = connect(address);
-        // The site may be gone before the request is written.
+        // The site may have gone before the request is written.
         let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(read_all(&mut stream), "");
     }

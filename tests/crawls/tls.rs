@@ -1,4 +1,4 @@
-//! TLS: certificates, and servers that speak none.
+//! TLS: certificates, and servers without TLS.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
     );
 }
 
-/// Certificates mostly stay as they are: all pages of the site end in that outcome, and nothing waits for the patience.
+/// Certificates rarely change: all pages of the site end with that outcome, and nothing waits for the patience.
 #[test]
 fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let web = Web::start_tls(&["right.example"]);

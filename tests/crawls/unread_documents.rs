@@ -1,5 +1,5 @@
-//! A watch on documents that cannot be read: scans, broken ones, encrypted ones. A new one is told once, as one that
-//! can be read is.
+//! A watch on unreadable documents: scans, broken ones, encrypted ones. A new one is reported once, like a readable
+//! one.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ impl Watched {
         self.web.site(HOST)
     }
 
-    /// One run over these paths: what its record counts, and the changes that its notification tells.
+    /// One run over these paths. Returns the counts of its record, and the changes in its notification.
     fn run(&self, paths: &[&str]) -> (Value, Vec<String>) {
         let resolve = self.web.resolve_args().into_iter();
         let resolve: Vec<String> = resolve.filter(|one| one != "--resolve").collect();
@@ -82,7 +82,7 @@ fn a_pdf(text: &str) -> webfill_tests::site::Page {
     document("application/pdf", pdf("A paper", text))
 }
 
-/// An office document that asks for a password.
+/// An office document that requires a password.
 fn a_locked_one() -> webfill_tests::site::Page {
     let kind = "application/vnd.oasis.opendocument.text";
     let manifest = "<manifest><encryption-data/></manifest>";

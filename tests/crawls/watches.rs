@@ -1,4 +1,4 @@
-//! `webfill watch run FILE`: crawls that are run again and again on one machine, without a fleet.
+//! `webfill watch run FILE`: crawls that run again and again on one machine, without a fleet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ impl Watched {
         Watched { web, ..watched }
     }
 
-    /// Over a web that the test has.
+    /// On a given web.
     fn of(web: &Web) -> Watched {
         let resolve: Vec<String> = web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
@@ -65,7 +65,7 @@ impl Watched {
         self.work.write_json("watch.json", &self.watch)
     }
 
-    /// `webfill watch run FILE`, in another folder than the file's.
+    /// `webfill watch run FILE`, in a folder other than the file's.
     fn run(&self) -> Run {
         let run = Run::new(["watch", "run"]).arg(self.file());
         run.args(["--progress", "none", "--summary", "json"])
@@ -97,7 +97,7 @@ impl Watched {
         self.runs().iter().map(how).collect()
     }
 
-    /// How often each page was asked for.
+    /// How often each page was requested.
     fn visits(&self, path: &str) -> usize {
         self.web.visits().pages().of_path(path).len()
     }
@@ -245,7 +245,7 @@ fn what_was_missed_is_made_up_for_once() {
     running.wait_until("a second run has ended", |_| {
         watched.ends() == ["finished", "finished"]
     });
-    // It waits for the next one, and has told so.
+    // It waits for the next run, and has reported that.
     running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
     running.finish().expect(0);
@@ -373,7 +373,7 @@ fn a_window_ends_a_run_politely() {
     assert!((1..50).contains(&visits), "{visits}");
 }
 
-/// As in any crawl; and a page that stays as it is ends in its outcome within the run's patience.
+/// As in any crawl. A page that keeps failing ends with its outcome within the run's patience.
 #[test]
 fn what_fails_in_a_run_is_tried_again_in_it() {
     let mut watched = Watched::new();

@@ -1,4 +1,4 @@
-//! Whose page it is: a record is filled from a page about it, or not at all.
+//! Whose page it is: a record is filled only from pages about it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};
@@ -6,7 +6,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "members.example";
 
-/// So many members are in the listing; every second has a page of its own in the table.
+/// The number of members in the listing. Every second one has a page of its own in the table.
 const MEMBERS: usize = 46;
 
 fn name(number: usize) -> String {
@@ -119,7 +119,7 @@ fn fields_of_a_mapping_tell_whose_page_it_is() {
     listing(&web);
     let mut mapping = mapping();
     mapping["match"] = json!(["tel"]);
-    // The names are misspelt throughout; the telephones are right.
+    // All names are misspelt, but the telephone numbers are right.
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let fields = json!({"name": "Someone Else", "location": null, "tel": tel(number)});

@@ -1,5 +1,4 @@
-//! A web with many sites, so that a crawl can be interrupted in the middle; and the expected results of
-//! a crawl.
+//! A web with many sites, so that a crawl can be interrupted in the middle, and the expected results of a crawl.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 pub(crate) const SITES: usize = 6;
 pub(crate) const PAGES_PER_SITE: usize = 9;
 
-/// Sites of a root and eight leaves each; returns the roots.
+/// Sites with a root and eight leaves each. Returns the roots.
 pub(crate) fn wide_web(web: &Web) -> Vec<String> {
     let roots = (0..SITES).map(|number| {
         let site = web.site(&format!("w{number}.example"));
@@ -29,7 +28,7 @@ pub(crate) fn wide_web(web: &Web) -> Vec<String> {
     roots.collect()
 }
 
-/// What an undisturbed crawl of [`wide_web`] stores.
+/// Checks the store for the results of an undisturbed crawl of [`wide_web`].
 pub(crate) fn assert_complete(work: &Workplace) {
     assert_pages_complete(&work.stored().pages());
     assert_eq!(work.stored().integrity(), "ok");
@@ -44,7 +43,7 @@ pub(crate) fn assert_pages_complete(pages: &BTreeMap<String, StoredPage>) {
     }
 }
 
-/// Pages asked for more than once.
+/// Pages requested more than once.
 pub(crate) fn repeated(web: &Web) -> BTreeMap<String, usize> {
     let mut counts = web.visits().pages().counts();
     counts.retain(|_, count| *count > 1);

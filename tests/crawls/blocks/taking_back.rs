@@ -1,8 +1,8 @@
-//! What a site has served before its block is recognised.
+//! Pages that a site served before its block is recognised.
 
 use super::*;
 
-/// Before a site blocks as nobody can overlook, it serves a few short pages of nothing.
+/// Before a site blocks unmistakably, it serves a few short empty pages.
 #[test]
 fn what_a_site_served_before_it_blocked_is_fetched_again() {
     let web = Web::start();
@@ -35,8 +35,8 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     );
 }
 
-/// Nobody waits for the site's rest: what it served before it blocked ends as its other pages do, whether one
-/// command met all of it or the next one, and is named among what can be fetched again.
+/// If no command waits for the end of the site's backoff, pages served before the block end like its other pages,
+/// whether one command met all of them or a later one. They are listed among the pages that can be fetched again.
 #[test]
 fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
     for commands in [1, 2] {
@@ -75,8 +75,8 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
     }
 }
 
-/// A block that healthy sites might serve is recognised at its fifth URL: what the four before have put into records is
-/// taken back, and a record that was complete by it is looked for at its other URLs.
+/// A block that healthy sites might serve is recognised at its fifth URL. Values that the four earlier ones put into
+/// records are removed, and a record that was complete because of them is continued at its other URLs.
 #[test]
 fn what_a_block_has_put_into_records_is_taken_back() {
     let web = Web::start();
@@ -90,7 +90,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
             false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
         }
     });
-    // So record 1 is complete by the block before the other page is asked for.
+    // So record 1 is complete because of the block before the other page is requested.
     let slow = document("text/plain", "").latency(Duration::from_secs(3));
     other.serve("/robots.txt", slow);
     other.otherwise(|_| page("T").field("name", "Ada").into());

@@ -1,4 +1,4 @@
-//! The processes of browsers: they die, do not outlive their crawl, or cannot be had.
+//! The processes of browsers: they die, do not outlive their crawl, or cannot start.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn browsers_of(folder: &Path) -> Vec<u32> {
     .collect()
 }
 
-/// The first of them: the others are its children.
+/// The first browser process. The others are its children.
 fn browser_of(folder: &Path) -> Option<u32> {
     let is_main = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

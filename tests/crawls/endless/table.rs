@@ -1,12 +1,12 @@
-//! Sites whose URLs have no end, and honest sites that resemble them.
+//! Sites with an endless number of URLs, and honest sites that resemble them.
 
-/// What a site shows at a path. `visit` counts its requests from 1.
+/// A site's content at a path. `visit` counts its requests from 1.
 pub type Shows = fn(path: &str, visit: u64) -> String;
 
-/// Its host, where a crawl begins, and what it shows.
+/// Host, start of the crawl, and content.
 pub type Row = (&'static str, &'static str, Shows);
 
-/// A made token of hexadecimal digits, another one for each number.
+/// A generated token of hexadecimal digits, different for each number.
 fn token(number: u64) -> String {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,7 +26,7 @@ fn links<const N: usize>(targets: [String; N]) -> String {
     targets.into_iter().map(link).collect()
 }
 
-/// A name of letters alone, another one for each number.
+/// A name of letters only, different for each number.
 fn name(number: u64) -> String {
     const PARTS: [&str; 16] = [
         "ba", "co", "di", "fu", "ga", "ho", "ki", "lu", "ma", "no", "pe", "ru", "sa", "to", "vi",
@@ -36,7 +36,7 @@ fn name(number: u64) -> String {
     [3, 1, 0, 2].map(part).concat()
 }
 
-/// The year and month that a path ends with.
+/// The year and month at the end of a path.
 fn month(path: &str) -> (u64, u64) {
     let before = path.trim_end_matches(|c: char| c.is_ascii_digit());
     (
@@ -279,7 +279,7 @@ pub const TRAPS: [Row; 28] = [
     }),
 ];
 
-/// How many pages each honest site has; at the end of the list its next page is missing.
+/// The number of pages of each honest site. At the end of the list the next page is missing.
 pub const HONEST: u64 = 130;
 
 pub const SITES: [Row; 24] = [
@@ -355,7 +355,7 @@ pub const SITES: [Row; 24] = [
     }),
     ("calendar-of-concerts", "/concerts?month=0", |path, _| {
         let at = number(path);
-        // Every tenth month there is one.
+        // Every tenth month has an event.
         let event = if at.is_multiple_of(10) {
             format!("<p>{} plays</p>", name(at))
         } else {

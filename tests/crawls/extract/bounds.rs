@@ -44,7 +44,7 @@ fn of_too_many_bodies_the_oldest_go() {
     let read = kept.extracted(&["--dry-run"]);
     let kept_bodies = number("SELECT count(*) FROM bodies");
     assert_eq!(read["pages"]["read"], kept_bodies, "{read:#}");
-    // The last ones are there.
+    // The last ones exist.
     let oldest: String = bodies
         .query_row("SELECT min(at) FROM bodies", (), |row| row.get(0))
         .unwrap();

@@ -1,4 +1,4 @@
-//! What a dry run tells is what changes then: pages, fields, and values of records.
+//! A dry run reports exactly the later changes: pages, fields, and values of records.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 use super::{HOST, Kept};
 
-/// Each has two pages, which are read in the order of hashes of their URLs.
+/// Each has two pages, which are read in the order of the hashes of their URLs.
 const RECORDS: usize = 12;
 
 /// A mapping that reads these fields from elements of a class.
@@ -28,7 +28,7 @@ fn mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
         .write_json(&format!("mappings/{name}.json"), &mapping);
 }
 
-/// Crawls pages of two mappings, of which the first ranks higher.
+/// Crawls pages of two mappings. The first ranks higher.
 fn crawl(kept: &Kept) {
     let site = kept.web.site(HOST);
     std::fs::remove_file(kept.work.path("mappings/profile.json")).unwrap();
@@ -61,7 +61,7 @@ fn crawl(kept: &Kept) {
     run.finish().expect(0);
 }
 
-/// Both give `town`, which nothing gave. The second gives another city, and the first the one that is known.
+/// Both give `town`, which had no value. The second gives another city, and the first the known one.
 fn change_mappings(kept: &Kept) {
     mapping(
         kept,
@@ -78,7 +78,7 @@ fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
     lines.into_iter().map(|line| (id(&line), line)).collect()
 }
 
-/// By field how many values of records are new, and how many others.
+/// For each field, how many values of records are new, and how many differ.
 fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
     let mut differ: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (id, record) in after {
@@ -95,7 +95,7 @@ fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
     Value::Object(counts.collect())
 }
 
-/// By mapping and field how many values of pages are new, others, and gone.
+/// For each mapping and field, how many values of pages are new, differ, or are gone.
 fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
     let mut told = json!({});
     for (id, page) in after {
@@ -117,7 +117,7 @@ fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
     told
 }
 
-/// The same of a report.
+/// The same numbers from a report.
 fn told_fields(report: &Value) -> Value {
     let mut told = json!({});
     for (mapping, of) in report["mappings"].as_object().unwrap() {

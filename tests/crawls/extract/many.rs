@@ -1,4 +1,4 @@
-//! Many kept pages: interrupted, killed, and in little memory.
+//! Many stored pages: interrupted, killed, and with little memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use webfill_tests::site::page;
 
 use super::{HOST, Kept, change_mapping, report};
 
-/// Copies the only page of a store, with its body, so often.
+/// Copies the only page of a store, with its body, this many times.
 fn multiply(folder: &Path, pages: u32) {
     let numbers = format!(
         "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < {pages})"
@@ -57,7 +57,7 @@ fn many(pages: u32) -> Kept {
 
 const CHANGED: &str = "SELECT count(*) FROM pages WHERE fields LIKE '%Ockham%'";
 
-/// Waits until some pages are written, and lets nobody write on until it is dropped.
+/// Waits until some pages are written, and blocks further writes until it is dropped.
 fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
     let store = Connection::open(kept.work.path("store.db")).unwrap();
     running.wait_until("some pages are written", |_| {

@@ -1,4 +1,4 @@
-//! A mapping that is written later reads the rows of kept pages as a crawl does.
+//! A mapping written later reads the rows of stored pages like a crawl.
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
         assert_eq!(row["row"]["mapping_version"], page["mapping_version"]);
     }
 
-    // What the former version has read where there is nothing is taken back.
+    // Values that the previous version read, and that no longer exist, are removed.
     kept.work
         .write_json("mappings/profile.json", &with_rows("b"));
     kept.extracted(&[]);

@@ -11,7 +11,7 @@ use super::{AFTER, BEFORE, HOST, fields_of, health, number, report, sqlite};
 
 const ROWS: usize = 10;
 
-/// A page of a list: each row has an item, and the first of them have stars.
+/// A page of a list: each row has an item, and the first ones have stars.
 fn list(number: usize, rows: usize, with_stars: usize) -> Page {
     let row = |at: usize| {
         let stars = match at < with_stars {

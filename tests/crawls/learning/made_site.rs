@@ -53,7 +53,7 @@ pub fn url(number: usize) -> String {
     format!("http://{HOST}/p/{number}")
 }
 
-/// How many pages there are.
+/// The number of pages.
 pub fn index() -> usize {
     PEOPLE + BOOKS
 }
@@ -94,7 +94,7 @@ fn html(text: String) -> Page {
         .body(text)
 }
 
-/// `/old/N` leads to `/p/N`.
+/// `/old/N` redirects to `/p/N`.
 pub fn serve(web: &Web) -> Site {
     let site = web.site(HOST);
     site.otherwise(move |request| -> Reply {
@@ -112,7 +112,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// Of each field every third value is missing.
+/// Every third value of each field is missing.
 pub fn records() -> Vec<Value> {
     let record = |number: usize| {
         let unless = |missing: usize, value: Value| match number % 3 == missing {

@@ -1,5 +1,5 @@
-//! `webfill mapping repair`: a crawl notices that a layout has changed, and the mapping is learned anew from
-//! what was extracted before.
+//! `webfill mapping repair`: a crawl notices that a layout has changed, and the mapping is learned again from the
+//! values extracted before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,7 +143,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         health.stdout
     );
-    // It is shown, and nothing is written.
+    // It is shown, but nothing is written.
     let before = shop.file();
     let shown = shop.repair(&["--crawl", "second"]).finish().expect(0);
     for told in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
@@ -203,7 +203,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         again.stdout
     );
-    // The cases notification the former mapping.
+    // The golden cases detect the former mapping.
     shop.work.write_json("mappings/shop.json", &before);
     shop.test_all().expect(1);
 }
@@ -255,7 +255,7 @@ fn what_is_the_same_on_all_pages_is_not_repaired() {
     assert_eq!(shop.file()["fields"][3], stock);
 }
 
-/// Pages of people with two labelled values, of which the mapping reads the wrong one.
+/// Pages of people with two labelled values. The mapping reads the wrong one.
 fn write_pages(work: &Workplace) -> (String, String) {
     let (mut list, mut records) = (String::new(), String::new());
     for number in 0..8 {
@@ -328,7 +328,7 @@ const FIELDS: [&str; 12] = [
     "team",
 ];
 
-/// What the page of a person says.
+/// The value on the page of a person.
 fn value(field: usize, person: usize) -> String {
     const WORDS: [&str; 7] = [
         "amber", "birch", "cedar", "delta", "ember", "fjord", "grove",
@@ -350,7 +350,7 @@ fn value(field: usize, person: usize) -> String {
     }
 }
 
-/// What the record knows: of one in twelve people another value, as it was once.
+/// The value in the record: for one in twelve people a different, outdated one.
 fn known(field: usize, person: usize) -> String {
     match person % 12 == field {
         true => value(field, (person + 17) % PEOPLE),

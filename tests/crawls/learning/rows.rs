@@ -1,4 +1,4 @@
-//! Records that stand as rows of pages which list many: the learned mapping reads all rows, and no others.
+//! Records that are rows of pages with many entries: the learned mapping reads all rows, and no others.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ fn title(page: usize, row: usize) -> String {
     format!("{} {}", names[row], ["One", "Two", "Three"][page])
 }
 
-/// Some have none.
+/// Some have no stars.
 fn stars(page: usize, row: usize) -> Option<usize> {
     let all = page * ROWS + row;
     (all % 4 != 2).then_some(1 + all % 5)
@@ -70,7 +70,7 @@ fn write_pages(work: &Workplace) {
     work.write("saved/pages.jsonl", list);
 }
 
-/// Known rows; `url` says where a record links to.
+/// Known rows; `url` returns the link of a record.
 fn write_records(work: &Workplace, url: impl Fn(usize) -> String) {
     let mut csv = String::from("id,url,title,stars\n");
     for (number, row) in [(0, 0), (0, 2), (0, 5), (1, 1), (1, 4)] {

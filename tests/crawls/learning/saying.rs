@@ -1,4 +1,4 @@
-//! What a person says of pages: examples, corrections, refusals.
+//! Statements of a person about pages: examples, corrections, refusals.
 
 use serde_json::{Value, json};
 use webfill_tests::site::Web;
@@ -87,7 +87,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
 fn what_is_said_wins_over_what_records_know() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    // All records have the year of death for that of birth: the pages agree with them.
+    // All records have the year of death as the year of birth, and the pages agree with them.
     let wrong = |record: &Value| {
         let mut record = record.clone();
         let number: usize = record["id"].as_str().unwrap().parse().unwrap();

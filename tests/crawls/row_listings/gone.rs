@@ -1,4 +1,4 @@
-//! Rows that are gone from their list: only a list that was read to its end says so.
+//! Rows that are gone from their list: only a list that was read to its end shows that.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -20,7 +20,7 @@ fn workplace() -> Workplace {
     work
 }
 
-/// Serves a list of these pages, each of which leads to the next one.
+/// Serves a list of these pages. Each links to the next one.
 fn serve(site: &Site, pages: &[&[&str]]) {
     for (number, ids) in pages.iter().enumerate() {
         let rows: Vec<Value> = ids
@@ -36,7 +36,7 @@ fn refresh(work: &Workplace, web: &Web, store: &str) -> Run {
     crawl(work, web, store, &["/list"]).args(["--refresh-after", "0s"])
 }
 
-/// The rows that an export has, in the order of their ids.
+/// The rows in an export, in the order of their ids.
 fn rows(store: &str, args: &[&str]) -> Vec<String> {
     let text = export(store, args);
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -50,7 +50,7 @@ fn lists_of(run: &Finished) -> Value {
     run.summary().json["found"]["lists"].clone()
 }
 
-/// What `webfill lists` says of the only list.
+/// The output of `webfill lists` for the only list.
 fn only_list(store: &str, args: &[&str]) -> Value {
     only_list_of("test", store, args)
 }
@@ -81,7 +81,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
         (&told["rows"], &told["is_end_known"]),
         (&json!(5), &json!(true))
     );
-    // The last page has gone, and with it a row; another one from the middle.
+    // The last page is gone, and with it a row, and another row from the middle.
     serve(&site, &[&["a", "b"], &["d"]]);
     let second = refresh(work, &web, store).finish().expect(0);
     assert_eq!(
@@ -97,7 +97,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert_eq!(gone.len(), 2, "{csv}");
     let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
     assert!(left_out.finish().expect(0).stderr.contains("2 rows"));
-    // Nothing new, and then one is back.
+    // Nothing new at first; then one is back.
     let third = refresh(work, &web, store).finish().expect(0);
     assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
     assert_eq!(lists_of(&third)["rows_gone"], 2);

@@ -1,4 +1,4 @@
-//! Rows with the same key, and fields whose names other columns have.
+//! Rows with the same key, and fields named like other columns.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{crawl, export, list, mapping, rule, sqlite, stored};
 
-/// What a page lists, what becomes of it, and how many rows are said to be lost.
+/// The rows of a page, the stored result, and the reported number of lost rows.
 fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
     let row = |id: &str, price: &str| json!({"id": id, "price": price});
     vec![
@@ -94,7 +94,7 @@ fn rows_that_are_lost_to_another_one_with_their_key_are_said_in_mongodb() {
     rows_that_are_lost_to_another_one_are_said(&work, database.uri());
 }
 
-/// Names that records, rows, sources or columns have.
+/// Names used in records, rows, sources or columns.
 const NAMES: [&str; 14] = [
     "at",
     "dataset",

@@ -1,4 +1,4 @@
-//! What the summary says of rows.
+//! The counts of rows in the summary.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -11,7 +11,7 @@ use super::{HOST, crawl, list, mapping, rule, sqlite, stored};
 /// A row that is longer than a row may be.
 const TOO_LONG: usize = (1 << 20) + 1;
 
-/// Of the dataset `items`, as the summary has it.
+/// The counts of the dataset `items` in the summary.
 fn counts(summary: &Value) -> &Value {
     &summary["found"]["mappings"]["shop"]["rows"]["items"]
 }
@@ -76,7 +76,7 @@ fn what_became_of_rows_is_counted_in_the_summary_in_mongodb() {
     what_became_of_rows_is_counted(&work, database.uri());
 }
 
-/// A page that has not changed has the rows that it had.
+/// An unchanged page keeps its rows.
 #[test]
 fn rows_of_pages_that_have_not_changed_stay_counted() {
     let work = Workplace::new();

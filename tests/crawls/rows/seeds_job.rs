@@ -1,18 +1,18 @@
-//! The job of a large collection: all ratings of the users of a site that refuses from time to time, from the list of
-//! its users with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
+//! A large collection: all ratings of the users of a site that refuses from time to time, from the list of its users
+//! with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
 
 use std::time::Duration;
 
 use super::*;
 
-/// Of a command at full size.
+/// For a command at full size.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// Of so many requests of an address the last few are refused.
+/// Of this many requests from an address the last few are refused.
 const OF: usize = 200;
 const REFUSED: usize = 2;
 
-/// The command that fetches failed pages again is given so often at most: it meets refusals, too.
+/// The most repetitions of the command that fetches failed pages again: it meets refusals, too.
 const MOST_RETRIES: usize = 12;
 
 fn size() -> usize {
