@@ -18,7 +18,7 @@ fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> 
         .collect()
 }
 
-/// A fleet in which nothing of these sites is fetched.
+/// A fleet in which no page of these sites is fetched.
 fn with_blocked(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
@@ -95,7 +95,7 @@ fn info_of_an_application_tallies_its_crawls() {
 fn no_request_starts_after_a_stop_was_answered() {
     let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");
-    // Sites enough that many requests are always in flight, and queued at the workers.
+    // Enough sites that many requests are always in flight, and queued at the workers.
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
     let mut requests = Vec::new();
     for host in &hosts {
@@ -144,16 +144,16 @@ fn no_request_starts_after_a_stop_was_answered() {
     assert_eq!(visits.of_host("other.example").len(), 200, "others go on");
 }
 
-/// The lease of a fleet in which something stands still, and how much longer than that an answer
-/// may take: the difference between clocks, and a loaded machine.
+/// The lease of a fleet with a stopped process, and the additional time that an answer may take: the difference
+/// between clocks, and a loaded machine.
 const LEASE: Duration = Duration::from_secs(2);
 const MORE: Duration = Duration::from_secs(8);
 
-/// No request of a crawl starts after its stop was answered, though a process is frozen meanwhile,
-/// and a worker holds tasks that it has not started. A site answers so late.
+/// No request of a crawl starts after its stop was answered, although a process is frozen meanwhile, and a worker
+/// holds tasks that it has not started. `latency` is that of a site.
 fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();
-    // Four tasks of a site are out at once.
+    // Four tasks of a site are handed out at a time.
     let fleet = Fleet::with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
     let requests = pages(&fleet, "a.example", 50, "c");
     fleet.web.site("a.example").latency(latency);
@@ -173,7 +173,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
         (fleet.info("c")["leased"] == 0).then_some(())
     });
     assert_eq!(fleet.pending("c"), 0);
-    // Who stood still works again, and would have begun what it held before this.
+    // The stopped process works again, and would have begun its tasks before this.
     fleet.feed(&pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
     let visits = fleet.web.visits().of_host("a.example").pages();
@@ -183,7 +183,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
 
 #[test]
 fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
-    // Its worker goes on with what it holds, for longer than a moment.
+    // Its worker continues with its tasks for longer than a moment.
     stop_is_kept(Duration::from_millis(600), |fleet| {
         fleet.supervisor().of_role("supervisor").remove(0)
     });
@@ -191,7 +191,7 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 
 #[test]
 fn a_stop_is_kept_by_a_worker_that_stands_still() {
-    // What it holds is due when it goes on.
+    // Its tasks are due when it continues.
     stop_is_kept(Duration::ZERO, |fleet| {
         fleet.supervisor().of_role("worker").remove(0)
     });
@@ -219,7 +219,7 @@ fn a_stopped_crawl_id_is_refused_for_good() {
     refused(&fleet);
     fleet.restart();
     refused(&fleet);
-    // An id is an application's own.
+    // Ids are separate for each application.
     let mut other = again.clone();
     other["appid"] = json!("another");
     fleet.feed(&[other]);
@@ -237,7 +237,7 @@ fn a_paused_crawl_backoff_until_it_is_resumed() {
     let paused = fleet.client().ask(&action("pause", Some("backoff")));
     let answered = Instant::now();
     assert_eq!(paused["crawlid"], "backoff", "{paused}");
-    // A crawl beside it on the same site goes on, alone.
+    // Another crawl on the same site continues, alone.
     fleet.feed(&[request("http://a.example/beside", "beside")]);
     fleet.wait_until_done("beside");
     let info = fleet.info("backoff");
@@ -327,7 +327,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
         "{}",
         run.stderr
     );
-    // The id is as good as before.
+    // The id is still usable.
     fleet.feed(&pages(&fleet, "a.example", 1, "no-such-crawl"));
 }
 

@@ -1,5 +1,5 @@
-//! What operators are answered: where a URL is among very many crawls, how a crawl has ended so far, and the limits that
-//! it is under.
+//! Answers for operators: where a URL is among very many crawls, how a crawl has ended so far, and the limits that
+//! apply to it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -18,7 +18,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     };
     let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
     requests.chunks(1_500).for_each(|some| fleet.feed(some));
-    // That of the crawl that was opened before all others.
+    // From the crawl that was opened before all others.
     let told = fleet.json(&["why", "http://first.example/0"]);
     assert_eq!(told["crawls"][0]["crawlid"], "c0", "{told}");
     assert_eq!(told["crawls"].as_array().map(Vec::len), Some(1), "{told}");
@@ -34,7 +34,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
         said.starts_with(&format!("{APP}/c0: it is queued")),
         "{said}"
     );
-    // One that no crawl knows is judged by some of them, after all were looked through.
+    // A URL unknown to all crawls is judged by some of them, after all were searched.
     let told = fleet.json(&["why", "http://nobody.example/"]);
     assert_eq!(told["crawls"].as_array().map(Vec::len), Some(10), "{told}");
     assert_eq!(told["crawls"][0]["state"], "unknown", "{told}");

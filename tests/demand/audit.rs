@@ -1,4 +1,4 @@
-//! The audit log: who has done what, judged by its files and by `webfill audit`.
+//! The audit log: who did what, checked in its files and by `webfill audit`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::clients::Client;
 use crate::fleet::{Fleet, action, request, wait_for};
 use crate::keyed::Keyed;
 
-/// What `webfill audit` tells of a fleet.
+/// The output of `webfill audit` for a fleet.
 fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
     let run = Run::new(
         [
@@ -70,7 +70,7 @@ fn who_did_what_is_told_by_name_and_address() {
         (text("action"), who, text("result"))
     };
     let mut told_short: Vec<_> = told.iter().map(short).collect();
-    // What is summed up stands behind the actions of its second.
+    // Summed-up entries come after the actions of their second.
     told_short.sort();
     let mut expected = [
         ("keys_add", "user", "done"),
@@ -112,7 +112,7 @@ fn who_did_what_is_told_by_name_and_address() {
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
 
-/// It is answered when it has been read, after the line that says that it was asked for.
+/// It is answered after it was carried out, after the line about the request.
 #[test]
 fn a_reload_that_comes_to_nothing_is_told_as_refused() {
     let fleet = Fleet::dispatcher_only(&[]);
@@ -138,7 +138,7 @@ fn a_reload_that_comes_to_nothing_is_told_as_refused() {
     });
 }
 
-/// Whoever edits the list of keys by hand is not known, but what is new in it is.
+/// The editor of a hand-edited list of keys is unknown, but the changes in it are recorded.
 #[test]
 fn a_list_of_keys_that_was_edited_by_hand_is_told() {
     let keyed = Keyed::new();
@@ -156,7 +156,7 @@ fn a_list_of_keys_that_was_edited_by_hand_is_told() {
     let other = keyed.member("client", "other", false);
     let edited: String = edited.chain([format!("client other {other}\n")]).collect();
     fs::write(&list, edited).expect("our own");
-    // The list is looked at when somebody speaks.
+    // The list is checked when a client sends a message.
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
     let told = wait_for("the change is told", || {
@@ -174,8 +174,8 @@ fn a_list_of_keys_that_was_edited_by_hand_is_told() {
     assert_eq!(changed["was"]["rights"], "", "{told}");
 }
 
-/// Whatever is answered is in the log, however soon the dispatcher dies: feeds of many clients at once,
-/// which are summed up, and actions among them.
+/// Everything answered is in the log, however soon the dispatcher dies: feeds of many clients at a time, which are
+/// summed up, and actions among them.
 #[test]
 fn what_was_answered_is_in_the_log_of_a_killed_dispatcher() {
     let mut fleet = Fleet::dispatcher_only(&[("LOG_LEVEL", "off")]);

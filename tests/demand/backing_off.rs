@@ -1,4 +1,4 @@
-//! Sites that backoff in a fleet: shown with their evidence, told to the application, woken by hand.
+//! Sites that back off in a fleet: shown with their evidence, reported to the application, resumed manually.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use webfill_tests::site::{page, status};
 
 use crate::fleet::{APP, Fleet, request};
 
-/// Sites as `webfill sites --json` lists them.
+/// Sites in the output of `webfill sites --json`.
 fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
     let args = [&["sites", "--json"], flags].concat();
     let run = fleet.run(&args).expect(0);

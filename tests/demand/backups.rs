@@ -18,7 +18,8 @@ const SITES: usize = 4;
 const PAGES: usize = 14;
 const DELAY: Duration = Duration::from_millis(400);
 
-/// A dispatcher that starts from a backup waits for what may be under way: a lease, and the longest request.
+/// A dispatcher that starts from a backup waits for requests that may be in progress: a lease, and the longest
+/// request.
 pub(crate) const QUICK: [(&str, &str); 6] = [
     ("POLITENESS_DELAY", "0.4"),
     ("DISPATCHER_LEASE", "1"),
@@ -28,7 +29,7 @@ pub(crate) const QUICK: [(&str, &str); 6] = [
     ("FETCH_TOTAL_TIMEOUT", "2"),
 ];
 
-/// As if the backup had been made an hour earlier.
+/// Makes the backup look an hour older.
 fn make_an_hour_old(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     db.execute_batch(
@@ -39,7 +40,7 @@ fn make_an_hour_old(frontier: &Path) {
     .expect("its tables");
 }
 
-/// As if the file had been copied without a word about it.
+/// Makes the file look like an unmarked copy.
 fn take_the_mark_off(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     let sql = "DELETE FROM meta WHERE name = 'backup_made_at_ms'";
@@ -58,7 +59,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         let frontier = backup.join("dispatcher.db");
         take_the_mark_off(&frontier);
         fleet.copy_elsewhere(&frontier);
-        // Whoever else opens the file leaves the wait to the dispatcher.
+        // Other programs that open the file leave the wait to the dispatcher.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
         prune.finish().expect(0);
@@ -66,7 +67,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
     });
 }
 
-/// As a unit is, whose command stays as it is.
+/// As in a service unit, whose command stays the same.
 #[test]
 fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
     let mut fleet = Fleet::with(&QUICK);
@@ -82,7 +83,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let told = fleet.dispatcher().stderr_so_far();
     assert!(told.contains(waits), "{told}");
     fleet.add_supervisor("one");
-    // Whoever forgets the variable waits no second time.
+    // If the variable is forgotten, there is no second wait.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let told = fleet.dispatcher().stderr_so_far();
@@ -111,7 +112,7 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
     assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
-/// A dispatcher starts from a backup of an hour ago.
+/// A dispatcher starts from a backup that is an hour old.
 fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
     let mut fleet = Fleet::with(&QUICK);
     feed_and_wait(&fleet);
@@ -121,7 +122,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     wait_for_pages(&fleet, SITES * 7);
     let lost = pages(&fleet);
     make_an_hour_old(&backup.join("dispatcher.db"));
-    // Its supervisor lives on, and has tasks in its queue.
+    // Its supervisor survives, and has tasks in its queue.
     fleet.kill_dispatcher();
     start_from(&mut fleet, &backup);
     let began = fleet.web.visits().pages().len();
@@ -138,7 +139,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     assert_eq!(stored.len(), SITES * PAGES);
     assert!(stored.values().all(|page| page.outcome == "ok"));
     let again = visits.pages().len() - SITES * PAGES;
-    // What was fetched after the backup, and what was under way when it was made.
+    // Pages fetched after the backup, and those in progress when it was made.
     assert!(
         again >= lost - at_backup && again <= began - at_backup + SITES,
         "{again}"
@@ -147,7 +148,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     assert_eq!(info["state"], Value::from("finished"));
 }
 
-/// Sites with many pages, all of which are fed; returns when some were fetched.
+/// Sites with many pages, all of which are fed. Returns when some were fetched.
 fn feed_and_wait(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
@@ -165,7 +166,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// The recipe of `docs/how-to/mongodb-fleet.md` for those who do not have `mongodump`.
+/// The recipe of `docs/how-to/mongodb-fleet.md` for users without `mongodump`.
 #[needs(mongod)]
 #[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {

@@ -15,7 +15,7 @@ fn for_a_browser(url: &str, crawl_id: &str) -> Value {
     request_with(url, crawl_id, json!({"spiderid": "browser"}))
 }
 
-/// A page whose heading its scripts write.
+/// A page with a heading written by its scripts.
 fn scripted(title: &str) -> Page {
     let text = format!("document.body.innerHTML = '<h1>{title}</h1>'");
     let html = format!("<html><body><h1>without</h1><script>{text}</script></body></html>");
@@ -96,7 +96,7 @@ fn a_stop_ends_what_a_page_asks_for() {
     let answer = fleet.client().ask(&action("stop", Some("asking")));
     let answered = Instant::now();
     assert_eq!(answer["spiderid"], "browser", "{answer}");
-    // The site's next two requests are another crawl's.
+    // The site's next two requests belong to another crawl.
     let others = ["/other", "/another"];
     fleet.feed(&others.map(|path| for_a_browser(&site.url(path), "others")));
     fleet.wait_until_done("others");

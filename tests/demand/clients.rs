@@ -1,5 +1,4 @@
-//! Clients of a fleet that are not webfill: libzmq on the control socket and the firehose, and
-//! hand-written HTTP.
+//! Clients of a fleet other than webfill: libzmq on the control socket and the firehose, and hand-written HTTP.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -25,7 +24,7 @@ impl Client {
         client
     }
 
-    /// With the keys in a folder.
+    /// With the keys from a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
         let client = Client::unconnected();
         set_keys(&client.socket, folder);
@@ -65,14 +64,14 @@ impl Client {
             if was_gone {
                 return None;
             }
-            // An answer that it has sent may still be on its way.
+            // An answer that it has sent may still be in transit.
             was_gone = is_gone();
         }
         let answer = self.socket.recv_bytes(0).ok()?;
         serde_json::from_slice(&answer).ok()
     }
 
-    /// Sends a request that must be refused; returns path and message.
+    /// Sends a request that must be refused. Returns path and message.
     pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
         let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
@@ -83,7 +82,7 @@ impl Client {
     }
 }
 
-/// Speaks JSON with the control socket too, and sends further requests before the answers have come.
+/// Also speaks JSON with the control socket, but sends further requests before the answers arrive.
 pub(crate) struct Pipeline {
     socket: zmq::Socket,
 }
@@ -102,7 +101,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// With the keys in a folder.
+    /// With the keys from a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Pipeline {
         let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
         set_keys(&socket, folder);
@@ -111,7 +110,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// Sends a request, unless too many of it are waiting.
+    /// Sends a request, unless too many are waiting.
     pub(crate) fn try_to_send(&self, request: &Value) {
         let _ = self
             .socket
@@ -172,8 +171,7 @@ impl Firehose {
         firehose
     }
 
-    /// Provokes notifications until one arrives, which shows that the subscription is in force. Then drops
-    /// all of them.
+    /// Causes notifications until one arrives, which shows that the subscription is in force. Then drops all of them.
     fn wait_until_heard(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");
@@ -218,7 +216,7 @@ impl Firehose {
         self.next_within(WAIT).expect("a message in time")
     }
 
-    /// Waits for a message of a kind, and passes others over.
+    /// Waits for a message of a kind, and skips others.
     pub(crate) fn wait_for(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, message) = self.next();
@@ -234,7 +232,7 @@ pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
     try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// The same of a server that may be gone; then what there is of the answer.
+/// The same for a server that may go away: then the partial answer.
 fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
     try_http_at((host, HTTP), head, body)
 }
@@ -253,7 +251,7 @@ pub(crate) fn try_http_at(
         "\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    // Who refuses a request by its head need not read the rest.
+    // A server that refuses a request by its head need not read the rest.
     let _ = stream.write_all(request.as_bytes());
     let _ = stream.write_all(body.as_bytes());
     let mut answer = Vec::new();
@@ -267,12 +265,12 @@ pub(crate) fn try_http_at(
     }
 }
 
-/// `POST` of JSON, answered by JSON.
+/// `POST` of JSON, with a JSON answer.
 pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
     try_post(&fleet.host, path, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// The same to a server that may be gone; then what there is of the answer.
+/// The same for a server that may go away: then the partial answer.
 pub(crate) fn try_post(host: &str, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let head = [
         &format!("POST {path} HTTP/1.1"),

@@ -1,4 +1,4 @@
-//! Machines whose clock is an hour behind: what they do later counts as later, and the operator is told.
+//! Machines with a clock an hour behind: later actions count as later, and the operator is informed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
-/// Pages that are not found until the switch is set; and requests for all of them.
+/// Pages that are not found until the switch is set, and requests for all of them.
 fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
@@ -76,13 +76,13 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
     assert_eq!(fleet.told("clocks_differ").len(), 1, "it is told once");
 }
 
-/// What it hands out is later than all that the lost dispatcher handed out after the backup.
+/// Its tasks count as later than all those that the lost dispatcher handed out after the backup.
 #[needs(libfaketime)]
 #[test]
 fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     let mut fleet = Fleet::with(&QUICK);
     let backup = fleet.back_up();
-    // The next start has an epoch that the backup does not know.
+    // The next start has an epoch unknown to the backup.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let (heals, requests) = pages_that_heal(&fleet);
@@ -99,7 +99,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     assert_eq!(outcomes(&pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
-/// Its monotonic clock, which delays and leases go by, is not touched by that.
+/// Its monotonic clock, which determines delays and leases, is not affected.
 #[needs(libfaketime)]
 #[test]
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
@@ -122,10 +122,10 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let server_s = info["server_time"].as_u64().expect("a time");
     assert!(server_s >= now_s + hour_s - 5, "{info}");
     assert_eq!(fleet.info("later")["state"], "running");
-    // What has passed by that clock is refused, and what has not is taken.
+    // Requests that have expired by that clock are refused, and others are accepted.
     let refused = fleet.client().ask(&of("past", hour_s / 2));
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
-    // Set back, it expires later again.
+    // After the clock is set back, it expires later again.
     fleet.work.write("ahead", format!("{:+}", -HOUR_S));
     wait_for("the time is told", || {
         let server_s = fleet.info("later")["server_time"].as_u64()?;

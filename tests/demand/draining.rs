@@ -1,5 +1,5 @@
-//! A dispatcher that ends alone, supervisors that are told to drain, and those that fall silent. The
-//! access log says who was asked, and how often.
+//! A dispatcher that ends alone, supervisors that are asked to drain, and those that fall silent. The access log
+//! shows the requests to each site.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::fleet::{DELAY, Fleet, request, wait_for};
 
 const PAGES: usize = 25;
 
-/// Longer than any test waits: nobody is lost in the meantime.
+/// Longer than any test waits: no supervisor is lost meanwhile.
 const LONGEST_FETCH: &str = "100";
 
-/// Feeds the pages of some sites, each of which answers after this time.
+/// Feeds the pages of some sites, each of which answers with this latency.
 fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -36,7 +36,7 @@ fn wait_until_asked(fleet: &Fleet, pages: usize) {
         .wait_until(&enough, |visits| visits.pages().len() >= pages);
 }
 
-/// Everything was asked for once, and not too fast.
+/// Checks that everything was requested once, and not too fast.
 fn assert_asked_once(fleet: &Fleet, pages: usize) {
     let visits = fleet.web.visits();
     let mut asked: Vec<(String, String)> = visits
@@ -106,7 +106,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let left = fleet.json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 
-    // Its sites go on with the other.
+    // Its sites continue with the other supervisor.
     fleet.wait_until_done("drained");
     assert_asked_once(&fleet, pages);
 
@@ -119,7 +119,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let told = fleet.run(&["drain"]).expect(0).stdout;
     assert_eq!(told, "nothing drained: no supervisor is connected\n");
 
-    // The dispatcher goes on, and so does who comes.
+    // The dispatcher continues, and so does a new supervisor.
     fleet.feed(&[request(
         &fleet.web.site("s0.example").url("/later"),
         "later",
@@ -156,7 +156,7 @@ fn a_silent_supervisor_is_told_within_its_lease_and_its_idle_sites_move_at_once(
     );
     assert_eq!(fleet.told("supervisor_silent").len(), 1);
 
-    // All sites answer again, long before it is lost.
+    // All sites are requested again, long before it counts as lost.
     let again: Vec<Value> = (0..8)
         .map(|site| {
             request(

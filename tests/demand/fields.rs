@@ -7,7 +7,7 @@ use webfill_tests::site::{Site, page};
 
 use crate::fleet::{Fleet, epoch_seconds, request, request_with};
 
-/// A site whose pages link one level down each: `/` to `/1` and `/2`, `/1` to `/11` and `/12`, ...
+/// A site whose pages link one level down: `/` to `/1` and `/2`, `/1` to `/11` and `/12`, ...
 fn tree(site: &Site) {
     site.otherwise(|request| {
         let path = request.path.trim_start_matches('/');
@@ -56,7 +56,7 @@ fn maxdepth_says_how_deep_every_link_is_followed() {
 
 #[test]
 fn the_highest_priority_goes_first_and_a_level_down_is_ten_less() {
-    // The site is slow to be free, so that all is queued when the second request goes out.
+    // The site has a long delay, so everything is queued when the second request is sent.
     let fleet = Fleet::start();
     let site = fleet.web.site("p.example");
     site.otherwise(|request| page(&request.path).into());
@@ -337,7 +337,7 @@ fn a_url_is_fetched_once_for_each_crawl_id_and_a_repetition_expands_the_frontier
         2,
         "another crawl is its own"
     );
-    // The same crawl id again: what is seen is not fetched again, what is new is.
+    // The same crawl id again: known pages are not fetched again, new ones are.
     fleet.feed(&[request(url, "a"), request("http://d.example/more", "a")]);
     fleet
         .web

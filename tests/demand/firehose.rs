@@ -12,7 +12,7 @@ use webfill_tests::site::{document, page};
 
 use crate::fleet::{APP, Fleet, action, request, request_with};
 
-/// Every key of a crawled result that is always there.
+/// The keys that every crawl result has.
 const RESULT_KEYS: [&str; 13] = [
     "url",
     "response_url",
@@ -55,7 +55,7 @@ fn a_result_has_every_field_of_the_contract() {
     let firehose = fleet.firehose("crawled.testapp");
     let keys = json!({"attrs": {"a": 1}, "maxdepth": 1});
     fleet.feed(&[request_with("http://r.example/", "c", keys)]);
-    // Links are handed out where they are followed.
+    // Links are handed out if they are followed.
     let (topic, result) = firehose.next();
     assert_eq!(topic, "crawled.testapp");
     for key in RESULT_KEYS {
@@ -97,7 +97,7 @@ fn a_document_is_a_result_with_its_text_and_what_it_says_of_itself() {
     let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
-    // Its ending would keep it from being fetched.
+    // Its file name extension would keep it from being fetched.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
     let firehose = fleet.firehose("crawled.testapp");
@@ -171,7 +171,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
         );
     }
     let mut topics: BTreeMap<String, usize> = BTreeMap::new();
-    // Each question of an application is answered as a notification, too.
+    // Each question of an application is answered on the firehose, too.
     while topics.values().sum::<usize>() < 6 {
         let (topic, message) = all.next();
         if message["action"] != "info" {
@@ -195,7 +195,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     );
 }
 
-/// Starts `webfill dump`, and provokes notifications until it prints one.
+/// Starts `webfill dump`, and causes notifications until it prints one.
 fn dump(fleet: &Fleet, args: &[&str]) -> Running {
     let mut dump = fleet.command(&["dump"]).args(args).start();
     let client = fleet.client();
@@ -272,7 +272,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
         disturbed < 3 * undisturbed + Duration::from_secs(5),
         "{disturbed:?} instead of {undisturbed:?}"
     );
-    // Who keeps up hears it all.
+    // A subscriber that keeps up receives everything.
     for _ in 0..1_200 {
         assert_eq!(awake.next().1["crawlid"], "watched");
     }
@@ -281,7 +281,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
     dump.signal(Signal::CONT);
 }
 
-/// The pages that an export with a cursor has printed, by URL; and the cursor behind the last.
+/// The pages printed by an export with a cursor, by URL, and the cursor after the last one.
 fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     let run = Run::new([
         "export",
@@ -294,7 +294,7 @@ fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     read_export(&run.finish().expect(0).stdout, cursor)
 }
 
-/// Pages and the last cursor out of JSON lines.
+/// Pages and the last cursor from JSON lines.
 fn read_export(text: &str, cursor: &str) -> (Vec<String>, String) {
     let mut urls = Vec::new();
     let mut cursor = cursor.to_owned();
@@ -366,7 +366,7 @@ fn follow_goes_on_while_the_dispatcher_is_started_again() {
     assert_complete(&read_export(&run.stdout, "").0, &requests);
 }
 
-/// Each page once.
+/// Checks that each page occurs once.
 fn assert_complete(exported: &[String], requests: &[Value]) {
     let expected: BTreeSet<&str> = requests
         .iter()

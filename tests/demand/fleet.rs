@@ -1,5 +1,4 @@
-//! A fleet on a loopback address of its own: a dispatcher, supervisors, the web that they crawl, and
-//! their clients.
+//! A fleet on a separate loopback address: a dispatcher, supervisors, the web that they crawl, and their clients.
 
 mod elsewhere;
 
@@ -17,7 +16,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 pub(crate) use crate::clients::{Client, Firehose};
 
-/// The ports of a dispatcher that is not told another one.
+/// The default ports of a dispatcher.
 const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 const FIREHOSE: u16 = 5558;
@@ -29,7 +28,7 @@ const DISPATCHER_STATE: &str = "state/dispatcher-0";
 /// The application of the tests.
 pub(crate) const APP: &str = "testapp";
 
-/// The delay between two requests to a site, where a test says nothing else.
+/// The default delay between two requests to a site in these tests.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
 
 pub(crate) struct Fleet {
@@ -37,9 +36,9 @@ pub(crate) struct Fleet {
     pub(crate) work: Workplace,
     pub(crate) host: String,
     pub(crate) dispatcher_state: PathBuf,
-    /// Of what is started from now on.
+    /// The build of processes started from now on.
     pub(crate) build: Build,
-    /// The same; a file in its workplace, if it is told none.
+    /// The store of processes started from now on; a file in the workplace if unset.
     pub(crate) store: Option<String>,
     settings: Vec<(String, String)>,
     pub(crate) config: Option<PathBuf>,
@@ -53,14 +52,14 @@ impl Fleet {
         Fleet::with(&[])
     }
 
-    /// The same with other settings, as variables without their prefix.
+    /// The same with other settings, as environment variables without their prefix.
     pub(crate) fn with(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::dispatcher_only(settings);
         fleet.add_supervisor("one");
         fleet
     }
 
-    /// The same, whose watches may read the files in the folder `seeds` of its workplace.
+    /// The same, with watches that may read the files in the folder `seeds` of the workplace.
     pub(crate) fn with_seeds() -> Fleet {
         let mut fleet = Fleet::unstarted(&[]);
         let folder = fleet.work.path("seeds");
@@ -119,7 +118,7 @@ impl Fleet {
         }
     }
 
-    /// A further setting of what is started from now on, as a variable without its prefix.
+    /// Adds a setting for processes started from now on, as an environment variable without its prefix.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         let name = format!("WEBFILL_{name}");
         self.settings.retain(|(other, _)| *other != name);
@@ -148,12 +147,12 @@ impl Fleet {
         self.add_supervisor_with(name, &[]);
     }
 
-    /// The same with settings of its own, as variables without their prefix.
+    /// The same with settings of its own, as environment variables without their prefix.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
         self.add_supervisor_by(name, self.supervisor_role(name, settings));
     }
 
-    /// Starts a supervisor as given, and waits until it has joined.
+    /// Starts this supervisor, and waits until it has joined.
     pub(crate) fn add_supervisor_by(&mut self, name: &str, role: Run) {
         let joined = self.told("supervisor_joined").len();
         self.supervisors.push((name.to_owned(), role.start()));
@@ -162,7 +161,7 @@ impl Fleet {
         });
     }
 
-    /// A supervisor with settings of its own that is not started yet.
+    /// An unstarted supervisor with settings of its own.
     pub(crate) fn supervisor_role(&self, name: &str, settings: &[(&str, &str)]) -> Run {
         let resolve = self.web.resolve_args();
         let resolve: Vec<&str> = resolve
@@ -212,7 +211,7 @@ impl Fleet {
         self.dispatcher.as_mut().expect("it runs").ended().is_some()
     }
 
-    /// Ends a supervisor in order.
+    /// Ends a supervisor gracefully.
     pub(crate) fn drain_supervisor(&mut self, name: &str) {
         let place = self.supervisors.iter().position(|(own, _)| own == name);
         let (_, running) = self.supervisors.remove(place.expect("it was started"));
@@ -220,7 +219,7 @@ impl Fleet {
         running.finish().expect(0);
     }
 
-    /// `kill -9` of everything.
+    /// `kill -9` of all processes.
     pub(crate) fn kill_all(&mut self) {
         self.kill_dispatcher();
         for (_, running) in self.supervisors.drain(..) {
@@ -229,7 +228,7 @@ impl Fleet {
         }
     }
 
-    /// Waits until the dispatcher has ended by itself, with this exit code; returns what it said.
+    /// Waits until the dispatcher has ended by itself, with this exit code. Returns its output.
     pub(crate) fn dispatcher_ended(&mut self, code: i32) -> String {
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.finish().expect(code).stderr
@@ -252,14 +251,14 @@ impl Fleet {
         }
     }
 
-    /// Waits until a supervisor has ended by itself, as it should.
+    /// Waits until a supervisor has ended by itself, successfully.
     pub(crate) fn supervisor_ended(&mut self, name: &str) {
         let found = self.supervisors.iter().position(|(other, _)| other == name);
         let (_, running) = self.supervisors.remove(found.expect("it runs"));
         running.finish().expect(0);
     }
 
-    /// Ends the fleet in order, and starts it again on the same state.
+    /// Ends the fleet gracefully, and restarts it on the same state.
     pub(crate) fn restart(&mut self) {
         self.run(&["drain"]).expect(0);
         let dispatcher = self.dispatcher.take().expect("it runs");
@@ -293,7 +292,7 @@ impl Fleet {
         self.store.clone().unwrap_or_else(in_file)
     }
 
-    /// `webfill ARGS... --dispatcher OURS`, which has not started yet.
+    /// `webfill ARGS... --dispatcher OURS`, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Run {
         let run = Run::new(args).args(["--dispatcher", &self.endpoint()]);
         run.in_folder(self.work.path(""))
@@ -303,7 +302,7 @@ impl Fleet {
         self.command(args).finish()
     }
 
-    /// What a command prints with `--json`.
+    /// The output of a command with `--json`.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let run = self.command(args).arg("--json").finish().expect(0);
         serde_json::from_str(&run.stdout)
@@ -314,12 +313,12 @@ impl Fleet {
         Client::connect(&self.control())
     }
 
-    /// Subscribes, and waits until that has taken effect.
+    /// Subscribes, and waits until the subscription is in force.
     pub(crate) fn firehose(&self, topic: &str) -> Firehose {
         Firehose::subscribe(self, topic)
     }
 
-    /// Feeds requests over a connection of their own; they must be accepted.
+    /// Feeds requests over a separate connection. They must be accepted.
     pub(crate) fn feed(&self, requests: &[Value]) {
         let answer = self.client().ask(&json!(requests));
         assert_eq!(answer["accepted"], requests.len(), "{answer}");
@@ -334,7 +333,7 @@ impl Fleet {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
 
-    /// Waits until everything of a crawl has an outcome, which is stored then.
+    /// Waits until every task of a crawl has an outcome, which is then stored.
     pub(crate) fn wait_until_done(&self, crawl_id: &str) {
         self.wait_until_app_is_done(APP, crawl_id);
     }
@@ -349,7 +348,7 @@ impl Fleet {
         });
     }
 
-    /// What the dispatcher has logged of an event so far.
+    /// The dispatcher's log lines of an event so far.
     pub(crate) fn told(&self, event: &str) -> Vec<Value> {
         let files = files_under(&self.dispatcher_state.join("logs"));
         let texts = files
@@ -357,7 +356,7 @@ impl Fleet {
             .filter(|file| !file.is_symlink())
             .map(|file| fs::read_to_string(file).unwrap_or_default());
         let text: String = texts.collect();
-        // The last line may be under way.
+        // The last line may be incomplete.
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());

@@ -1,5 +1,5 @@
-//! A dispatcher whose disk fills up: what it has told anybody is in its file. With a floor, the fleet
-//! pauses before.
+//! A dispatcher whose disk fills up: everything it has confirmed is in its file. With a floor, the fleet pauses
+//! earlier.
 
 use std::path::Path;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn accepted_is_kept(disk: &Path) {
     }
 }
 
-/// Feeds lists until the dispatcher ends, makes room, and counts what there is.
+/// Feeds lists until the dispatcher ends, makes room, and counts the stored requests.
 fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
@@ -81,7 +81,7 @@ fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     fleet.start_dispatcher();
     let kept = tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
-    // A list that was not answered may be there as well.
+    // An unanswered list may be there as well.
     assert!(kept == accepted || kept == accepted + length, "{what}");
 }
 
@@ -111,7 +111,7 @@ fn tasks(fleet: &Fleet) -> usize {
     frontier.number("SELECT count(*) FROM tasks") as usize
 }
 
-/// A confirmation, or a task, that left without its commit shows as a second request for the page.
+/// If a confirmation or a task was sent without its commit, the page is requested a second time.
 #[needs(namespaces)]
 #[test]
 fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
@@ -122,7 +122,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             mount_small_disk(disk.path(), DISK_KIB, false);
             let ballast = disk.path().join("ballast");
             std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
-            // Only what the dispatcher writes is on the disk.
+            // Only the dispatcher's files are on this disk.
             let mut fleet =
                 Fleet::unstarted(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
             fleet.dispatcher_state = disk.path().join("state");
@@ -153,7 +153,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
 const SITES: usize = 60;
 const LINKS: usize = 40;
 
-/// A site whose pages are known by the links of the first, which take 32 KB in the frontier.
+/// A site whose pages are linked from the first one. The links take 32 KB in the frontier.
 fn serve_links(fleet: &Fleet, number: usize) {
     let padding = "x".repeat(800);
     let link = |n| format!("<a href=\"/{n}/{padding}\">l</a>");
@@ -163,7 +163,7 @@ fn serve_links(fleet: &Fleet, number: usize) {
     site.otherwise(|request| page(&request.path).into());
 }
 
-/// With room for the pages of this test, and less than that.
+/// More than the pages of this test need, and less than that.
 const FLOOR_MIB: &str = "16";
 
 #[needs(namespaces)]

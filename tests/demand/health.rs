@@ -1,4 +1,4 @@
-//! Applications and operators hear of a mapping that begins to rot.
+//! Applications and operators are informed about a decaying mapping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     assert!(told.contains("alerts\nmapping  layout changed"), "{told}");
 }
 
-/// The first of such events that was delivered.
+/// The first delivered event with this name.
 fn told_of(receiver: &Receiver, event: &str) -> Option<Value> {
     let of_notification = |posted: Posted| match posted.json()["events"].take() {
         Value::Array(events) => events,

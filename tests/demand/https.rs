@@ -1,4 +1,4 @@
-//! HTTP with TLS and tokens, asked by curl.
+//! HTTP with TLS and tokens, requested by curl.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::fleet::{Fleet, HTTP, request, wait_for};
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
-/// Of [`SHOP`].
+/// The digest of [`SHOP`].
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
 /// A dispatcher with TLS and tokens, and what its clients need.
@@ -54,7 +54,7 @@ impl Guarded {
         guarded
     }
 
-    /// Puts a certificate in place, and the key of all of them.
+    /// Installs a certificate, and the common key.
     fn show(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
         self.put("http.key", &key);
@@ -145,7 +145,7 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
             .is_some_and(|why| why.contains("https"))
     );
 
-    // A token has rights as a key has.
+    // A token has rights like a key.
     assert_eq!(guarded.ask(SHOP, "/info?appid=shop", &[]).0, 200);
     for (path, place) in [("/info?appid=other", "$.appid"), ("/status", "$.action")] {
         let (status, told) = guarded.ask(SHOP, path, &[]);
@@ -213,7 +213,7 @@ fn an_address_that_guesses_tokens_is_answered_429() {
     let told = guarded.fleet.told("token_refused");
     assert_eq!(told.len(), 1, "once a minute");
     assert_eq!(told[0]["address"], "127.0.0.1");
-    // From elsewhere it goes on.
+    // It continues from another address.
     let other = ["--interface", "127.0.0.2"];
     assert_eq!(guarded.ask(CHIEF, "/status", &other).0, 200);
 }
@@ -253,7 +253,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         "it is bound no more"
     );
 
-    // What has a fault changes nothing.
+    // A faulty file changes nothing.
     guarded.put("http.pem", b"rubbish");
     let said = reload().expect(1).stderr;
     assert!(said.contains("http.pem"), "{said}");
@@ -302,7 +302,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
         settings[2],
     ];
     refuses(&swapped, &["cannot use"]);
-    // What a client feeds is not lost by all that.
+    // None of this loses a client's requests.
     assert_eq!(
         guarded
             .fleet
@@ -312,7 +312,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
     );
 }
 
-/// Lines for other applications, and faulty ones, of a stream: who has tried it is in the audit log.
+/// A stream with lines for other applications, and faulty ones: the audit log records the sender.
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();
@@ -372,7 +372,7 @@ fn refused_lines_of_a_stream_are_audited() {
     assert_eq!(refused["who"], "shop");
 }
 
-/// Eight clients that ask and do not read take all places of their address: not for good.
+/// Eight clients that send requests without reading take all places of their address, but not permanently.
 #[test]
 fn whoever_does_not_read_an_answer_loses_the_place() {
     let work = Fleet::unstarted(&[]).work;
@@ -384,16 +384,16 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
         let host = &fleet.host;
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
     };
-    // The answers are more than the kernel keeps for a client, the requests are not.
+    // The answers exceed the kernel's buffers for a client, but the requests do not.
     let questions = ask("/schema").repeat(4_000);
     let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
     let stalled: Vec<TcpStream> = (0..16)
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");
-            // What does not fit waits here; there is more than enough.
+            // The rest waits here; there is more than enough.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
-            // The first answer has begun, so its token is known: nobody takes this place before its time.
+            // The first answer has begun, so its token is known: this place is not taken away before its time.
             wait_for("it is answered", || {
                 stream.peek(&mut [0]).is_ok().then_some(())
             });
@@ -408,7 +408,7 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
     };
     let began = Instant::now();
     wait_for("a place is free again", || is_answered().then_some(()));
-    // It was not free because they had ended at the limit of an idle connection.
+    // The place did not become free because of the limit for idle connections.
     assert!(
         began.elapsed() > Duration::from_secs(20),
         "{:?}",
@@ -417,7 +417,7 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
     drop(stalled);
 }
 
-/// Six addresses with idle connections take no place from those who have a token.
+/// Six addresses with idle connections take no place from clients with a token.
 #[test]
 fn idle_connections_of_strangers_keep_nobody_out() {
     let work = Fleet::unstarted(&[]).work;
@@ -447,7 +447,7 @@ fn idle_connections_of_strangers_keep_nobody_out() {
         let answered = ask(&mut late).expect("a place is free");
         assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
     }
-    // The rest of the answer is in its way; what counts is that the connection is there.
+    // The rest of the answer is in the way. It only matters that the connection exists.
     known
         .write_all(healthz.as_bytes())
         .expect("the connection is kept");

@@ -1,4 +1,4 @@
-//! How requests come in: by command, by list, by line; what is refused, and what is durable.
+//! How requests come in: by command, by list, by line. Which ones are refused, and which are durable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -138,7 +138,7 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
     requests[4]["colour"] = json!("red");
     let (path, message) = client.refusal(&json!(requests));
     assert!(path.starts_with("$[4]") && (path + &message).contains("colour"));
-    // Nothing of them was taken.
+    // None of them was accepted.
     assert_eq!(fleet.pending("list"), 0);
     assert!(fleet.web.visits().is_empty());
     let answer = client.ask(&json!(lines(0..5, "list")));
@@ -238,7 +238,7 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
     assert_eq!(answer, json!({"accepted": 500}));
     fleet.start_dispatcher();
     assert_eq!(fleet.info("killed")["total_pending"], 500);
-    // What the requests said is there as well.
+    // The content of the requests is there as well.
     fleet
         .run(&["site", "lines.example", "--delay", "0.001"])
         .expect(0);
@@ -266,7 +266,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
     assert!(feeding.ended().is_none(), "it is not over yet");
     fleet.start_dispatcher();
     let run = feeding.finish().expect(0);
-    // A list whose answer was lost is fed again.
+    // A list without an answer is fed again.
     assert!(run.stdout.starts_with("30000 accepted"), "{}", run.stdout);
     assert_eq!(fleet.info("waits")["total_pending"], 30_000);
 }

@@ -1,4 +1,4 @@
-//! A fleet with keys on a loopback address of its own.
+//! A fleet with keys on a separate loopback address.
 
 use std::fs;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -40,7 +40,7 @@ impl Keyed {
         run.finish().expect(0)
     }
 
-    /// Makes a folder of keys of a role; lets them in if wanted. Returns the public key.
+    /// Creates a folder of keys of a role, and adds them to the allow list if requested. Returns the public key.
     pub(crate) fn member(&self, role: &str, name: &str, let_in: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
@@ -52,7 +52,7 @@ impl Keyed {
         public
     }
 
-    /// A supervisor with the keys in the folder of its name.
+    /// A supervisor with the keys from the folder of its name.
     pub(crate) fn supervisor(&self, name: &str) -> Run {
         let dispatcher = format!("tcp://{}:5555", self.host);
         self.role("supervisor", name).args([
@@ -92,7 +92,7 @@ impl Keyed {
         }
     }
 
-    /// A connection to the control socket with the keys in a client's folder, by libzmq itself.
+    /// A connection to the control socket with the keys from a client's folder, by libzmq itself.
     pub(crate) fn client(&self, folder: &str) -> Client {
         Client::with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -100,7 +100,7 @@ impl Keyed {
         )
     }
 
-    /// The same, for requests that are sent before the answers have come.
+    /// The same, for requests sent before the answers arrive.
     pub(crate) fn pipeline(&self, folder: &str) -> Pipeline {
         Pipeline::with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -108,14 +108,14 @@ impl Keyed {
         )
     }
 
-    /// What is in the dispatcher's log of this event and with this text, once something is.
+    /// Waits for a line of this event and with this text in the dispatcher's log.
     pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher tells {event}: {text}"), || {
             self.told(event, text)
         })
     }
 
-    /// The same, if it is there already.
+    /// The same, if it exists already.
     pub(crate) fn told(&self, event: &str, text: &str) -> Option<Value> {
         let files = files_under(&self.work.path("state/dispatcher/logs"));
         let texts = files

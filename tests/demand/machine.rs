@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// What the machine's settings say, so that lines need no ports.
+    /// The machine's settings, so that lines need no ports.
     fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
             ("WEBFILL_DISPATCHER_LISTEN", self.host.clone()),
@@ -149,7 +149,7 @@ impl Machine {
         lines.collect()
     }
 
-    /// Ends the commands in the background, the latest first.
+    /// Ends the background commands, the last first.
     pub(crate) fn shut_down(mut self) {
         while let Some((_, running)) = self.background.pop() {
             running.signal(Signal::TERM);
@@ -172,7 +172,7 @@ fn assert_printed(line: &str, expected: &str, output: Output) {
     }
 }
 
-/// Numbers depend on the moment.
+/// Numbers vary with time.
 fn without_numbers(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars() {

@@ -1,6 +1,5 @@
-//! Figures for Prometheus: they are what the sites' access log says, no death makes them go back, their
-//! number does not grow with the web, and a real Prometheus scrapes them, with the alerts and the dashboard
-//! that are delivered.
+//! Metrics for Prometheus: they equal the counts of the sites' access log, no death makes them decrease, their number
+//! does not grow with the web, and a real Prometheus scrapes them, with the shipped alerts and dashboard.
 
 mod machines;
 mod prometheus;
@@ -20,7 +19,7 @@ use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 const DISPATCHER: u16 = 9464;
 const SUPERVISOR: u16 = 9465;
 
-/// A dispatcher and a supervisor with a worker, both with figures.
+/// A dispatcher and a supervisor with a worker, both with metrics.
 fn fleet_with_figures() -> Fleet {
     let mut fleet = Fleet::unstarted(&[]);
     let at = |port| format!("{}:{port}", fleet.host);
@@ -67,7 +66,7 @@ fn ask(fleet: &Fleet, port: u16, request: &str, host: &str) -> (u16, String) {
     try_http_at((&fleet.host, port), &[request, &host], "").expect("an answer")
 }
 
-/// Crawls two sites with pages, a page that is gone and one that is disallowed.
+/// Crawls two sites with pages, one missing page and one disallowed page.
 fn crawl_two_sites(fleet: &Fleet) {
     let mut requests = Vec::new();
     for host in ["one.example", "two.example"] {
@@ -111,7 +110,7 @@ fn figures_are_what_the_access_log_says() {
         assert!(told.of(&format!("{name}_sum")) > 0.0);
     }
     assert!(told.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
-    // Of four fields each page has two: its title and its name.
+    // Each page has two of four fields: its title and its name.
     for state in ["filled", "empty"] {
         let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
         assert_eq!(told.of(&fields), 18.0 * 2.0, "{state}");
@@ -141,7 +140,7 @@ fn figures_are_what_the_access_log_says() {
     assert!(told.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
 }
 
-/// A list of which each page has two rows, one of them without a key.
+/// A list whose pages have two rows each, one of them without a key.
 #[test]
 fn rows_are_counted_by_what_became_of_them() {
     let fleet = fleet_with_rows();
@@ -192,7 +191,7 @@ fn what_nobody_fetches_is_told_with_its_age_and_sites_that_rest_with_their_reaso
     assert!(due < 60.0, "{due}");
     let at = format!("{}:{supervisor}", fleet.host);
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
-    // The loop and the census count apart.
+    // The loop and the counts are updated separately.
     let backoff = [
         "webfill_sites{state=\"backing_off\"}",
         "webfill_sites_backing_off{reason=\"blocked\"}",
@@ -293,7 +292,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
     fleet.feed(&[request(&site.url("/"), "first")]);
     fleet.wait_until_done("first");
     let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
-    // What is counted in slices, and what workers tell, is there a moment later.
+    // Counts made in slices, and reports of workers, arrive a moment later.
     wait_for("everything is told", || {
         let all = names(DISPATCHER);
         let has = |name: &str| all.iter().any(|found| found.starts_with(name));

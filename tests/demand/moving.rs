@@ -1,4 +1,4 @@
-//! The dispatcher moves to another address with its state folder, as docs/how-to/operate.md says.
+//! The dispatcher moves to another address with its state folder, as described in docs/how-to/operate.md.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The ten nights of a regulator, watched by a fleet: what is told is what is true, though its dispatcher is killed
-//! each night (what else dies is tried on one machine).
+//! The ten nights of a regulator, watched by a fleet: the reports are correct although its dispatcher is killed each
+//! night. (Other kills are tested on one machine.)
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
     assert_eq!(added["name"], "regulator", "{added}");
 }
 
-/// What a receiver was told that it was not told before.
+/// The changes that a receiver had not received before.
 fn news(receiver: &Receiver, notifications: &mut Notifications) -> Vec<Change> {
     let lines = receiver.delivered().into_iter();
     let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
     notifications.news(&lines.join("\n"))
 }
 
-/// The run has ended, what it has found is counted, and all notifications of it are delivered.
+/// The run has ended, its findings are counted, and all of its notifications are delivered.
 fn is_over(fleet: &Fleet, number: u32) -> bool {
     let shown = ask(fleet, json!({"action": "watch_show", "name": "regulator"}));
     let run = &shown["runs"][0];
@@ -70,7 +70,7 @@ fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_di
         wait_for(&format!("night {number} is over"), || {
             is_over(&fleet, number).then_some(())
         });
-        // What is told besides is seen at the next night at the latest.
+        // Any further report shows at the next night at the latest.
         for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
             let mut told = Changes::new();
             wait_for(&format!("night {number} is told"), || {

@@ -90,13 +90,13 @@ fn a_killed_dispatcher_loses_no_notification() {
     let delivered = receiver.wait_for(1);
     assert_eq!(key(&delivered[0]), key(&first));
     assert_eq!(delivered[0].json(), first.json());
-    // Whoever is killed before it has noted a delivery delivers again, under the same key.
+    // If the dispatcher is killed before it has recorded a delivery, it delivers again, under the same key.
     wait_for("the delivery is noted", || {
         (show(&fleet)["notifications"]["waiting"] == 0).then_some(())
     });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    // What is told in order would come before what is told of another run.
+    // Reports are ordered, so this one would come before those of another run.
     run(&fleet);
     let delivered = receiver.wait_for(2);
     assert_eq!(delivered.len(), 2, "a run is told once");
@@ -188,7 +188,7 @@ fn the_firehose_tells_of_a_watch_and_of_each_change() {
     );
 }
 
-/// A fleet whose mapping reads numbers of the page of its watch.
+/// A fleet whose mapping reads numbers from the page of its watch.
 fn fleet_of_numbers() -> Fleet {
     let mut fleet = Fleet::unstarted(&[]);
     let number = |name: &str| {
@@ -250,7 +250,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         let result = firehose.wait_for(|message| message["status_code"] == 200);
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
-            // The next run is another look once this one is judged.
+            // The next run is a new check once this one is judged.
             told("run_ended");
         }
     }
@@ -324,7 +324,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         let why = error["message"].as_str().unwrap_or_default();
         assert!(why.contains("allow_private_webhooks"), "{refused}");
     }
-    // A name is judged when it is posted to.
+    // A name is checked when it is posted to.
     let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
     let added = add(&fleet, json!([named]));
     assert_eq!(added["name"], "people", "{added}");

@@ -1,4 +1,4 @@
-//! A crawl of higher priority, fed into one that runs.
+//! A crawl of higher priority, fed while another one runs.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request_with, wait_for};
 
-/// Twice what is promised, and a little: the machine is busy with other tests.
+/// Slightly more than twice the promised time: the machine is busy with other tests.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// A fleet of two supervisors that crawls several pages of each of several sites at priority 70.
@@ -36,7 +36,7 @@ fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     fleet
 }
 
-/// Feeds a request of priority 90 for a new page of a host; returns how long its fetch took to start.
+/// Feeds a request of priority 90 for a new page of a host. Returns how long its fetch took to start.
 fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
     let path = format!("/ninety/{number}");
     let site = fleet.web.site(host);
@@ -59,7 +59,7 @@ fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
     started.saturating_duration_since(fed)
 }
 
-/// The best of a few, because a busy machine makes some slow, and no machine makes any quick.
+/// The best of a few, because a busy machine makes some slow, but never makes one fast.
 fn best(mut waits: Vec<Duration>, limit: Duration) {
     waits.sort();
     eprintln!("{waits:?}");

@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz` on a listener of their own, for who has neither a token nor a key.
+//! `/healthz` and `/readyz` on a listener of their own, for clients without a token or key.
 
 use serde_json::{Value, json};
 use webfill_tests::site::page;
@@ -22,7 +22,7 @@ fn probe(fleet: &Fleet, port: u16, path: &str) -> (u16, Value) {
     probe_at(&fleet.host, port, path).expect("an answer")
 }
 
-/// Waits until both probes of a role are answered so.
+/// Waits until both probes of a role have these answers.
 fn wait_until(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
     wait_for("the probes are answered so", || {
         let (health, _) = probe(fleet, port, "/healthz");

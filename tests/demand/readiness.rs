@@ -1,4 +1,4 @@
-//! A supervisor says `ready` when it can work, and what it waits for until then.
+//! A supervisor reports `ready` when it can work, and before that what it waits for.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 use crate::clients::get;
 use crate::fleet::{Fleet, HTTP, request, wait_for};
 
-/// Waits until a supervisor says on standard error, and in its log, what it waits for.
+/// Waits until a supervisor reports on standard error, and in its log, what it waits for.
 fn wait_until_told(fleet: &Fleet, running: &mut Running, reason: &str) {
     running.wait_for_stderr(&format!("waiting: {reason}"));
     wait_for("it is in the log", || {
@@ -76,7 +76,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
     wait_until_told(&fleet, &mut running, "no worker has opened the store yet");
 }
 
-/// The fleet waits for its successor, which does what this one has left.
+/// The fleet waits for its successor, which finishes the remaining work.
 #[needs(mongod)]
 #[test]
 fn a_dispatcher_ends_though_its_store_stands_still() {
@@ -93,7 +93,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     mongod.pause();
     fleet.feed(&[request("http://a.example/", "c")]);
     running.signal(Signal::TERM);
-    // It is killed at the time limit, which would be no 0.
+    // It would be killed at the time limit, and not exit with 0.
     running.finish().expect(0);
     mongod.resume();
     let successor = start();
@@ -105,7 +105,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     successor.finish().expect(0);
 }
 
-/// A supervisor that could connect would wait for an answer that nobody can give yet.
+/// A supervisor that could connect would wait for an answer that cannot come yet.
 #[test]
 fn nothing_can_connect_before_the_frontier_is_open() {
     let mut fleet = Fleet::dispatcher_only(&[]);
@@ -157,7 +157,7 @@ fn a_store_that_is_away_is_told_by_healthz_until_it_is_back() {
     });
 }
 
-/// A dispatcher of a version that is far from today's.
+/// A dispatcher of a version far from today's.
 #[test]
 fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let fleet = Fleet::unstarted(&[]);
@@ -170,10 +170,10 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let mut hellos = 0;
     while hellos < 3 {
         let frames = socket.recv_multipart(0).expect("a hello");
-        // What begins with another byte is the same hello for versions that know no refusal.
+        // Frames with another first byte are the same hello for versions without refusals.
         if frames[1][0] == 0 {
             hellos += 1;
-            // The session, and what the dispatcher speaks.
+            // The session, and the dispatcher's versions.
             let refusal: &[u8] = &[0, 1, 200, 201];
             let answer = [frames[0].as_slice(), refusal];
             socket.send_multipart(answer, 0).expect("it is sent");

@@ -1,4 +1,4 @@
-//! Mappings and settings change while a fleet is at work.
+//! Changes of mappings and settings while a fleet is at work.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// The tests' mapping with a further field.
+/// The tests' mapping with one more field.
 fn with_shoe() -> Value {
     let mut mapping = profile_mapping();
     let mut field = mapping["fields"][1].clone();
@@ -40,7 +40,7 @@ fn with_shoe() -> Value {
     mapping
 }
 
-/// What another program makes of the mapping file.
+/// The version of the mapping file as computed by another program.
 fn version_of_file(fleet: &Fleet) -> String {
     let file = fleet.work.path("mappings/profile.json");
     let output = std::process::Command::new("sha256sum").arg(file).output();
@@ -48,7 +48,7 @@ fn version_of_file(fleet: &Fleet) -> String {
     String::from_utf8_lossy(&printed[..32]).into_owned()
 }
 
-/// The versions of mappings that have read the pages of a crawl, by whether they have the new field.
+/// The versions of mappings that have read the pages of a crawl, depending on whether they have the new field.
 fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
     let sql = format!(
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
@@ -131,7 +131,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let (status, answer) = post(&fleet, "/reload", &json!({}));
     assert_eq!(status, 400, "{answer}");
 
-    // Who sends a signal gets no answer, so it is on standard error.
+    // A signal gets no answer, so the result is on standard error.
     fleet.dispatcher().signal(Signal::HUP);
     let refused = wait_for("the signal's refusal is told", || {
         let told = fleet.dispatcher().stderr_so_far();

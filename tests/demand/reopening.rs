@@ -1,4 +1,4 @@
-//! Ended tasks that are queued again, because an application asks for it.
+//! Ended tasks that are queued again at the request of an application.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::post;
 use crate::fleet::{APP, Fleet, action, request, wait_for};
 
-/// Sites that can be healed: until then each page answers with the status in its path, if that
-/// begins with one.
+/// Sites that can be healed. Until then each page answers with the status in its path, if the path begins with one.
 struct IllSites {
     is_healthy: Arc<AtomicBool>,
     urls: Vec<String>,
@@ -38,7 +37,7 @@ impl IllSites {
         IllSites { is_healthy, urls }
     }
 
-    /// Has a crawl fetch all pages.
+    /// Lets a crawl fetch all pages.
     fn crawl(&self, fleet: &Fleet, crawl_id: &str) {
         let requests: Vec<Value> = self.urls.iter().map(|url| request(url, crawl_id)).collect();
         fleet.feed(&requests);

@@ -8,7 +8,7 @@ use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// Waits short enough for a test, as the table in the settings has them.
+/// Waits short enough for a test, in the form of the settings table.
 pub(crate) const TABLE: &str = "\
 [retries]
 timeout = [0.3, 0.6]
@@ -35,7 +35,7 @@ fn fails_at_first(
     }
 }
 
-/// Has each page asked for on a new connection, where nothing is sent again at once.
+/// Makes each request for a page use a new connection, where nothing is repeated immediately.
 fn on_new_connections(site: &Site) {
     site.serve("/robots.txt", status(404).header("connection", "close"));
 }
@@ -121,7 +121,7 @@ fn a_time_out_goes_back_and_others_go_first() {
         "c",
         json!({"priority": 60}),
     )];
-    // The site is free again after a while only, and then these have the higher priority.
+    // The site is free again only after a while, and then these have the higher priority.
     requests.extend((0..3).map(|page| {
         request_with(
             &format!("http://t.example/{page}"),

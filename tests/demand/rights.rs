@@ -1,4 +1,4 @@
-//! Keys of clients that are bound to applications, or to reading.
+//! Keys of clients limited to applications, or to reading.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,7 +74,7 @@ fn is_refused_for_rights(answer: &Value) -> bool {
     .any(|why| message.contains(why))
 }
 
-/// The reference names each action once in a sentence of the refusal of an unknown one.
+/// The refusal of an unknown action names each known one once.
 fn names_of_all_actions(answer: &Value) -> BTreeSet<String> {
     let message = answer["error"]["message"].as_str().expect("a refusal");
     let (_, names) = message.split_once("known are ").expect("it names them");
@@ -140,7 +140,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(shop.ask(&feed("sho"))["accepted"], 1);
     let read = keyed.client("reader").ask(&feed("shop"));
     assert_eq!(read["error"]["path"], "$", "{read}");
-    // What was refused has changed nothing.
+    // The refused request has changed nothing.
     let info = chief.ask(&json!({"action": "info", "appid": "shopping", "crawlid": "c"}));
     assert_eq!(
         (&info["total_pending"], &info["state"]),
@@ -151,7 +151,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(watches["watches"][0]["state"], "waiting", "{watches}");
 }
 
-/// A subscription is a prefix: whoever may hear of `shop` would hear of `shopping`.
+/// A subscription is a prefix: a client subscribed to `shop` would also receive `shopping`.
 #[test]
 fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     let keyed = keyed_with(&[("shop", &["--apps", "shop"]), ("reader", &["--read-only"])]);
@@ -162,7 +162,7 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     let told = keyed.wait_until_told("peer_refused", "bound to applications");
     assert_eq!(told["name"], "shop", "{told}");
     let mut reader = keyed.command(&["dump"], Some("reader")).start();
-    // Each answer is told on the firehose as well.
+    // Each answer is also published on the firehose.
     reader.wait_until("it listens", |reader| {
         let asked = keyed.command(&["info", "shop"], Some("shop")).finish();
         asked.expect(0);

@@ -1,4 +1,4 @@
-//! The dispatcher's key is replaced in the middle of a crawl, by the commands of docs/how-to/operate.md.
+//! The dispatcher's key is replaced in the middle of a crawl, by the commands in docs/how-to/operate.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
 const SITES: usize = 8;
 const PAGES: usize = 60;
 
-/// After the restart of the dispatcher all are back in this time: some pauses of reconnecting, and then a hello.
+/// After the restart of the dispatcher all are back within this time: some pauses of reconnecting, and then a hello.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
 
-/// The commands of the runbook, in their order.
+/// The commands of the runbook, in order.
 fn runbook() -> Vec<String> {
     let text = fs::read_to_string(RUNBOOKS).expect("the runbooks");
     let (_, text) = text.split_once("## Rotate keys").expect("the runbook");
@@ -31,7 +31,7 @@ fn runbook() -> Vec<String> {
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
-/// Runs a command of the runbook with a folder of keys in the place of the one of its machines.
+/// Runs a command of the runbook with a folder of keys in place of the machine's.
 fn walk(keyed: &Keyed, command: &str, folder: &str) {
     let folder = keyed.work.path(folder);
     let command = command.replace(CERTS, folder.to_str().expect("plain"));
@@ -72,7 +72,7 @@ fn told(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The supervisors that the dispatcher has, by the control socket.
+/// The number of the dispatcher's supervisors, from the control socket.
 fn count_supervisors(keyed: &Keyed) -> usize {
     let status = keyed
         .command(&["status", "--json"], Some("feeder"))
@@ -160,7 +160,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         );
     }
 
-    // Whoever comes with the former key is told what to do, and not taken for a stranger yet.
+    // A supervisor with the former key gets instructions, and is not treated as a stranger yet.
     let mut forgotten = supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
     keyed.wait_until_told("handshake_failed", "was replaced");
@@ -194,7 +194,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         SUPERVISORS.len(),
         "all have followed"
     );
-    // It gets in by the file alone.
+    // The file alone lets it in.
     keyed.work.write("forgotten/dispatcher-next.pub", &next);
     forgotten.wait_for_stderr("ready");
     supervisors

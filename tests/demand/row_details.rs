@@ -1,4 +1,4 @@
-//! In a fleet, too, the pages to which rows lead complete the records of the rows.
+//! In a fleet, too, the detail pages of rows complete the rows' records.
 
 use serde_json::json;
 use webfill_tests::shelves::{self, SHELVES, shelf_url};

@@ -1,11 +1,10 @@
-//! Crawl requests mean the same by every way in: a file for `webfill feed`, a seeds file for
-//! `webfill crawl --seeds`, the control socket, and HTTP. The same lines go all of these ways, each to
-//! processes of its own; then refusals, settings of crawls, tasks, and what sites and store have seen
-//! are compared.
+//! Crawl requests mean the same in every way in: a file for `webfill feed`, a seeds file for `webfill crawl --seeds`,
+//! the control socket, and HTTP. The same lines are sent each of these ways, to separate processes. Then refusals,
+//! settings of crawls, tasks, and the effects on sites and store are compared.
 //!
-//! The ways differ in what they do with the lines beside a refused one: the control socket and a JSON
-//! body by HTTP take a list as a whole, so lines are sent to them one by one; files and JSON lines by
-//! HTTP are taken line by line.
+//! The ways differ in their treatment of lines beside a refused one. The control socket and a JSON body by HTTP
+//! accept a list only as a whole, so lines are sent to them one by one. Files and JSON lines by HTTP are accepted
+//! line by line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +22,7 @@ mod table;
 use table::Fate::{Accepted, Refused};
 use table::{line, table};
 
-/// A way in, with what it came to.
+/// A way in, and its results.
 struct Way {
     name: &'static str,
     refusals: Refusals,
@@ -45,7 +44,7 @@ fn serve(web: &Web) {
     });
 }
 
-/// Has a fleet fed while it has no supervisor, so that priorities alone make the order.
+/// Feeds a fleet while it has no supervisor, so that only priorities determine the order.
 fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
     let mut fleet = Fleet::dispatcher_only(&[]);
     serve(&fleet.web);
@@ -73,7 +72,7 @@ fn way_through_a_seeds_file(text: &str) -> Way {
     look_at("--seeds", refusals, &web, &work, &frontier)
 }
 
-/// The seeds that a local crawl has listed as broken. Without a path, the fault is the line itself.
+/// The seeds that a local crawl has listed as broken. Without a path, the whole line is the fault.
 fn broken_seeds(summary: &Value) -> Refusals {
     let file = summary["broken_seeds"]["file"]
         .as_str()
@@ -95,7 +94,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
 }
 
-/// Reads what has come of the lines. The SQL makes one text of each row: a name and its JSON.
+/// Reads the results of the lines. The SQL makes one text of each row: a name and its JSON.
 fn look_at(
     name: &'static str,
     refusals: Refusals,
@@ -156,7 +155,7 @@ fn look_at(
     }
 }
 
-/// `webfill feed FILE` tells refused lines on standard error.
+/// `webfill feed FILE` reports refused lines on standard error.
 fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     let file = fleet.work.write("requests.jsonl", text);
     let run = fleet
@@ -179,7 +178,7 @@ fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     run.stderr.lines().map(refusal).collect()
 }
 
-/// Sends each line alone; `ask` returns the answer.
+/// Sends each line separately; `ask` returns the answer.
 fn one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
     let mut refusals = Refusals::new();
     for (index, line) in lines.iter().enumerate() {
@@ -266,7 +265,7 @@ fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
     assert_eq!(other.order, first.order, "{name}: order of requests");
 }
 
-/// That all ways agree does not say that they are right.
+/// Agreement between all ways does not prove that they are right.
 fn assert_meaning(way: &Way) {
     assert_eq!(
         way.order,
@@ -312,8 +311,8 @@ fn assert_meaning(way: &Way) {
     );
 }
 
-/// What a line of a seeds file may be, beside a crawl request, and what a local crawl cannot do: a
-/// plain URL belongs to the command's own crawl; pages that need a browser need `--lane browser`.
+/// Lines of a seeds file that are not crawl requests, and limits of a local crawl: a plain URL belongs to the
+/// command's own crawl; pages that require a browser require `--lane browser`.
 #[test]
 fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let plain = r#"{"url": "http://a.example/plain"}"#;
@@ -350,7 +349,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     );
 }
 
-/// An interrupted local crawl is resumed with the crawls that its requests have opened.
+/// An interrupted local crawl is resumed with the crawls opened by its requests.
 #[test]
 fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     let (web, work) = (Web::start(), Workplace::new());

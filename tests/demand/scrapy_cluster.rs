@@ -1,5 +1,5 @@
 //! Runs `docs/how-to/scrapy-cluster.md`: webfill's command lines in a shell. Scrapy Cluster's requests are sent
-//! as they are written there, and every key of its replies must be in ours.
+//! exactly as written there, and every key of its replies must be in ours.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// Where the next line tells of what is pending, something must be.
+/// If the next line reports pending tasks, waits until there are some.
 fn wait_for_links(machine: &Machine, line: &str) {
     if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
         wait_for("its links are pending", || {
@@ -46,7 +46,7 @@ fn wait_for_links(machine: &Machine, line: &str) {
     }
 }
 
-/// The JSON that a line feeds; a shell's arithmetic in it is a number.
+/// The JSON that a line feeds. Shell arithmetic in it is a number.
 fn request_in(line: &str) -> Value {
     let line = match (line.find("'$(("), line.find("))'")) {
         (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
@@ -59,7 +59,7 @@ fn request_in(line: &str) -> Value {
     serde_json::from_str(&line[from..=to]).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// A reply as the documentation of Scrapy Cluster prints it, which is Python's way.
+/// A reply as printed in the documentation of Scrapy Cluster, in Python syntax.
 fn reply_in(text: &str) -> Option<Value> {
     let from = text.find("{u'").or_else(|| text.find("{\n"))?;
     let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
@@ -75,7 +75,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// What Scrapy Cluster's lines asked, and what it replied, in order.
+/// The requests in Scrapy Cluster's lines, and its replies, in order.
 #[derive(Default)]
 struct Theirs {
     request: Option<Value>,
@@ -97,7 +97,7 @@ impl Theirs {
         }
     }
 
-    /// The line of webfill's beside it says the same.
+    /// webfill's line beside it means the same.
     fn assert_same_as(&self, ours: &str) {
         let fed = ours.lines().find(|line| line.contains("webfill feed '{"));
         if let (Some(theirs), Some(ours)) = (&self.request, fed) {
@@ -110,7 +110,7 @@ impl Theirs {
         }
     }
 
-    /// Their action, sent as it is, is answered with every key that they would have.
+    /// Their action, sent unchanged, gets an answer with every key that they would have.
     fn assert_answered(&self, machine: &Machine) {
         if let (Some(request), Some(reply)) = (&self.request, &self.reply)
             && request.get("action").is_some()
@@ -143,8 +143,8 @@ fn every_line_of_the_document_works() {
     machine.shut_down();
 }
 
-/// `webfill dump` prints such a message: it has the same keys and, numbers and moments aside, the
-/// same values; and every key that Scrapy Cluster's has.
+/// `webfill dump` prints such a message: it has the same keys and, except for numbers and times, the same values; and
+/// it has every key of Scrapy Cluster's.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
     let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();

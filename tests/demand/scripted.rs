@@ -1,4 +1,4 @@
-//! Pages that say nothing without their scripts, in fleets where some supervisors have a browser, and in fleets where
+//! Pages that are empty without their scripts, in fleets where some supervisors have a browser, and in fleets where
 //! none has.
 
 use serde_json::json;
@@ -195,7 +195,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     let mut fleet = Fleet::dispatcher_only(&[]);
     fleet.add_supervisor_with("two", &BROWSER);
     let empty = fleet.web.site("empty.example");
-    // Its script brings nothing.
+    // Its script adds nothing.
     let shell = "<body><div id=root></div><script src=/app.js></script></body>";
     empty.otherwise(move |request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")

@@ -1,4 +1,4 @@
-//! What a service manager is told of the processes of a fleet: here the test is the service manager.
+//! The notifications of a fleet's processes to a service manager. Here the test is the service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use webfill_tests::run::{Run, Running};
 
 use crate::fleet::Fleet;
 
-/// A socket that a process is told of as `NOTIFY_SOCKET`.
+/// The socket passed to a process as `NOTIFY_SOCKET`.
 struct ServiceManager {
     socket: UnixDatagram,
     path: String,
@@ -28,7 +28,7 @@ impl ServiceManager {
         }
     }
 
-    /// Starts a process that is to tell it, and may be silent for three seconds.
+    /// Starts a process that should notify it, and may be silent for three seconds.
     fn start(&self, role: Run) -> Running {
         let role = role.env("NOTIFY_SOCKET", &self.path);
         role.env("WATCHDOG_USEC", "3000000").start()
@@ -47,7 +47,7 @@ impl ServiceManager {
         self.told.iter().any(|told| told == word)
     }
 
-    /// Waits until it is told, and forgets all that came before.
+    /// Waits for a notification, and forgets all earlier ones.
     fn wait_for(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {

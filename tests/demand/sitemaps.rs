@@ -1,4 +1,4 @@
-//! Crawls with sitemaps, asked for by an application.
+//! Crawls with sitemaps, requested by an application.
 
 use serde_json::json;
 use webfill_tests::site::{document, page};

@@ -31,7 +31,7 @@ fn two_at_work() -> Fleet {
     fleet
 }
 
-/// Requests to a site that started after a moment.
+/// Requests to a site that started after this moment.
 fn after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
     let visits = fleet.web.visits().of_host(host);
     visits
@@ -49,7 +49,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
         fleet.run(&["site", host, "--block-until", "1h"]).expect(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
-        // Others are asked meanwhile: so time has passed.
+        // Other sites are requested meanwhile, so time has passed.
         let other = format!("after-{host}");
         fleet.feed(&pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
@@ -138,7 +138,7 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     wait_for("the rest is queued", || {
         (pending("c") + pending("d") == 35).then_some(())
     });
-    // Its number, its fill, and how to raise it, wherever it is told of.
+    // The limit is reported with its number, its fill, and how to raise it, wherever it occurs.
     let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
     let told = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let info = fleet.info("c");

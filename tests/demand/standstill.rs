@@ -1,4 +1,4 @@
-//! A host that was unreachable keeps nobody waiting, whatever is still queued for it.
+//! A host that became unreachable delays no other, whatever is still queued for it.
 
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,8 @@ fn dead_host(fleet: &Fleet, name: &str) -> Site {
     site
 }
 
-/// Feeds pages of well hosts, which take about ten seconds by their delay, so that the dead host's clock
-/// has passed meanwhile; waits until they are crawled.
+/// Feeds pages of healthy hosts, which take about ten seconds because of their delay, so that the dead host's clock
+/// has passed meanwhile. Waits until they are crawled.
 fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {
@@ -56,7 +56,7 @@ fn wait_until_unreachable(fleet: &Fleet, host: &str) {
     });
 }
 
-/// Nothing of a host is handed out while this is done.
+/// Blocks a host while `act` runs, so that none of its tasks is handed out.
 fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     let client = fleet.client();
     let block = |until: Value| {
@@ -69,7 +69,7 @@ fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     block(Value::Null);
 }
 
-/// A crawl with a page of the host is paused before anything is requested.
+/// A crawl with a page of the host is paused before any request.
 fn feed_paused(fleet: &Fleet, site: &Site) {
     while_blocked(fleet, site.host(), || {
         fleet.feed(&[request(&site.url("/P"), "paused")]);
@@ -85,7 +85,7 @@ fn assert_nothing_was_set_aside(fleet: &Fleet) {
 #[test]
 fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
     for domain in [".example", ".github.io"] {
-        // All hosts below a provider's suffix share its bounds.
+        // All hosts below a provider's suffix share its limits.
         let bounds = [("POLITENESS_ADDRESS_DELAY", "0.005")];
         let mut fleet = fleet(&bounds);
         let dead = dead_host(&fleet, &format!("dead{domain}"));
@@ -124,7 +124,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     assert_nothing_was_set_aside(&fleet);
 }
 
-/// Crawls that are held back at the dead host in other ways than by a pause.
+/// Crawls that are held back at the dead host in ways other than a pause.
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
     let fleet = Fleet::with_file(&format!(
@@ -147,7 +147,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
             of(APP, "expired", &dead.url("/expired"), expires),
             of("limited", "here", &dead.url("/limited"), json!({})),
         ]);
-        // It takes up the application's only site.
+        // It uses up the application's only site.
         let elsewhere = (0..20).map(|number| {
             let url = slow.url(&format!("/{number}"));
             of("limited", "elsewhere", &url, json!({"priority": 90}))

@@ -1,4 +1,4 @@
-//! A fleet in which something stands still, and what it says of it: `status`, `info`, `why`.
+//! A fleet in which something is stuck, and its reports: `status`, `info`, `why`.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;
@@ -52,19 +52,19 @@ fn standing_still() -> Fleet {
     fleet
 }
 
-/// What `status` says of a crawl.
+/// The entry of a crawl in `status`.
 fn unfinished<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     let crawls = status["unfinished"].as_array().expect("a list");
     crawls.iter().find(|told| told["crawlid"] == crawl)
 }
 
-/// The wait of a crawl that is for this.
+/// The wait of a crawl for this reason.
 fn wait_of(told: &Value, what: &str) -> Option<Value> {
     let waits = told["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
 }
 
-/// Waits until `status` says that the crawl waits for this.
+/// Waits until `status` reports that the crawl waits for this.
 fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.json(&["status"]);
@@ -118,13 +118,13 @@ fn status_says_who_is_there_and_what_each_crawl_waits_for() {
         assert_eq!(supervisor["worker_deaths"], 0, "{supervisor}");
     }
     assert!(told["store"]["latency_ms"].as_f64() > Some(0.0), "{told}");
-    // Nobody can know when it ends: somebody has to do something first.
+    // The end is unknown: a person has to act first.
     for crawl in ["limited", "scripts", "halted"] {
         let told = unfinished(&told, crawl).expect("it is listed");
         assert_eq!(told["estimated_end"], Value::Null, "{told}");
         assert_eq!(told["not_before"], Value::Null, "{told}");
     }
-    // Two more wait behind the next, each for its delay.
+    // Two more wait after the next one, each for its delay.
     let slow = unfinished(&told, "slow").expect("it is listed");
     let least_s =
         slow["not_before"].as_f64().expect("a time") - told["server_time"].as_f64().unwrap();
@@ -231,7 +231,7 @@ fn why_says_where_a_url_is_and_what_it_waits_for() {
         &first,
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
-    // As people type it, not as it is stored.
+    // As people type it, not in its stored form.
     let last = why(&fleet, "HTTP://slow.example:80/3#top");
     assert_eq!(
         (&last["state"], &last["waits_for"]),
@@ -268,7 +268,7 @@ fn why_says_where_a_url_is_and_what_it_waits_for() {
         &["its crawl is paused"],
     );
 
-    // Nobody knows these.
+    // These are unknown.
     let of_crawl = |url: &str, crawl: &str| {
         let answer = fleet.json(&["why", url, "--app", APP, "--crawl", crawl]);
         answer["crawls"][0].clone()

@@ -29,7 +29,7 @@ fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
     }
 }
 
-/// A small crawl beside a large one on the same site has every second page of it.
+/// A small crawl beside a large one on the same site gets every second page of it.
 fn small_beside_large_on_one_site(count: usize) {
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
     let site = fleet.web.site("shared.example");
@@ -56,7 +56,7 @@ fn small_beside_large_on_one_site(count: usize) {
     assert!(between < 20 * 2 + 40, "{between} fetches");
 }
 
-/// A small crawl on sites of its own is not held up by a large one on thousands of sites.
+/// A small crawl on its own sites is not delayed by a large one on thousands of sites.
 fn small_beside_large_on_many_sites(count: usize, sites: usize) {
     let fleet = Fleet::with(&[
         ("POLITENESS_DELAY", "30"),

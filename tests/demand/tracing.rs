@@ -1,4 +1,4 @@
-//! The story of a URL, out of the logs of several machines that were collected in one folder.
+//! The history of a URL, from the logs of several machines collected in one folder.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use webfill_tests::workplace::files_under;
 
 use crate::fleet::{Fleet, request, wait_for};
 
-/// Copies the logs of all processes into one folder, as one would collect them from machines.
+/// Copies the logs of all processes into one folder, as collected from several machines.
 fn collected(fleet: &Fleet) -> std::path::PathBuf {
     let folder = fleet.work.path("collected");
     for file in files_under(&fleet.work.path("state")) {
@@ -30,7 +30,7 @@ fn collected(fleet: &Fleet) -> std::path::PathBuf {
     folder
 }
 
-/// The events of a story, each with the number of its delivery, in order.
+/// The events of a history, each with the number of its delivery, in order.
 fn events(told: &Value) -> Vec<(String, Option<u64>)> {
     let steps = told["steps"].as_array().expect("a list");
     steps
@@ -72,7 +72,7 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     let folder = folder.display().to_string();
     let store = fleet.store_uri();
     let trace = ["trace", &url, "--logs", &folder, "--store", &store];
-    // The last lines may be on their way to their files.
+    // The last lines may not be in their files yet.
     let told = wait_for("the story is whole", || {
         collected(&fleet);
         let told = fleet.json(&trace);
@@ -113,12 +113,12 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     for pair in expected.windows(2) {
         assert!(place(&pair[0]) < place(&pair[1]), "{pair:?} in {found:#?}");
     }
-    // The page of the store stands where it was requested.
+    // The stored page is listed where it was requested.
     let stored = ("page", Some(2));
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
     assert_eq!(told["crawls"][0]["outcome"], "ok");
     assert_eq!(told["missing"], json!([]), "{told}");
-    // Of the application's feeder nothing is known but its way here: there are no keys.
+    // There are no keys, so only the way in of the application's feeder is known.
     assert_eq!(
         found.iter().filter(|(event, _)| event == "fed").count(),
         1,
@@ -138,7 +138,7 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
-    // A URL that nobody took in: its page is too deep.
+    // A URL that was never accepted: its page is too deep.
     let stranger = fleet.json(&[
         "trace",
         &site.url("/next"),
@@ -150,7 +150,7 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert_eq!(stranger["steps"], json!([]), "{stranger}");
     assert_eq!(stranger["crawls"][0]["state"], "unknown", "{stranger}");
 
-    // Without a dispatcher the logs and the store tell what they know.
+    // Without a dispatcher the logs and the store provide their data.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
     let told = fleet.json(&trace);
@@ -160,7 +160,7 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
         missing.starts_with("what the dispatcher knows: "),
         "{missing}"
     );
-    // Its file tells what it knew, and is only read.
+    // Its file provides the data, and is only read.
     let state = fleet.dispatcher_state.display().to_string();
     let told = fleet.json(&[&trace[..4], &["--state", &state]].concat());
     let known = &told["crawls"][0];

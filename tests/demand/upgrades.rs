@@ -1,5 +1,5 @@
-//! The machines of a fleet are upgraded one after another: the webfill that was released last and
-//! today's work together, in either role. `tests/released.sh` builds the released one.
+//! The machines of a fleet are upgraded one after another: the latest release and today's webfill work together, in
+//! either role. `tests/released.sh` builds the release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// All pages are there, and each was requested once.
+/// Checks that all pages are stored, and that each was requested once.
 fn assert_all_there_once(fleet: &Fleet) {
     fleet.wait_until_done("c");
     let visits = fleet.web.visits();
@@ -45,7 +45,7 @@ fn assert_all_there_once(fleet: &Fleet) {
     assert_eq!(fleet.work.stored().integrity(), "ok");
 }
 
-/// The versions of messages in which the dispatcher speaks with supervisors, by their names.
+/// The versions of messages that the dispatcher uses with each supervisor.
 fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
     let joined = fleet.told("supervisor_joined").into_iter();
     joined
@@ -92,13 +92,13 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
     let spoken = versions(&fleet);
-    // While the released one speaks no other.
+    // As long as the release knows no other version.
     let expected = ["one", "two", "three"].map(|name| (format!("{name:?}"), Value::from(1)));
     assert_eq!(spoken, BTreeMap::from(expected));
     assert_all_there_once(&fleet);
 }
 
-/// The frozen frame of a greeting, with these versions in it.
+/// The frozen frame of a greeting, with these versions.
 pub(crate) fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
     let frozen = include_str!("../../crates/wire/tests/frozen/greeting.txt");
     let line = frozen
@@ -123,7 +123,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     for _ in 0..3 {
         socket.send(greeting(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
-        // No version, the session of the hello, and what the dispatcher speaks.
+        // No version, the session of the hello, and the dispatcher's versions.
         assert_eq!(answer, [0, 92, 1, 1]);
     }
     let told = wait_for("it is told", || {

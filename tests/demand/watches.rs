@@ -1,4 +1,4 @@
-//! Watches of a fleet: the dispatcher starts the runs that are due, by itself, also after it was down.
+//! Watches of a fleet: the dispatcher starts due runs by itself, also after it was down.
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ fn runs_begin_by_themselves_and_look_at_each_page_once_each() {
         assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
         assert_eq!(run["counts"]["pages"], 2);
     }
-    // By another one of the same schedule it would have been due.
+    // Another one with the same schedule shows that it would have been due.
     fleet.web.site("clock.example").serve("/clock", page("C"));
     let clock =
         json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
@@ -131,7 +131,7 @@ fn what_was_missed_while_the_dispatcher_was_down_is_made_up_for_once() {
     assert_eq!(first["missed"], 9, "{first}");
     let late_s = first["started"].as_f64().unwrap() - first["due"].as_f64().unwrap();
     assert!(late_s > 9.0 * 365.0 * 86_400.0, "{first}");
-    // A run by hand begins behind all that are due.
+    // A manual run begins after all due ones.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
     wait_until("it has ended", || ended(&fleet).len() >= 2);
     assert_eq!(runs(&fleet).len(), 2, "once for all");

@@ -1,4 +1,4 @@
-//! A fleet whose dispatcher goes on elsewhere: from a backup, from a copy, or moved with its folder.
+//! A fleet whose dispatcher continues elsewhere: from a backup, from a copy, or moved with its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use webfill_tests::run::Run;
 use super::Fleet;
 
 impl Fleet {
-    /// Copies the dispatcher's files and the store while they are in use; the folder's name.
+    /// Copies the dispatcher's files and the store while they are in use. Returns the folder's name.
     pub(crate) fn back_up(&self) -> PathBuf {
         let folder = self.work.path("backup");
         Run::new(["backup", "--store", &self.store_uri()])
@@ -21,13 +21,13 @@ impl Fleet {
         folder
     }
 
-    /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
-    /// a word about it, which is refused.
+    /// Starts a dispatcher from a backup on an address and with a state folder of its own. The first attempt does not
+    /// declare the backup, and is refused.
     pub(crate) fn start_restored(&mut self, backup: &Path) {
         self.start_restored_by(backup, |role| role);
     }
 
-    /// The same by a role that is changed before.
+    /// The same with a role modified by `change`.
     pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect(2);
@@ -38,7 +38,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Copies a frontier to where the next dispatcher starts, on an address of its own.
+    /// Copies a frontier to the place where the next dispatcher starts, with an address of its own.
     pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
         self.host = self.elsewhere(240);
         let state = self.work.path("state/dispatcher-restored");
@@ -47,7 +47,7 @@ impl Fleet {
         self.dispatcher_state = state;
     }
 
-    /// Nobody tells it that its frontier is a copy.
+    /// Without declaring that its frontier is a copy.
     pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("is a copy, or was moved here");
@@ -55,7 +55,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// An address of another machine, whose second part is this one or one of the next six.
+    /// An address of another machine. Its second part is this one or one of the next six.
     fn elsewhere(&self, part: u8) -> String {
         let parts: Vec<&str> = self.host.split('.').collect();
         let number: u8 = parts[1].parse().expect("it is an address");

@@ -1,5 +1,5 @@
-//! What is told of processes and of their machine: since when they run, how often they were started, what they use,
-//! how much room there is, and when the last backup was made.
+//! Metrics of processes and of their machine: start time, number of starts, resources used, free space, and the time
+//! of the last backup.
 
 use webfill_tests::Signal;
 
@@ -49,7 +49,7 @@ fn starts_are_counted_on_though_nobody_has_scraped_between_them() {
     let after = scrape(&fleet, DISPATCHER);
     assert_eq!(after.of("webfill_starts_total"), 4.0);
     assert!(began(&after) > began(&before));
-    // Of a supervisor, too; a worker that dies is counted apart.
+    // Also of a supervisor. A worker that dies is counted separately.
     let worker = fleet.supervisor().of_role("worker").remove(0);
     worker.signal(Signal::KILL);
     wait_for("the death is told", || {

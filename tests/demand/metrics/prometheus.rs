@@ -1,4 +1,4 @@
-//! A real Prometheus, with what `deploy/monitoring/` holds.
+//! A real Prometheus, with the files of `deploy/monitoring/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn promtool(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end; what it printed.
+/// Runs it to its end. Returns its output.
 fn judged(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
     let told = [output.stdout, output.stderr].concat();
@@ -46,12 +46,12 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// With the configuration that is delivered; only, it asks more often, and at our addresses.
+    /// With the shipped configuration, except that it scrapes more often, and our addresses.
     fn start(fleet: &Fleet) -> Prometheus {
         Prometheus::start_with(fleet, &[])
     }
 
-    /// With rules in which these texts are replaced, because a test has no time for their patience.
+    /// With rules in which these texts are replaced, because a test cannot wait as long as they do.
     fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
         let config = fs::read_to_string(repository("deploy/monitoring/prometheus.yml"));
@@ -175,7 +175,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     }
 }
 
-/// What no figure told before: both by what a real fleet serves.
+/// States that no metric showed before, from a real fleet.
 #[needs(prometheus)]
 #[test]
 fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alerts() {
@@ -210,7 +210,7 @@ fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alerts() {
     });
 }
 
-/// The expressions of all panels, as Grafana asks them.
+/// The expressions of all panels, as Grafana sends them.
 fn panels() -> Vec<String> {
     let file = fs::read_to_string(repository("deploy/monitoring/webfill.json"));
     let dashboard: Value = serde_json::from_str(&file.expect("it is delivered")).expect("JSON");

@@ -1,4 +1,4 @@
-//! A page of figures, read as text: each series with its value.
+//! A page of metrics, read as text: each series with its value.
 
 use std::collections::BTreeMap;
 
@@ -30,15 +30,15 @@ impl Scraped {
             .unwrap_or_else(|| panic!("{series} is not among {:#?}", self.0))
     }
 
-    /// The sum of all series whose names begin like this.
+    /// The sum of all series whose names begin with this text.
     pub(super) fn sum(&self, beginning: &str) -> f64 {
         let found = self.0.range(beginning.to_owned()..);
         let found = found.take_while(|(name, _)| name.starts_with(beginning));
         found.map(|(_, value)| value).sum()
     }
 
-    /// No counter of webfill's, and no part of a histogram, is less than before, or gone. What the operating system
-    /// counts for a process begins anew with the next one.
+    /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared. Operating system
+    /// counts of a process start over with the next one.
     pub(super) fn assert_not_behind(&self, before: &Scraped) {
         let grows = |name: &str| {
             let name = name.split('{').next().unwrap_or_default();

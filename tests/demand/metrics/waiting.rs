@@ -1,4 +1,4 @@
-//! What queued tasks wait for, and since when, in figures.
+//! Metrics of the reasons for which queued tasks wait, and since when.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -20,7 +20,7 @@ fn age_s(told: &Scraped, reason: &str) -> f64 {
     ))
 }
 
-/// Waits until so many tasks wait for each of these, and nothing for anything else.
+/// Waits until this many tasks wait for each of these reasons, and none for any other.
 fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
     wait_for("what is queued is counted by what it waits for", || {
         let told = scrape(fleet, DISPATCHER);
@@ -50,7 +50,7 @@ fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
         fleet.web.site(host).otherwise(|_| page("T").into());
     }
     wait_until_waiting(&fleet, &[]);
-    // A lane that nobody serves, a pause, a limit, a block by hand, a long delay.
+    // A lane without supervisors, a pause, a limit, a manual block, a long delay.
     fleet.feed(&requests(
         "scripts.example",
         5,
@@ -73,7 +73,8 @@ fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
     let told = wait_for("each waits for its own", || {
         let told = scrape(&fleet, DISPATCHER);
         let waits = REASONS.map(|reason| tasks(&told, reason));
-        // One page of the limited site is fetched; of the slow one, the first, and the next is out until its delay is over.
+        // One page of the limited site is fetched. Of the slow site, the first page is fetched, and the next is
+        // handed out until its delay is over.
         let [lane, limit, pause, backoff, delay, store, turn] = waits;
         let is_told = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
             && [backoff, store, turn] == [Some(0.0); 3]
@@ -82,7 +83,7 @@ fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
         is_told.then_some(told)
     });
     assert_eq!(age_s(&told, "delay"), 0.0, "its time has not come");
-    // It grows, and is of this reason alone.
+    // The age grows, only for this reason.
     wait_for("the age grows", || {
         let now = scrape(&fleet, DISPATCHER);
         (age_s(&now, "lane") > age_s(&told, "lane") + 2.0).then_some(())

@@ -1,4 +1,4 @@
-//! A fleet of units on loopback that is at work, for rolls.
+//! A fleet of units on loopback at work, for rolls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +55,7 @@ impl Machines {
         machines
     }
 
-    /// Further pages of each site.
+    /// Feeds further pages of each site.
     pub(crate) fn feed(&mut self, pages: usize) {
         let mut requests = Vec::new();
         for number in 0..SITES {
@@ -74,7 +74,7 @@ impl Machines {
         wait_for("pages flow", || (asked() >= enough).then_some(()));
     }
 
-    /// `deploy/roll` from the former program to another one.
+    /// Runs `deploy/roll` from the former program to another one.
     pub(crate) fn roll(&self, new: &Path, more: &[&str]) -> Output {
         let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
         let status = format!(
@@ -134,7 +134,7 @@ impl Machines {
         assert_eq!(others.count(), 0, "{programs:?}");
     }
 
-    /// All pages are stored, were asked for once, and no site's sooner than its delay allows.
+    /// Checks that all pages are stored, were requested once, and none sooner than its site's delay allows.
     pub(crate) fn assert_nothing_lost_twice_or_too_soon(&self) {
         self.fleet.wait_until_done("c");
         let visits = self.fleet.web.visits();
@@ -157,7 +157,7 @@ fn names() -> Vec<String> {
         .collect()
 }
 
-/// A program of its own, so that processes tell which one they run.
+/// A separate program file, so that processes show which one they run.
 fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {

@@ -1,8 +1,8 @@
-//! The lines that go all ways in, each with what must become of it.
+//! The lines for all ways in, each with its expected result.
 
 use serde_json::{Value, json};
 
-/// What must become of a line.
+/// The expected result of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fate {
     Accepted,
@@ -63,7 +63,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         good("priority-90", json!({"priority": 90})),
         good("priority-1", json!({"priority": 1})),
         good("priority-100", json!({"priority": 100})),
-        // A later line updates the settings that it names, and no others.
+        // A later line updates only the settings that it names.
         good(
             "update",
             json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
@@ -83,7 +83,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             ),
             Accepted,
         ),
-        // Accepted, and not crawled: seen before, and out of its crawl's scope.
+        // Accepted, but not crawled: seen before, and outside its crawl's scope.
         good("bare", json!({})),
         (
             line("patterns", json!({"url": "http://a.example/elsewhere"})),
@@ -98,7 +98,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),
         bad(json!({"colour": "red"}), "$.colour"),
-        // Nearly a key of records, but a request by its other keys.
+        // Almost a key of records, but a request because of its other keys.
         bad(json!({"fieldss": {}}), "$.fieldss"),
         bad(json!({"my key": 1}), r#"$["my key"]"#),
         bad(json!({"url": "ftp://a.example/"}), "$.url"),
