@@ -1,4 +1,4 @@
-//! Who is let in, and what for.
+//! Who is admitted, and with which rights.
 
 use serde_json::json;
 use webfill_test_browser::{Browser, ENTER};
@@ -20,7 +20,7 @@ fn guarded() -> Fleet {
     ))
 }
 
-/// The fields of a form that has an action done.
+/// The fields of a form for an action.
 fn fields<'a>(token: &'a str, crawl_id: &'a str) -> Vec<(&'static str, &'a str)> {
     vec![
         ("token", token),
@@ -174,7 +174,7 @@ fn only_whoever_shows_a_token_sees_anything() {
     assert_eq!(page.status, 200);
     assert!(page.body.contains("chief") && !page.body.contains(CHIEF));
 
-    // A form of one session is of no use to another.
+    // A form of one session is useless in another.
     let other = fleet.logged_in(CHIEF);
     let answer = other.post("/dashboard/logout", &[("token", &page.form_token())]);
     assert_eq!(answer.status, 403);
@@ -284,7 +284,7 @@ fn a_visitor_does_what_its_rights_permit_and_the_audit_log_has_it() {
     let page = chief.get("/dashboard/audit").body;
     assert!(page.contains("chief") && page.contains("pause"), "{page}");
 
-    // What the page offers now is to go on.
+    // The page now offers to resume.
     let answer = chief.post("/dashboard/do/resume", &fields(&token_of(&chief), "c"));
     assert_eq!(answer.status, 303);
     let site = fleet.web.site("a.example");

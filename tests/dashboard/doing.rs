@@ -1,5 +1,5 @@
-//! What is done in the views happens: seen in the access log of the sites, in the store and in the audit log, after clicks in
-//! a real Chromium.
+//! Actions in the views take effect: checked in the access log of the sites, in the store and in the audit log, after
+//! clicks in a real Chromium.
 
 use std::sync::atomic::Ordering;
 
@@ -19,13 +19,13 @@ fn send(browser: &Browser, field: &str) {
     browser.wait_for("main .message");
 }
 
-/// What was told before is no answer to what comes now.
+/// Earlier messages are no answer to the next action.
 fn forget_messages(browser: &Browser) {
     let forget = "document.querySelectorAll('main .message').forEach(one => one.remove())";
     browser.run(forget, json!([]));
 }
 
-/// Clicks the button that says so, and waits for the page after it to tell what has become of it.
+/// Clicks the button with this label, and waits until the next page reports the result.
 fn click(browser: &Browser, label: &str) -> String {
     let find = "const all = [...document.querySelectorAll('main button, main summary')];
         const one = all.find(one => one.textContent.trim().startsWith(arguments[0]));
@@ -40,7 +40,7 @@ fn click(browser: &Browser, label: &str) -> String {
     text
 }
 
-/// The audit log has the action, and says that it was done here.
+/// The audit log contains the action, and that it was done here.
 fn assert_audited(scene: &Scene, action: &str) {
     wait_for("the audit log has it", || {
         let audit = scene.fleet.audit();
@@ -82,7 +82,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
     });
 }
 
-/// Failed pages of one outcome and one site, from the list of them.
+/// Failed pages with one outcome and of one site, from their list.
 fn tries_again(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("vereine.example");
     site.serve("/1", page("Doch da"));

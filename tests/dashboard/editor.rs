@@ -1,5 +1,5 @@
-//! The mapping editor: mappings that are made by pointing, judged by what a crawl stores with them; hostile pages, with the network
-//! watched; repairs.
+//! The mapping editor: mappings created by pointing, checked by the results of a crawl with them; hostile pages, with
+//! the network monitored; repairs.
 
 mod bench;
 mod by_fleet;

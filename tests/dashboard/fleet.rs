@@ -48,7 +48,7 @@ impl Fleet {
         fleet
     }
 
-    /// A fleet whose dashboard asks for tokens: lines of `NAME TOKEN RIGHTS`.
+    /// A fleet whose dashboard requires tokens: lines of `NAME TOKEN RIGHTS`.
     pub(crate) fn with_tokens(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         fleet.tokens = Some(fleet.work.path("tokens"));
@@ -58,7 +58,7 @@ impl Fleet {
         fleet
     }
 
-    /// The same by TLS.
+    /// The same with TLS.
     pub(crate) fn with_tls(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         let certificates = Certificates::make(&[&fleet.host]);
@@ -97,13 +97,13 @@ impl Fleet {
         }
     }
 
-    /// A setting of what is started from now on, as a variable without its prefix.
+    /// Sets a setting for processes started from now on, as an environment variable without its prefix.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("WEBFILL_{name}"), value.to_owned()));
     }
 
-    /// What is started from now on has its store there.
+    /// Sets the store for processes started from now on.
     pub(crate) fn store_in(&mut self, uri: &str) {
         self.store = Some(uri.to_owned());
     }
@@ -112,7 +112,7 @@ impl Fleet {
         &self.host
     }
 
-    /// What the control socket answers.
+    /// The answer of the control socket.
     pub(crate) fn ask(&self, action: &Value) -> Value {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
@@ -128,7 +128,7 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// The tokens in force from the next start or reload on.
+    /// Sets the tokens in force from the next start or reload.
     pub(crate) fn list(&self, lines: &str) {
         let path = self.tokens.as_ref().expect("it asks for tokens");
         let _ = fs::remove_file(path);
@@ -224,7 +224,7 @@ impl Fleet {
         visitor
     }
 
-    /// A crawl of another process into the same store, for these records; its mappings are those of the fleet.
+    /// Runs a separate crawl into the same store, for these records, with the fleet's mappings.
     pub(crate) fn crawl_records(&self, crawl_id: &str, dataset: &str, records: &[Value]) {
         let work = &self.work;
         let seeds = work.write_lines("seeds.jsonl", records);
@@ -254,7 +254,7 @@ impl Fleet {
             .expect(0);
     }
 
-    /// So many pages of a site are queued.
+    /// Queues this many pages of a site.
     pub(crate) fn feed_pages(&self, host: &str, crawl_id: &str, count: usize) {
         let site = self.web.site(host);
         site.otherwise(|_| webfill_tests::site::page("a page").into());

@@ -1,4 +1,4 @@
-//! Requests as a browser makes them, written by hand, so that each header can be another one.
+//! Handwritten requests like those of a browser, so that each header can be changed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ impl Answer {
         lines.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The token against forged requests that its forms carry.
+    /// The token against forged requests in its forms.
     pub(crate) fn form_token(&self) -> String {
         let (_, after) = self
             .body
@@ -29,7 +29,7 @@ impl Answer {
         after.split('"').next().expect("a value").to_owned()
     }
 
-    /// The cookie that it sets, as the browser sends it back.
+    /// The cookie that it sets, in the form that the browser sends back.
     pub(crate) fn cookie(&self) -> Option<String> {
         let cookie = self.header("set-cookie")?;
         cookie.split(';').next().map(str::to_owned)
@@ -115,7 +115,7 @@ impl Visitor {
         }
     }
 
-    /// Asks, and does not read the answer.
+    /// Sends a request without reading the answer.
     pub(crate) fn open(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.place).expect("the dashboard listens");
         stream.set_read_timeout(Some(WAIT)).expect("a time limit");
@@ -128,7 +128,7 @@ impl Visitor {
         stream
     }
 
-    /// Opens a stream of events, and hands what has come so far to `read` until that has found what it looks for.
+    /// Opens a stream of events, and passes the text so far to `read` until that returns a value.
     pub(crate) fn listen<T>(&self, path: &str, mut read: impl FnMut(&str) -> Option<T>) -> T {
         let mut stream = self.open(path);
         let mut text = String::new();

@@ -1,5 +1,6 @@
-//! Every place, in a real Chromium: it is shown without a fault, asks nobody but the dashboard, and can be used by everybody, in
-//! light and dark and on a narrow screen. The pictures are kept for people (`target/dashboard-screenshots/`).
+//! Every view, in a real Chromium: it is shown without errors, sends requests only to the dashboard, and is
+//! accessible, in light and dark and on a narrow screen. The pictures are kept for people
+//! (`target/dashboard-screenshots/`).
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::scene::{BLOCKS, CRAWL, DATASET, LONG, LONG_CRAWL, RECORDS_CRAWL, Scen
 const WIDE: (u32, u32) = (1280, 900);
 const NARROW: (u32, u32) = (360, 740);
 
-/// The rules of WCAG 2.2 at level AA, and what is best beside them.
+/// The rules of WCAG 2.2 at level AA, and best practices.
 const RULES: &str = r#"{"resultTypes": ["violations"]}"#;
 
 #[needs(chromedriver, axe)]
@@ -40,8 +41,8 @@ fn every_place_is_shown_whole_to_everybody() {
     }
 }
 
-/// Whether everybody can use the page that is open, in light and dark and on a narrow screen. Pictures of the last two
-/// are kept.
+/// Checks that everyone can use the open page, in light and dark and on a narrow screen. Keeps pictures of the last
+/// two.
 pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
     let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
     browser.set_size(WIDE.0, WIDE.1);
@@ -59,7 +60,7 @@ pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
     browser.set_size(WIDE.0, WIDE.1);
 }
 
-/// Every place, with a name for its picture.
+/// Every view, with a name for its picture.
 fn places(scene: &Scene) -> Vec<(&'static str, String)> {
     let part = |text: &str| crate::http::encoded(text);
     let crawl = |id: &str| format!("/dashboard/crawl/{APP}/{}", part(id));
@@ -124,7 +125,7 @@ fn places(scene: &Scene) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Where a stored page is shown.
+/// The path of a stored page's view.
 pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
     let ids = stored.texts(&format!(
@@ -141,7 +142,7 @@ fn axe() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js")
 }
 
-/// What holds for a page at any size.
+/// Checks that apply to a page at any size.
 fn judge_page(browser: &Browser, path: &str) {
     assert_eq!(
         browser.find_all("h1").len(),
@@ -151,7 +152,7 @@ fn judge_page(browser: &Browser, path: &str) {
     );
     assert!(browser.find("main#content, main").is_some(), "{path}");
     let faults = browser.console();
-    // A page that tells of nothing is answered with 404, which browsers note.
+    // A page about something missing is answered with 404, which browsers log.
     let faults: Vec<&String> = faults
         .iter()
         .filter(|line| !line.contains("status of 404"))
@@ -184,7 +185,7 @@ fn judge_page(browser: &Browser, path: &str) {
     );
 }
 
-/// Judged by axe-core, whose script the page has.
+/// Checked by axe-core, whose script is in the page.
 fn judge_access(browser: &Browser, what: &str) {
     let script = format!(
         "const done = arguments[arguments.length - 1]; axe.run(document, {RULES}).then(done, error => done({{fault: String(error)}}))"
@@ -203,7 +204,7 @@ fn judge_access(browser: &Browser, what: &str) {
     );
 }
 
-/// A narrow page is read by scrolling down, not to the side; what is wide scrolls within itself.
+/// A narrow page is read by scrolling down, not sideways; wide content scrolls within itself.
 fn judge_width(browser: &Browser, path: &str) {
     let width = browser.run("return document.documentElement.scrollWidth", json!([]));
     let width = width.as_u64().expect("a number");

@@ -1,5 +1,5 @@
-//! The dashboard, from outside: by requests that are written by hand, and in a real Chromium. What it does is judged by
-//! the access log of the sites, the store and the audit log.
+//! The dashboard, from outside: by handwritten requests, and in a real Chromium. Its effects are checked in the
+//! access log of the sites, the store and the audit log.
 
 mod access;
 mod doing;

@@ -1,5 +1,5 @@
-//! The dashboard over a MongoDB server: the overview, lists and single things, out of a crawl that a fleet and a process of its own
-//! have stored there.
+//! The dashboard over a MongoDB server: the overview, lists and single items, from a fleet's crawl and from a
+//! separate crawl stored there.
 
 use serde_json::json;
 use webfill_test_mongod::fresh_database;
@@ -12,11 +12,11 @@ use crate::http::Visitor;
 fn shown(visitor: &Visitor, path: &str) -> String {
     let answer = visitor.get(path);
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    // As a browser reads it.
+    // Decoded as in a browser.
     answer.body.replace("&#x2f;", "/")
 }
 
-/// Whether a page says all of it.
+/// Checks that a page contains all of these texts.
 fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
     let body = shown(visitor, path);
     for text in texts {
@@ -24,7 +24,7 @@ fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
     }
 }
 
-/// The first path on a page that begins so.
+/// The first path on a page with this beginning.
 fn path_on(body: &str, begin: &str) -> String {
     let (_, rest) = body
         .split_once(&format!("href=\"{begin}"))

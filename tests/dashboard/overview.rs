@@ -6,7 +6,7 @@ use webfill_test_needs::needs;
 
 use crate::fleet::{Fleet, wait_for};
 
-/// What an event of a stream says, if it is a snapshot.
+/// The content of the snapshot events in a stream.
 fn snapshots(text: &str) -> Vec<(u64, Value)> {
     let events = text
         .split("\n\n")
@@ -53,7 +53,7 @@ fn a_listener_is_told_all_that_is_shown_as_it_changes() {
         );
         assert!(!html.contains("<script"), "{html}");
     }
-    // Whoever comes later, or again, has all of it at once.
+    // A visitor that comes later, or again, gets everything immediately.
     let again = visitor.listen("/dashboard/live", |text| snapshots(text).into_iter().next());
     assert!(
         again.1["html"]
@@ -142,7 +142,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     browser.prefer_dark(true);
     browser.screenshot("first-snapshot-dark");
 
-    // The focus stays where it was while the page changes.
+    // The focus stays in place while the page changes.
     browser.run(
         "document.querySelector('#snapshot h3 a').focus()",
         serde_json::json!([]),

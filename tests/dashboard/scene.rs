@@ -1,5 +1,5 @@
-//! A fleet with something to show at every place: crawls that run and that are over, sites in trouble, records that are
-//! complete and that are not, changes, alerts; with German and very long names, and with texts that would like to be markup.
+//! A fleet with content for every view: running and ended crawls, sites in trouble, complete and incomplete records,
+//! changes, alerts; with German and very long names, and with texts that try to be markup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,22 +13,22 @@ pub(crate) const LONG: &str =
     "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft";
 /// A crawl of the fleet that ends.
 pub(crate) const CRAWL: &str = "Übersicht-über-außergewöhnlich-lange-Wörter";
-/// A crawl of the fleet that goes on for longer than any test.
+/// A crawl of the fleet that runs for longer than any test.
 pub(crate) const LONG_CRAWL: &str = "läuft";
 /// The crawl of the records.
 pub(crate) const RECORDS_CRAWL: &str = "Vereinsregister-2026";
 pub(crate) const DATASET: &str = "Vereinsmitglieder";
 pub(crate) const WATCH: &str = "Preisbeobachtung-der-Donaudampfschifffahrtsgesellschaft";
-/// The site of the crawl that goes on: läuft.example.
+/// The site of the running crawl: läuft.example.
 pub(crate) const LONG_SITE: &str = "xn--luft-loa.example";
 pub(crate) const BLOCKS: &str = "blocks.example";
-/// What would be run if it was taken for markup, turn a line around, or hide.
+/// Text that would run as markup, reverse a line, or hide.
 pub(crate) const HOSTILE: &str =
     "<script>window.wasRun = 1</script><img src=x onerror='window.wasRun = 1'>\u{202e}txt.exe\u{0}";
 
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
-    /// What `blocks.example` does.
+    /// The behaviour of `blocks.example`.
     pub(crate) refuses: Arc<AtomicBool>,
 }
 
@@ -47,7 +47,7 @@ impl Scene {
         scene
     }
 
-    /// What the fleet answers to an action.
+    /// The fleet's answer to an action.
     pub(crate) fn ask(&self, action: Value) -> Value {
         self.fleet.ask(&action)
     }
@@ -107,7 +107,7 @@ impl Scene {
         });
     }
 
-    /// A crawl of another process into the same store, with records.
+    /// A separate crawl into the same store, with records.
     fn crawl_records(&self) {
         let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [format!("http://mitglieder.example/{path}")], "fields": fields});
         let mut records = vec![
@@ -129,7 +129,7 @@ impl Scene {
     }
 }
 
-/// The web that is crawled.
+/// The crawled web.
 fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     let site = fleet.web.site("vereine.example");
     site.otherwise(|request| match request.path.as_str() {

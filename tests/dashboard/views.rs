@@ -1,4 +1,4 @@
-//! The views by plain requests: what is shown to whom, page by page, with and without a fleet.
+//! The views by plain requests: who sees which content, page by page, with and without a fleet.
 
 use serde_json::json;
 use webfill_tests::run::Run;
@@ -9,7 +9,7 @@ use crate::scene::{CRAWL, DATASET, RECORDS_CRAWL, Scene};
 
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
-/// The href of the first link that says so.
+/// The href of the first link with this label.
 fn link(body: &str, label: &str) -> Option<String> {
     let (before, _) = body.split_once(&format!(">{label}</a>"))?;
     let (_, tag) = before.rsplit_once("<a ")?;

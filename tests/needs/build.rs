@@ -1,16 +1,17 @@
-//! Looks for what some tests need beyond Rust: servers, programs, packages with real pages, rights.
-//! What it finds is compiled into the attribute `needs`.
+//! Finds the requirements of some tests beyond Rust: servers, programs, packages with real pages, rights. The result
+//! is compiled into the attribute `needs`.
 //!
 //! It runs again when one of these changes:
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
-//! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
-//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
-//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` note what they have installed;
+//! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which `tests/released.sh` builds
+//!   the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
+//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` note what they have
+//!   installed;
 //! - an environment variable that names or demands one of them.
 //!
-//! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
-//! for a changed one, and would run this script, and rebuild all tests, at every build.
+//! It watches only paths within the checkout, which exist on every machine. Cargo treats a missing path as changed,
+//! and would run this script, and rebuild all tests, at every build.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use std::time::SystemTime;
 struct Requirement {
     name: &'static str,
     is_met: fn() -> bool,
-    /// Shown with each test that is ignored.
+    /// Shown for each ignored test.
     reason: &'static str,
 }
 
@@ -183,8 +184,8 @@ fn watch() {
     }
 }
 
-/// An empty folder, if nothing was fetched yet, so that there is something to watch. It must look
-/// older than this run: cargo would take it for changed since.
+/// An empty folder, if nothing was downloaded yet, so that there is a path to watch. It must look older than this
+/// run: otherwise cargo would treat it as changed since.
 fn create_old_folder(folder: &Path) {
     if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
         let opened = std::fs::File::open(folder);
@@ -228,7 +229,7 @@ fn axe() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/dashboard-tools/installed")
 }
 
-/// As long as there is no release, what an earlier build has left is none.
+/// As long as there is no release, the result of an earlier build does not count.
 fn has_released() -> bool {
     let commit = include_str!("../released.sh")
         .lines()
@@ -238,7 +239,7 @@ fn has_released() -> bool {
     commit.is_some_and(|commit| !commit.is_empty()) && is_there()
 }
 
-/// Where `webfill-test-mongod` will find one: named or demanded, in the PATH, or fetched.
+/// Whether `webfill-test-mongod` will find one: named or required, in the PATH, or downloaded.
 fn has_mongod() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let is_fetched = || {
@@ -250,7 +251,7 @@ fn has_mongod() -> bool {
     SERVER_IS_REQUIRED.into_iter().any(is_set) || runs("mongod", &["--version"]) || is_fetched()
 }
 
-/// As `webfill_tests::isolation` creates them.
+/// The same way as in `webfill_tests::isolation`.
 fn has_namespaces() -> bool {
     let choices: [&[&str]; 2] = [
         &["--net", "--mount", "true"],
@@ -270,7 +271,7 @@ fn can_mount() -> bool {
         && runs("umount", &["-l", &folder])
 }
 
-/// As `webfill_tests::isolation` does.
+/// The same way as in `webfill_tests::isolation`.
 fn can_mount_image() -> bool {
     let out_dir = out_dir();
     let (image, folder) = (out_dir.join("ext4"), out_dir.join("ext4-mount"));
@@ -280,12 +281,12 @@ fn can_mount_image() -> bool {
         && runs("mkfs.ext4", &["-q", "-F", &image])
         && runs("mount", &["-o", "loop", &image, &folder])
         && runs("umount", &["-l", &folder]);
-    // It may not be there.
+    // It may not exist.
     let _ = std::fs::remove_file(&*image);
     can_mount
 }
 
-/// As `webfill_tests::memory_limit` does, in either version of control groups.
+/// The same way as in `webfill_tests::memory_limit`, in either version of control groups.
 fn can_limit_memory() -> bool {
     let choices = [
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),

@@ -1,4 +1,4 @@
-//! A mapping editor: `webfill dashboard` over a folder of mappings, or that of a fleet.
+//! A mapping editor: of `webfill dashboard` over a folder of mappings, or of a fleet.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 use crate::http::{Answer, Visitor};
 
 pub(super) struct Bench {
-    /// Its process, if it is not a fleet's.
+    /// Its process, if it does not belong to a fleet.
     dashboard: Option<Running>,
     pub(super) visitor: Visitor,
     pub(super) token: String,
@@ -46,7 +46,7 @@ impl Bench {
         bench
     }
 
-    /// That of a dashboard that is open, for a visitor who is let in.
+    /// The mapping editor of a running dashboard, for an admitted visitor.
     pub(super) fn of(visitor: Visitor) -> Bench {
         let start = visitor.get("/dashboard/editor");
         assert_eq!(start.status, 200, "{}", start.body);
@@ -67,7 +67,7 @@ impl Bench {
         format!("http://{}{path}", self.visitor.place)
     }
 
-    /// Posts a form; the answer leads somewhere.
+    /// Posts a form. The answer must be a redirect.
     fn go(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let token = [("token", self.token.as_str())];
         let answer = self.visitor.post(path, &[&token, fields].concat());
@@ -75,7 +75,7 @@ impl Bench {
         answer.header("location").expect("it leads on").to_owned()
     }
 
-    /// The path of a new draft: of a mapping that exists, or of a new one.
+    /// The path of a new draft, for an existing mapping or a new one.
     pub(super) fn begin(&self, mapping: &str, name: &str) -> String {
         self.go(
             "/dashboard/editor/new",
@@ -87,7 +87,7 @@ impl Bench {
         self.go("/dashboard/editor/repair", &[("mapping", mapping)])
     }
 
-    /// What the script of the page would ask; the draft's path, an action, its JSON.
+    /// A request of the page's script: the draft's path, an action, its JSON.
     pub(super) fn ask(&self, draft: &str, action: &str, body: &Value) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [
@@ -99,14 +99,14 @@ impl Bench {
         self.visitor.ask("POST", &path, &headers, &body.to_string())
     }
 
-    /// As [`Bench::ask`]; it must be done.
+    /// Like [`Bench::ask`], but it must succeed.
     pub(super) fn done(&self, draft: &str, action: &str, body: &Value) -> Value {
         let answer = self.ask(draft, action, body);
         assert_eq!(answer.status, 200, "{action}: {}", answer.body);
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Why something is refused.
+    /// The reason of a refusal.
     pub(super) fn refused(&self, draft: &str, action: &str, body: &Value) -> String {
         let answer = self.ask(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);

@@ -1,4 +1,4 @@
-//! URLs that are wanted at the mapping editor of a fleet's dashboard: the fleet fetches them, as politely as everything.
+//! URLs requested in the mapping editor of a fleet's dashboard: the fleet fetches them, as politely as all others.
 
 use serde_json::json;
 use webfill_tests::site::{page, redirect, status};
@@ -43,7 +43,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     let mut read: Vec<&str> = rows.filter_map(|row| row["read"].as_str()).collect();
     read.sort_unstable();
     assert_eq!(read, ["Moved", "Wanted"]);
-    // The crawl goes on behind it.
+    // The crawl continues after it.
     log.wait_until("the crawl goes on", |now| {
         now.pages().0.len() > paths.len() + 5
     });

@@ -1,5 +1,5 @@
-//! What dies at the mapping editor takes nothing with it: jobs that are killed or need too much, and a dashboard that is killed while
-//! it saves.
+//! Deaths at the mapping editor harm nothing else: jobs that are killed or need too much, and a dashboard that is
+//! killed while it saves.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ const HOST: &str = "people.example";
 /// Takes seconds to read.
 const LARGE: usize = 15 << 20;
 
-/// The job that a dashboard has at work: the thread that reads has begun.
+/// The running job of a dashboard: the reading thread has begun.
 fn job_of(dashboard: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{dashboard}/task"))
         .ok()?
@@ -68,7 +68,7 @@ fn a_job_that_dies_is_told_in_a_word_and_the_dashboard_goes_on() {
     );
     let slow = ended(&|job| send_signal(job, Signal::XCPU));
     assert!(slow.starts_with("it took too long"), "{slow}");
-    // From now on it gets no more memory.
+    // From now on it cannot allocate memory.
     let large = ended(&|job| {
         let limit = Command::new("prlimit")
             .args(["--as=1", "--pid", &job.to_string()])
@@ -107,7 +107,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;
         wait_for("something was saved", || is_there().then_some(()));
-        // Another moment each time.
+        // At a different moment each time.
         std::thread::sleep(Duration::from_millis(7 * round));
         send_signal(dashboard, Signal::KILL);
         saving.join().expect_err("its dashboard is gone");
@@ -119,7 +119,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         .expect(0);
 }
 
-/// All versions are whole.
+/// Checks that all versions are complete.
 fn assert_whole(folder: &Path) {
     let files = fs::read_dir(folder).expect("it is there").flatten();
     let files = files.filter(|file| {

@@ -1,4 +1,4 @@
-//! Hostile pages in a real browser, with the network watched: nothing but the dashboard is asked.
+//! Hostile pages in a real browser, with the network monitored: only the dashboard gets requests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
 
-/// Listens where all foreign URLs of the pages lead, and counts who comes.
+/// Listens at the target of all foreign URLs of the pages, and counts visitors.
 struct Watcher {
     port: u16,
     came: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ impl Watcher {
         std::thread::spawn(move || {
             for visitor in listener.incoming() {
                 count.fetch_add(1, Ordering::SeqCst);
-                // Without an answer, the one visit that the test makes itself would end in an error at times.
+                // Without an answer, the one visit by the test itself would sometimes end in an error.
                 let _ = visitor.and_then(answer);
             }
         });
@@ -48,7 +48,7 @@ fn answer(mut visitor: TcpStream) -> io::Result<()> {
     visitor.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nseen")
 }
 
-/// Pages that would run, load, send or leave; `EVIL` stands for the watched host.
+/// Pages that would run, load, send or navigate; `EVIL` stands for the monitored host.
 fn hostile_pages() -> Vec<(String, String)> {
     let pages = [
         (
@@ -133,7 +133,7 @@ fn a_hostile_page_reaches_nothing_and_nobody() {
             !url.starts_with(&own) && !url.starts_with("about:") && !url.starts_with("data:")
         })
         .collect();
-    // What the test itself has tried in the frame is told as a request, and was not sent.
+    // The test's own attempts in the frame are listed as requests, but were not sent.
     let of_pages: Vec<&String> = foreign
         .iter()
         .filter(|url| !url.ends_with("/by-the-test"))
@@ -145,7 +145,7 @@ fn a_hostile_page_reaches_nothing_and_nobody() {
     browser.wait_until("the watcher", || (watcher.came() > 0).then_some(()));
 }
 
-/// Even a script that runs in the frame gets nowhere.
+/// Even a script that runs in the frame reaches nothing.
 fn assert_closed(browser: &Browser, evil: &str) {
     let tried = |script: &str| browser.run(script, json!([]));
     let denied = "try { SCRIPT; return 'done' } catch (error) { return error.name }";

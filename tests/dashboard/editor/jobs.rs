@@ -1,4 +1,4 @@
-//! Jobs of the mapping editor as processes: what they may do, and how they end.
+//! Jobs of the mapping editor as processes: their rights, and how they end.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ fn head(url: &str, body: &str) -> Value {
     json!({"url": url, "content_type": null, "ending": "html", "bytes": body.len(), "known": {}})
 }
 
-/// What a job makes of one page.
+/// The result of a job for one page.
 fn done(work: Value, body: &str) -> Value {
     let order = json!({"work": work, "pages": [head("https://a.example/", body)]});
     let mut job = start();

@@ -1,4 +1,4 @@
-//! Pages that are no HTML at the mapping editor: shown as text, and read by mappings as a crawl would.
+//! Pages other than HTML in the mapping editor: shown as text, and read by mappings as in a crawl.
 
 use serde_json::{Value, json};
 use webfill_tests::office::pdf;
@@ -19,7 +19,7 @@ fn mapping(fields: &[Value]) -> Value {
     }})
 }
 
-/// What is read of the only page of a new draft, by field.
+/// The values read from the only page of a new draft, by field.
 fn read(bench: &Bench, name: &str, body: &str, fields: &[Value]) -> Vec<(String, String)> {
     let draft = bench.begin("", "papers");
     let answer = bench.upload(&draft, name, body);

@@ -1,4 +1,4 @@
-//! From pointing at a page in a real browser to a saved mapping that then crawls.
+//! From pointing at a page in a real browser to a saved mapping that is then used in a crawl.
 
 use serde_json::Value;
 use webfill_test_browser::{Browser, DOWN, ENTER, RIGHT};
@@ -57,13 +57,13 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     }
     assert_eq!(site.visits().pages().len(), 3, "each page was fetched once");
 
-    // By the mouse: the heading.
+    // With the mouse: the heading.
     at.name_field("name");
     browser.enter_frame(&browser.wait_for("#frame"));
     browser.click_at("h1.right, h1");
     browser.leave_frames();
     at.use_first_candidate("name");
-    // By keys alone: Tab leads into the frame, arrows to the town.
+    // With keys only: Tab leads into the frame, arrows to the town.
     at.name_field("town");
     browser.run(
         "document.getElementById('frame').focus()",
@@ -122,7 +122,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     }
 }
 
-/// What a person does at the mapping editor.
+/// A person's actions in the mapping editor.
 struct Pointing<'b> {
     browser: &'b Browser,
 }
@@ -161,7 +161,7 @@ impl Pointing<'_> {
         });
     }
 
-    /// Adds a field to the mapping, and chooses it as what is pointed at.
+    /// Adds a field to the mapping, and selects it for pointing.
     fn name_field(&self, name: &str) {
         let browser = self.browser;
         browser.wait_for("#editor fieldset, #editor .rows");
@@ -199,7 +199,7 @@ impl Pointing<'_> {
         assert!(!self.status().contains("to be mended"), "{}", self.status());
     }
 
-    /// Walks through the copy by arrow keys until the status within the frame says this.
+    /// Walks through the copy by arrow keys until the status within the frame shows this.
     fn walk_to(&self, told: &str) {
         let browser = self.browser;
         for _ in 0..60 {
@@ -207,7 +207,7 @@ impl Pointing<'_> {
             if here.starts_with(told) {
                 return;
             }
-            // Into what holds the words that are looked for, else on.
+            // Into the element with the searched words, otherwise onwards.
             let holds = here.contains(told.split(": ").nth(1).unwrap_or_default());
             browser.press(&[if holds || here.is_empty() || here.starts_with("div") {
                 RIGHT

@@ -1,4 +1,4 @@
-//! An alert opens at the mapping editor, and the repair is only a proposal.
+//! An alert opens in the mapping editor, and the repair is only a proposal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +93,7 @@ fn an_alert_opens_with_pages_of_before_and_after_and_a_repair_is_taken_over_only
         pages.iter().filter(|page| !is_former(page)).count() >= 3,
         "pages of after: {pages:?}"
     );
-    // More of them, with what they had before, out of the crawl.
+    // More of them, with their earlier values, from the crawl.
     bench.done(
         &draft,
         "add",

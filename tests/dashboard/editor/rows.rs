@@ -43,7 +43,7 @@ fn none() -> Value {
     Value::from(Vec::<Value>::new())
 }
 
-/// What a person does here.
+/// A person's actions here.
 struct Rows<'b>(&'b Browser);
 
 impl Rows<'_> {
@@ -78,7 +78,7 @@ impl Rows<'_> {
         });
     }
 
-    /// The texts of the elements that are marked in the page.
+    /// The texts of the marked elements in the page.
     fn marked(&self) -> Vec<String> {
         self.0.enter_frame(&self.0.wait_for("#frame"));
         let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
@@ -87,7 +87,7 @@ impl Rows<'_> {
         serde_json::from_value(marked).unwrap()
     }
 
-    /// Renames a field of the rule, once it is there.
+    /// Renames a field of the rule, once it exists.
     fn rename(&self, before: &str, now: &str) {
         let script = "const [before, now] = arguments;
             const boxes = [...document.querySelectorAll('#editor [data-path^=\"rows.fields\"][data-path$=\".name\"]')];

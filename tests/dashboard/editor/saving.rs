@@ -1,4 +1,4 @@
-//! Drafts, faults and saving, as the script of the page asks for them.
+//! Drafts, faults and saving, by the requests of the page's script.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
         2
     );
 
-    // A fault is told at its place, and nothing is saved.
+    // A fault is reported with its path, and nothing is saved.
     let mut mapping = heading_mapping("people", HOST);
     mapping["fields"][0]["processors"][0]["parameters"]["selector"] = "h1[".into();
     let checked = bench.done(&draft, "check", &json!({"mapping": mapping}));

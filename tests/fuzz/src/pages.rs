@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::{Url, canonical};
 
-/// Seconds that one extraction may take, and the step after which it notifications.
+/// The time of one extraction, and of the step after which it notices the deadline.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// The longest page that is compared, because the comparison has no time limit.

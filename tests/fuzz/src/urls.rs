@@ -26,7 +26,7 @@ fn keeps_its_promises(url: &Url) {
     match url.host().expect("an http URL has a host") {
         Host::Ipv4(address) => drop(judge(address.into())),
         Host::Ipv6(address) => drop(judge(address.into())),
-        // What is a name here, no system resolver takes for an address.
+        // A name here must not be an address for any system resolver.
         Host::Domain(name) => assert!(name.parse::<std::net::IpAddr>().is_err(), "{name}"),
     }
     assert!(!site(url).is_empty());

@@ -14,7 +14,7 @@ use webfill_wire::{
 
 pub(crate) fn run(input: &[u8]) {
     let (message, body) = crate::choice(input);
-    // The frames of no version: a greeting, and its refusal.
+    // Frames without a version: a greeting, and its refusal.
     let _ = greeting::read_from_supervisor(&[&[0], body].concat());
     let _ = greeting::read_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();

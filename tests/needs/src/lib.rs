@@ -1,5 +1,5 @@
-//! The attribute `#[needs(...)]`: a test is reported as ignored, with the reason, on a machine that
-//! lacks what the test needs.
+//! The attribute `#[needs(...)]`: a test is reported as ignored, with the reason, on a machine that does not meet its
+//! requirements.
 //!
 //! ```ignore
 //! #[needs(mongod, mount)]
@@ -7,20 +7,20 @@
 //! async fn a_full_disk_loses_nothing_that_was_acknowledged() { /* ... */ }
 //! ```
 //!
-//! The names, and how each is looked for, are in `build.rs`. Tests can only be ignored by an
-//! attribute, so the decision is made when they are compiled. If the machine has changed since in a
-//! way that the build script cannot see, the test fails and says what is missing;
-//! `cargo clean -p webfill-test-needs` makes the script look again.
+//! The names, and how each requirement is checked, are in `build.rs`. Tests can only be ignored by an attribute, so
+//! the decision is made when they are compiled. If the machine has changed since in a way that the build script
+//! cannot see, the test fails and names the missing requirement. `cargo clean -p webfill-test-needs` makes the script
+//! check again.
 //!
-//! Only tests depend on this crate: nothing that ships is rebuilt when the decision changes.
+//! Only tests depend on this crate: no shipped code is rebuilt when the decision changes.
 
 use proc_macro::{TokenStream, TokenTree};
 
 // Names, each with the reason why a test that needs it is ignored; none if the machine has it.
 include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
-/// Ignores the test if one of the named requirements is not met. It stands above `#[test]`, which
-/// must see the `#[ignore]` that this adds.
+/// Ignores the test if one of the named requirements is not met. Place it above `#[test]`, which must see the
+/// `#[ignore]` that this adds.
 #[proc_macro_attribute]
 pub fn needs(names: TokenStream, test: TokenStream) -> TokenStream {
     for token in names {
