@@ -168,7 +168,7 @@ fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
 }
 
 #[test]
-fn loopback_is_not_bounded_unless_that_is_asked_for() {
+fn loopback_is_only_limited_on_request() {
     let web = Web::start();
     let names = hosts(&web, 300, ".example", 300 * MS);
     let work = Workplace::new();

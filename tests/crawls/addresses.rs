@@ -70,9 +70,9 @@ fn a_name_that_leads_to_loopback_is_refused() {
 
 #[needs(namespaces)]
 #[test]
-fn private_addresses_are_asked_only_when_told_to() {
+fn private_addresses_are_contacted_only_with_the_flag() {
     isolated(
-        "addresses::private_addresses_are_asked_only_when_told_to",
+        "addresses::private_addresses_are_contacted_only_with_the_flag",
         || {
             let addresses = [
                 "10.1.2.3",

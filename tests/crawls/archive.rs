@@ -249,9 +249,9 @@ fn an_archive_needs_a_folder() {
 
 #[needs(namespaces)]
 #[test]
-fn without_room_for_the_archive_the_crawl_ends_and_goes_on_later() {
+fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
     isolated(
-        "archive::without_room_for_the_archive_the_crawl_ends_and_goes_on_later",
+        "archive::without_room_for_the_archive_the_crawl_ends_and_continues_later",
         || {
             let web = Web::start();
             let site = web.site(HOST);
@@ -335,7 +335,7 @@ fn assert_warcio_finds_nothing(folder: &Path) {
 
 #[needs(warc_tools)]
 #[test]
-fn warcio_finds_nothing_wrong_with_what_killed_workers_left() {
+fn warcio_finds_no_faults_in_files_of_killed_workers() {
     assert_warcio_finds_nothing(&killed_again_and_again(&Workplace::new()));
 }
 

@@ -117,7 +117,7 @@ fn a_robots_txt_that_flaps_costs_no_url() {
 }
 
 #[test]
-fn a_site_that_stays_away_is_unreachable_after_its_last_rest() {
+fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
     let web = Web::start();
     let site = web.site("gone.example");
     site.serve("/robots.txt", status(500));
@@ -195,7 +195,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
 
 /// Like a large search engine: every page redirects to a captcha, which answers successfully.
 #[test]
-fn a_site_that_redirects_everything_to_a_captcha_rests_and_its_pages_end_as_blocked() {
+fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
     blocks.robots("");
@@ -304,7 +304,7 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
 }
 
 #[test]
-fn a_rest_outlives_a_killed_dispatcher() {
+fn a_backoff_outlives_a_killed_dispatcher() {
     let web = Web::start();
     let site = web.site("backoff.example");
     let first = Arc::new(AtomicBool::new(true));
@@ -340,7 +340,7 @@ fn told(work: &Workplace) -> Vec<String> {
 }
 
 #[test]
-fn the_store_tells_which_sites_back_off_until_they_are_well_again() {
+fn the_store_lists_sites_that_back_off_until_they_recover() {
     let web = Web::start();
     let site = web.site("ill.example");
     let is_well = Arc::new(AtomicBool::new(false));

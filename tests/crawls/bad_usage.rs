@@ -152,7 +152,7 @@ fn an_unknown_key_in_the_settings_is_named_with_the_nearest() {
 }
 
 #[test]
-fn an_invalid_mapping_is_told_by_file_path_and_nearest_name() {
+fn an_invalid_mapping_is_reported_with_file_path_and_nearest_name() {
     let work = Workplace::new();
     let mapping = r#"{"name": "shop", "url_patterns": [{"type": "prefix", "pattern": "http://shop.example/"}],
         "fields": [{"name": "price", "processors": [{"type": "xpaht", "parameters": {"expression": "//td"}}]}]}"#;
@@ -169,7 +169,7 @@ fn an_invalid_mapping_is_told_by_file_path_and_nearest_name() {
 }
 
 #[test]
-fn an_invalid_expression_is_told_with_its_own_error() {
+fn an_invalid_expression_is_reported_with_its_own_error() {
     let work = Workplace::new();
     let mapping = |expression: &str| {
         format!(
@@ -257,7 +257,7 @@ fn a_store_that_is_no_database_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_state_folder_in_use_is_named_and_its_crawl_goes_on() {
+fn a_state_folder_in_use_is_named_and_its_crawl_continues() {
     let web = Web::start();
     let site = web.site("busy.example");
     site.otherwise(|_| page("T").into());

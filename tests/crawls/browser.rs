@@ -114,7 +114,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
 
 #[needs(chromium)]
 #[test]
-fn what_a_page_asks_for_is_judged_like_any_request() {
+fn requests_of_pages_are_judged_like_any_other() {
     let web = Web::start();
     let (site, other) = (web.site("asking.example"), web.site("other.example"));
     site.robots("User-agent: *\nDisallow: /secret\n");

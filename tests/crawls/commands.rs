@@ -150,7 +150,7 @@ fn mapping_test_prints_what_a_saved_page_yields() {
 }
 
 #[test]
-fn mapping_test_trace_shows_each_step_and_what_lost_a_field() {
+fn mapping_test_trace_shows_each_step_and_the_one_that_lost_a_field() {
     let work = Workplace::new();
     let file = work.path("mappings/profile.json").display().to_string();
     let saved = work.write("ada.html", PROFILE).display().to_string();
@@ -254,7 +254,7 @@ fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
 }
 
 #[test]
-fn what_is_not_pruned_is_told_with_its_reason() {
+fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("a.example");
     site.otherwise(|_| page("T").into());

@@ -116,13 +116,13 @@ fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
 }
 
 #[test]
-fn what_has_not_changed_keeps_what_it_had_in_a_file() {
+fn unchanged_pages_keep_their_data_in_a_file() {
     what_has_not_changed_keeps_what_it_had(None);
 }
 
 #[needs(mongod)]
 #[test]
-fn what_has_not_changed_keeps_what_it_had_in_mongodb() {
+fn unchanged_pages_keep_their_data_in_mongodb() {
     let database = fresh_database();
     what_has_not_changed_keeps_what_it_had(Some(database.uri()));
 }
@@ -289,7 +289,7 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
 }
 
 #[test]
-fn an_answer_that_nobody_has_asked_for_is_an_error() {
+fn an_unrequested_304_is_an_error() {
     let looks = Looks::new(None);
     looks.site().serve("/ada", status(304));
     looks.look().finish().expect(0);

@@ -160,14 +160,14 @@ fn told(watched: &Watched) {
 }
 
 #[test]
-fn a_watch_tells_what_is_new_changed_gone_and_back() {
+fn a_watch_reports_new_changed_gone_and_returned_pages() {
     let watched = Watched::new(UNMAPPED, None);
     nights(&watched);
     told(&watched);
 }
 
 #[test]
-fn who_follows_is_told_of_each_change_once_it_is_known() {
+fn followers_get_each_change_once_it_is_known() {
     let watched = Watched::new(UNMAPPED, None);
     let site = watched.site();
     site.serve("/lamp", text("The lamp costs 10 euro"));
@@ -191,7 +191,7 @@ fn who_follows_is_told_of_each_change_once_it_is_known() {
 
 #[needs(mongod)]
 #[test]
-fn a_watch_with_its_store_in_mongodb_tells_the_same() {
+fn a_watch_with_its_store_in_mongodb_reports_the_same() {
     let database = fresh_database();
     let watched = Watched::new(UNMAPPED, Some(database.uri()));
     nights(&watched);
@@ -238,7 +238,7 @@ fn told_of(watched: &Watched, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_page_that_nobody_links_to_any_more_is_looked_at_all_the_same() {
+fn an_unlinked_page_is_still_checked() {
     let watched = Watched::new(UNMAPPED, None);
     let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
     let list = || page("List").html("<p>All that we sell</p>").link("/lamp");
@@ -280,7 +280,7 @@ fn a_page_that_nobody_links_to_any_more_is_looked_at_all_the_same() {
 }
 
 #[test]
-fn a_budget_of_pages_has_what_nobody_links_to_looked_at_in_the_next_run() {
+fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     let watched = Watched::new(UNMAPPED, None);
     let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
     site.serve("/list", page("List").html("<p>All</p>").link("/chair"));
@@ -309,7 +309,7 @@ fn judged_at(watched: &Watched, path: &str) -> String {
 }
 
 #[test]
-fn a_task_that_is_repeated_after_a_crash_is_one_look() {
+fn a_task_repeated_after_a_crash_is_one_check() {
     let watched = Watched::new(UNMAPPED, None);
     // In the second run nothing can be fetched.
     let settings = json!({"fail_on": ["never"]});

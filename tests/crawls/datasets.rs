@@ -161,7 +161,7 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
 }
 
 #[test]
-fn a_pipe_has_a_dataset_which_is_told() {
+fn a_pipe_has_a_dataset_which_is_reported() {
     let (web, work) = (Web::start(), Workplace::new());
     let people = std::fs::read(dataset_of("people", &web, &work)).unwrap();
     let run = crawl(&work, &web).args(["--seeds", "-"]).input(people);
@@ -187,7 +187,7 @@ fn crawl_csv(work: &Workplace, web: &Web, csv: &str, crawl_id: &str) -> Finished
 }
 
 #[test]
-fn lines_with_one_id_are_merged_and_told() {
+fn lines_with_one_id_are_merged_and_reported() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     serve(&site, "/1", "name", "Ada");
@@ -213,7 +213,7 @@ fn lines_with_one_id_are_merged_and_told() {
 }
 
 #[test]
-fn a_resumed_crawl_keeps_the_list_of_what_was_repeated() {
+fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     site.otherwise(|request| page(&request.path).into());

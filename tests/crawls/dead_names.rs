@@ -127,9 +127,9 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
 
 #[needs(namespaces)]
 #[test]
-fn a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once() {
+fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
     isolated(
-        "dead_names::a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once",
+        "dead_names::a_dead_or_missing_name_is_not_looked_up_again_immediately",
         || {
             let work = Workplace::new();
             let names = NameServer::replying(&work.path(""), |name, _| reply(name));

@@ -72,7 +72,7 @@ fn cells_are_as_they_are_stored() {
 
 #[needs(office_tools)]
 #[test]
-fn a_letter_is_read_with_what_is_around_it() {
+fn a_letter_is_read_with_headers_footers_and_notes() {
     let expected = [
         "Page header",
         "Call 555-1234, 1-24 hours",

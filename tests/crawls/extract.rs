@@ -221,7 +221,7 @@ fn kept_bodies_are_read_again_out_of_mongodb() {
 }
 
 #[test]
-fn changes_are_told_to_readers_of_the_store() {
+fn changes_are_visible_to_readers_of_the_store() {
     let kept = Kept::new();
     kept.web.site(HOST).serve("/ada", ada("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
@@ -336,7 +336,7 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
 }
 
 #[test]
-fn a_crawl_without_bodies_is_told_so() {
+fn a_crawl_without_bodies_is_reported() {
     let kept = Kept::new();
     kept.web.site(HOST).serve("/ada", ada("Ockham"));
     let url = kept.web.site(HOST).url("/ada");

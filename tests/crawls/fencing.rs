@@ -140,7 +140,7 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
 }
 
 #[test]
-fn a_supervisor_that_is_stopped_with_its_workers_harms_nobody_when_it_goes_on() {
+fn a_supervisor_stopped_with_its_workers_does_no_harm_when_it_continues() {
     let crawl = Crawl::under_way(&["a", "b"]);
     let worker = crawl.worker_of_the_first();
     send_signal(worker, Signal::STOP);
@@ -204,7 +204,7 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
 }
 
 #[test]
-fn a_killed_dispatcher_goes_on_with_what_its_supervisors_hold() {
+fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
     let mut crawl = Crawl::under_way(&["a", "b"]);
     let killed = crawl.dispatcher.take().expect("it runs");
     send_signal(killed.pid(), Signal::KILL);

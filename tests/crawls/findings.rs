@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 /// The first crawl finds names and locations. Then the site's pages lose their locations.
 #[test]
-fn the_summary_tells_what_each_field_was_in_the_crawl_before() {
+fn the_summary_compares_each_field_with_the_previous_crawl() {
     let web = Web::start();
     let site = web.site("people.example");
     let (ada, bob) = (page("Ada").field("name", "Ada"), page("Bob"));
@@ -74,7 +74,7 @@ fn values_that_can_be_read_in_two_ways_are_counted_and_left_out() {
 }
 
 #[test]
-fn what_is_missing_and_what_no_mapping_reads_is_told() {
+fn missing_fields_and_fields_without_a_mapping_are_reported() {
     let web = Web::start();
     web.site("people.example")
         .serve("/ada", page("Ada").field("name", "Ada"));
@@ -95,7 +95,7 @@ fn what_is_missing_and_what_no_mapping_reads_is_told() {
 }
 
 #[test]
-fn a_crawl_fails_on_what_it_was_told_to_fail_on() {
+fn a_crawl_fails_on_the_conditions_of_fail_on() {
     let web = Web::start();
     web.site("people.example")
         .serve("/ada", page("Ada").field("name", "Ada"));

@@ -105,7 +105,7 @@ fn with_keys_a_fleet_speaks_beyond_its_machine() {
 }
 
 #[test]
-fn strangers_are_refused_and_told_with_address_and_key() {
+fn strangers_are_refused_and_logged_with_address_and_key() {
     let web = Web::start();
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
@@ -162,7 +162,7 @@ fn strangers_are_refused_and_told_with_address_and_key() {
 }
 
 #[test]
-fn keys_on_one_side_only_are_told_on_both() {
+fn keys_on_one_side_only_are_reported_on_both() {
     let web = Web::start();
     let fleet = Fleet::new();
     let _dispatcher = fleet.dispatcher();
@@ -259,7 +259,7 @@ fn a_revoked_client_is_not_answered_any_more() {
 
 /// A client with the right to feed a fleet may not end it, nor change others' crawls.
 #[test]
-fn a_client_is_refused_what_only_the_command_may_ask() {
+fn a_client_is_refused_requests_reserved_for_the_command() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     let dispatcher = fleet.dispatcher();

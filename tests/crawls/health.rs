@@ -95,7 +95,7 @@ fn assert_layout_changed(report: &Value) {
 }
 
 #[test]
-fn fields_that_fall_together_are_one_alert_wherever_one_asks() {
+fn fields_that_fall_together_are_one_alert_everywhere() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
@@ -156,7 +156,7 @@ fn samples(work: &Workplace) -> u64 {
 }
 
 #[test]
-fn pages_for_repairs_go_with_old_pages_and_are_not_kept_where_nobody_wants_them() {
+fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
@@ -189,7 +189,7 @@ fn pages_for_repairs_go_with_old_pages_and_are_not_kept_where_nobody_wants_them(
 
 #[needs(mongod)]
 #[test]
-fn mongodb_keeps_what_the_embedded_store_keeps() {
+fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let database = fresh_database();
     let web = Web::start();
     serve(&web.site(HOST), new_page);
@@ -257,7 +257,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
 }
 
 #[test]
-fn known_values_that_pages_no_longer_tell_are_an_alert() {
+fn known_values_that_pages_no_longer_have_raise_an_alert() {
     let web = Web::start();
     serve(&web.site(HOST), |number| {
         old_page(number + 1_000).field("email", "x@y.example")
@@ -331,18 +331,18 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
 }
 
 #[test]
-fn an_alternative_that_begins_to_serve_is_told_wherever_one_asks() {
+fn an_alternative_that_begins_to_serve_is_reported_everywhere() {
     an_alternative_that_begins_to_serve_is_told(None);
 }
 
 #[needs(mongod)]
 #[test]
-fn an_alternative_that_begins_to_serve_is_told_from_mongodb_as_well() {
+fn an_alternative_that_begins_to_serve_is_reported_from_mongodb_as_well() {
     an_alternative_that_begins_to_serve_is_told(Some(fresh_database().uri()));
 }
 
 #[test]
-fn an_alternative_that_serves_every_third_page_from_the_start_is_not_told() {
+fn an_alternative_that_serves_every_third_page_from_the_start_is_not_reported() {
     let web = Web::start();
     web.site(HOST)
         .otherwise(|request| match number(&request.path) {

@@ -139,7 +139,7 @@ fn nobody_listening_is_an_outcome() {
 }
 
 #[test]
-fn what_follows_a_body_that_is_too_long_is_not_taken_for_an_answer() {
+fn bytes_after_a_body_that_is_too_long_are_not_taken_for_an_answer() {
     let web = Web::start();
     let site = web.site("smuggle.example");
     let evil =

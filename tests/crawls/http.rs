@@ -303,7 +303,7 @@ fn json_xml_and_text_are_read() {
 }
 
 #[test]
-fn the_body_cap_counts_what_was_decoded() {
+fn the_body_cap_counts_decoded_bytes() {
     let web = Web::start();
     let site = web.site("caps.example");
     let sized = |mebibytes: usize| {

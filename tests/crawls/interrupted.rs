@@ -59,7 +59,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
 }
 
 #[test]
-fn a_crawl_goes_on_only_under_the_scope_that_it_began_with() {
+fn a_crawl_is_resumed_only_with_its_original_scope() {
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();
@@ -199,7 +199,7 @@ fn another_crawl_id_starts_afresh_on_the_same_state() {
 }
 
 #[test]
-fn refresh_after_fetches_again_what_is_old() {
+fn refresh_after_fetches_old_pages_again() {
     let web = Web::start();
     let site = web.site("fresh.example");
     let visits = std::sync::atomic::AtomicU32::new(0);

@@ -29,7 +29,7 @@ fn crawl(web: &Web, site: &Site, delay: &str) -> Workplace {
 }
 
 #[test]
-fn what_a_closed_connection_has_swallowed_is_sent_again_at_once_and_once() {
+fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
     for (name, how) in [("closed", script()), ("reset", script().reset())] {
         let web = Web::start();
         let site = web.site("closing.example");
@@ -85,7 +85,7 @@ fn an_answer_that_the_request_has_come_too_late_is_none() {
 }
 
 #[test]
-fn a_new_connection_that_breaks_and_an_answer_that_has_begun_are_not_asked_for_again_at_once() {
+fn a_broken_new_connection_and_a_partial_answer_are_not_retried_immediately() {
     let begun = script()
         .send("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 100\r\n\r\n<h1>");
     for (name, robots, how) in [
@@ -119,7 +119,7 @@ fn a_new_connection_that_breaks_and_an_answer_that_has_begun_are_not_asked_for_a
 }
 
 #[test]
-fn what_http_2_says_it_has_not_processed_is_sent_again_at_once_and_once() {
+fn a_request_that_http_2_did_not_process_is_repeated_immediately_and_once() {
     let web = Web::start_tls(&["two.example"]);
     let site = web.site("two.example");
     for number in 0..PAGES {

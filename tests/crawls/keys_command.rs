@@ -42,7 +42,7 @@ fn without_keys_nothing_leaves_this_machine() {
 }
 
 #[test]
-fn faulty_keys_are_told_before_anything_is_opened() {
+fn faulty_keys_are_reported_before_anything_is_opened() {
     let fleet = Fleet::new();
     let dispatcher = || {
         Run::new(["dispatcher", "--listen", &fleet.host, "--keys"])
@@ -169,7 +169,7 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
 /// Root makes the first change. The files must not keep the dispatcher's user from making the next one.
 #[needs(root)]
 #[test]
-fn what_root_writes_belongs_to_the_owner_of_the_keys() {
+fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     let fleet = Fleet::new();
     let nobody = 65_534;
     let keys = fleet.work.path("keys");
@@ -210,7 +210,7 @@ fn what_root_writes_belongs_to_the_owner_of_the_keys() {
 /// The folder of the package belongs to root, and every role may create files in it (deploy/systemd/tmpfiles.conf).
 #[needs(root)]
 #[test]
-fn what_root_writes_into_a_shared_folder_belongs_to_the_user_of_the_dispatcher() {
+fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatcher() {
     use std::os::unix::fs::chown;
 
     let fleet = Fleet::new();

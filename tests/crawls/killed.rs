@@ -135,7 +135,7 @@ fn survives_the_death_of(role: &str) {
 }
 
 #[test]
-fn a_worker_that_stands_still_holds_up_nobody_for_ever() {
+fn a_stopped_worker_delays_nothing_for_ever() {
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();

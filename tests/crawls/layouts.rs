@@ -194,7 +194,7 @@ const ALL: &[&str] = &["code", "name", "price"];
 
 #[needs(libfaketime)]
 #[test]
-fn two_layouts_are_two_templates_and_what_the_second_lacks_is_an_alert() {
+fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert() {
     // The last 22 of 46 pages are stories, without fields.
     let looks = |number: usize, _: bool| match number {
         0..24 => goods(number, true),

@@ -387,7 +387,7 @@ fn a_wrong_value_among_many_does_not_mislead() {
 }
 
 #[test]
-fn what_leads_nowhere_is_refused_in_words() {
+fn useless_input_is_refused_with_a_reason() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
     work.write_lines("people.jsonl", &records());

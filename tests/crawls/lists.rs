@@ -124,7 +124,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
 
 /// Pages fetched before a record came fill it by the same rules.
 #[test]
-fn what_mappings_say_holds_for_records_that_come_later() {
+fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();
     serve(&web);
     let work = workplace();

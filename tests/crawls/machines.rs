@@ -62,9 +62,9 @@ fn wait_until_told(run: &mut Running, work: &Workplace, event: &str) {
 
 #[needs(namespaces)]
 #[test]
-fn a_crawl_that_loses_its_way_out_pauses_and_goes_on() {
+fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
     isolated(
-        "machines::a_crawl_that_loses_its_way_out_pauses_and_goes_on",
+        "machines::a_crawl_that_loses_its_way_out_pauses_and_continues",
         || {
             add_address(WEB);
             let web = Web::start_on(WEB.parse().expect("an address"));

@@ -120,7 +120,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
 }
 
 #[test]
-fn what_may_not_be_fetched_is_refused_in_words() {
+fn forbidden_pages_are_refused_with_a_reason() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = people(&web);
     site.serve("/gone", status(404));
@@ -233,7 +233,7 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
 }
 
 #[test]
-fn a_document_that_no_mapping_applies_to_is_told_with_its_word() {
+fn a_document_without_a_mapping_is_reported_with_its_status() {
     let (web, work) = (Web::start(), Workplace::new());
     papers(&work);
     work.write("torn.pdf", b"%PDF-1.4\nand nothing more");

@@ -147,7 +147,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
 }
 
 #[test]
-fn over_several_pages_it_says_how_many_rows_there_are_and_what_they_lack() {
+fn over_several_pages_it_counts_rows_and_missing_fields() {
     let work = Workplace::new();
     let file = ratings(&work, ".stars");
     work.write("pages/a.html", PAGE);
@@ -169,7 +169,7 @@ fn over_several_pages_it_says_how_many_rows_there_are_and_what_they_lack() {
 }
 
 #[test]
-fn a_field_of_rows_can_be_asked_for_by_its_name() {
+fn a_field_of_rows_can_be_selected_by_its_name() {
     let work = Workplace::new();
     let file = ratings(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
@@ -247,7 +247,7 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
 }
 
 #[test]
-fn mapping_check_sees_on_golden_cases_what_stands_side_by_side() {
+fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let work = Workplace::new();
     let page = "<div><section><h3>A</h3><p class=v>1</p></section><section><h3>B</h3></section>\
         <section><h3>C</h3><p class=v>3</p></section></div>";

@@ -81,7 +81,7 @@ fn each_write_waits_for_the_journals_of_a_majority() {
 
 #[needs(mongod)]
 #[test]
-fn mongodb_holds_what_the_embedded_store_holds() {
+fn mongodb_holds_the_same_data_as_the_embedded_store() {
     let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
@@ -206,7 +206,7 @@ fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
 
 #[needs(mongod)]
 #[test]
-fn what_is_in_mongodb_is_exported_as_lines_and_as_a_table() {
+fn records_in_mongodb_are_exported_as_lines_and_as_a_table() {
     let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
@@ -294,7 +294,7 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
 
 #[needs(mongod)]
 #[test]
-fn the_demo_keeps_its_records_in_mongodb_if_it_is_told_to() {
+fn the_demo_keeps_its_records_in_mongodb_on_request() {
     let database = fresh_database();
     let demo = || Run::new(["demo", "--store", database.uri()]).finish();
     let first = demo().expect(0);

@@ -32,7 +32,7 @@ fn insert(documents: &Documents, web: &Web, kind: &str) {
 
 #[needs(mongod)]
 #[test]
-fn what_one_collection_lacks_is_never_taken_from_another() {
+fn missing_values_are_never_taken_from_another_collection() {
     let database = fresh_database();
     let (web, work) = (Web::start(), Workplace::new());
     let documents = Documents::open(database.uri());

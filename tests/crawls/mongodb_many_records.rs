@@ -81,7 +81,7 @@ fn a_killed_crawl_with_its_store_in_mongodb_writes_the_rest_back_when_it_is_resu
 
 #[needs(mongod)]
 #[test]
-fn a_resumed_crawl_reads_on_behind_what_was_fed() {
+fn a_resumed_crawl_continues_after_the_fed_records() {
     let people = People::new();
     many(&people, 1_200);
     people.insert(vec![doc! {"_id": "broken", "name": null}]);

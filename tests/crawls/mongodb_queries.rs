@@ -101,7 +101,7 @@ fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
 
 #[needs(mongod)]
 #[test]
-fn the_queries_of_the_docs_tell_of_records_in_mongodb() {
+fn the_documented_queries_describe_records_in_mongodb() {
     let (_database, documents) = crawled();
     let hours = answer(&documents, "Records resolved per hour");
     assert_eq!(hours.len(), 1, "{hours:?}");
@@ -119,7 +119,7 @@ fn the_queries_of_the_docs_tell_of_records_in_mongodb() {
 
 #[needs(mongod)]
 #[test]
-fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
+fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
     let (_database, documents) = crawled();
     let outcomes = answer(&documents, "Outcomes per site");
     let expected = [
@@ -157,7 +157,7 @@ fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
 
 #[needs(mongod)]
 #[test]
-fn the_query_of_the_docs_tells_which_sites_back_off_until_they_are_well_in_mongodb() {
+fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb() {
     let database = fresh_database();
     let web = Web::start();
     web.site("gone.example").serve("/robots.txt", status(500));
@@ -200,7 +200,7 @@ fn the_query_of_the_docs_tells_which_sites_back_off_until_they_are_well_in_mongo
 
 #[needs(mongod)]
 #[test]
-fn the_queries_of_the_docs_tell_of_workers_in_mongodb() {
+fn the_documented_queries_describe_workers_in_mongodb() {
     let (_database, documents) = crawled();
     // Another crawl, and a page from an hour ago, must not count.
     let aged = documents.run(doc! {"update": "pages", "updates": [{

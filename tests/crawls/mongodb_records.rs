@@ -118,7 +118,7 @@ pub(crate) fn assert_mixed_people_are_filled(people: &People) {
 
 #[needs(mongod)]
 #[test]
-fn what_is_missing_is_found_and_written_back() {
+fn missing_values_are_found_and_written_back() {
     let people = People::new();
     people.insert(mixed_people());
     let run = people.crawl_and_write_back().finish().expect(0);
@@ -135,7 +135,7 @@ fn what_is_missing_is_found_and_written_back() {
 /// NaN, which tables of floats have in empty cells when programs write them to a collection.
 #[needs(mongod)]
 #[test]
-fn what_is_not_a_number_is_missing_and_written_over() {
+fn nan_is_missing_and_overwritten() {
     let people = People::new();
     people.insert(vec![
         doc! {"_id": 1, "url": url("1"), "name": f64::NAN, "location": "Rome"},
@@ -279,7 +279,7 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
 
 #[needs(mongod)]
 #[test]
-fn what_is_typed_into_the_dataset_meanwhile_is_kept() {
+fn values_typed_into_the_dataset_meanwhile_are_kept() {
     let people = People::new();
     let slow = people.web.site("slow.example");
     slow.serve(

@@ -89,7 +89,7 @@ fn flags_that_make_no_sense_are_refused_in_a_sentence() {
 
 #[needs(mongod)]
 #[test]
-fn a_dataset_that_cannot_be_read_or_written_is_told_at_once() {
+fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
     let people = People::new();
     people.insert(mixed_people());
     people
@@ -132,7 +132,7 @@ fn a_dataset_that_cannot_be_read_or_written_is_told_at_once() {
 
 #[needs(mongod)]
 #[test]
-fn what_the_dataset_refuses_does_not_stop_the_rest() {
+fn documents_refused_by_the_dataset_do_not_stop_the_rest() {
     let people = People::new();
     people
         .documents

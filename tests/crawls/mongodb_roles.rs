@@ -278,7 +278,7 @@ fn one_machine_crawls_reads_again_and_prunes_with_the_role_for_that() {
 
 #[needs(mongod)]
 #[test]
-fn each_role_is_refused_what_it_does_not_need() {
+fn each_role_is_refused_unneeded_commands() {
     let server = Server::start();
     let one = || doc! {"_id": "x"};
     let insert = |collection: &str| doc! {"insert": collection, "documents": [one()]};

@@ -99,7 +99,7 @@ fn names_keys(filter: &Value) -> bool {
 
 #[needs(mongod)]
 #[test]
-fn what_is_sharded_is_written_by_its_key_and_unique_by_nothing_else() {
+fn sharded_collections_are_written_by_their_key_and_only_the_key_is_unique() {
     let (mongod, documents) = noting_server();
     crawl_twice(&mongod.uri("webfill"));
     let (mut written, mut asking_all) = (BTreeSet::new(), BTreeSet::new());

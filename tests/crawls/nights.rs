@@ -153,7 +153,7 @@ impl Watched {
 }
 
 #[test]
-fn ten_nights_of_a_regulator_tell_what_has_changed_and_nothing_else() {
+fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     let web = Web::start();
     let mut watched = Watched::new(&web);
     for number in 1..=NIGHTS {
@@ -246,7 +246,7 @@ impl Killer {
 }
 
 #[test]
-fn kills_at_any_moment_of_ten_nights_do_not_change_what_is_told() {
+fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
     let seed = std::env::var("WEBFILL_SEED").ok();
     let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(7);
     let web = Web::start();

@@ -99,7 +99,7 @@ fn merge(settings: &mut Value, more: &Value) {
 }
 
 #[test]
-fn a_run_is_told_to_webhooks_commands_and_files_before_the_command_ends() {
+fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     let receiver = Receiver::start();
     receiver.answer(&[500, 500]);
     let mut watched = Watched::new(json!([]));
@@ -146,7 +146,7 @@ fn run_that_leaves() -> Watched {
 }
 
 #[test]
-fn what_was_left_is_delivered_by_who_waits_for_the_next_run() {
+fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
     let watched = run_that_leaves();
     let mut waiting = watched.run().start();
     waiting.wait_for_stderr("next run at");
@@ -166,7 +166,7 @@ fn what_was_left_is_delivered_by_who_waits_for_the_next_run() {
 }
 
 #[test]
-fn what_was_left_is_delivered_after_the_next_run() {
+fn undelivered_notifications_are_delivered_after_the_next_run() {
     let watched = run_that_leaves();
     fs::create_dir(watched.work.path("later")).unwrap();
     watched.once().finish().expect(0);
@@ -241,7 +241,7 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
 }
 
 #[test]
-fn a_window_that_is_too_short_and_a_site_that_blocks_are_told() {
+fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
     let mut watched = Watched::new(json!([{"file": "told.jsonl"}]));
     let site = watched.web.site("people.example");
     site.serve("/ada", page("Ada").link("/bob").link("/eve"));

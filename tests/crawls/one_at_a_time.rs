@@ -117,7 +117,7 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) 
 }
 
 #[test]
-fn the_children_of_a_crawl_that_stands_still_visit_nobody_beside_its_successor() {
+fn the_children_of_a_stopped_crawl_visit_no_site_beside_its_successor() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 90);
     stand_still(&work, &web, &urls, work.short_timeouts());

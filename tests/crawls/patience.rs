@@ -320,7 +320,7 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
 }
 
 #[test]
-fn one_line_says_what_a_crawl_waits_for() {
+fn one_line_shows_what_a_crawl_waits_for() {
     let web = Web::start();
     let site = web.site("slow.example");
     site.robots("User-agent: *\nCrawl-delay: 3600\n");

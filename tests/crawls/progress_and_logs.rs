@@ -55,7 +55,7 @@ fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
 }
 
 #[test]
-fn an_unknown_field_is_told_at_once_and_the_time_that_a_slow_site_takes() {
+fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
     let web = Web::start();
     let site = web.site("slow.example");
     site.robots("User-agent: *\nCrawl-delay: 90\n");
@@ -180,7 +180,7 @@ fn every_process_logs_json_lines_to_a_file_of_its_own() {
 }
 
 #[test]
-fn a_log_that_is_full_goes_on_in_the_next_file_and_the_oldest_goes() {
+fn a_full_log_continues_in_the_next_file_and_the_oldest_goes() {
     const MIB: u64 = 1 << 20;
     const KEEP: usize = 3;
     let web = Web::start();

@@ -11,7 +11,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 const SECRET: &str = "hidden-word";
 
 #[test]
-fn a_proxy_is_not_asked_for_what_is_refused_without_one() {
+fn a_proxy_gets_no_requests_that_are_refused_without_one() {
     let proxy = Web::start();
     let site = proxy.site("public.example");
     site.serve("/", page("T"))
@@ -95,7 +95,7 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
 }
 
 #[test]
-fn a_proxy_that_refuses_is_told_without_its_password() {
+fn a_proxy_that_refuses_is_reported_without_its_password() {
     let work = Workplace::new();
     // No process listens on port 1.
     let run = work
@@ -152,7 +152,7 @@ fn crawl_through_socks(scheme: &str) -> Noted {
 }
 
 #[test]
-fn a_socks_proxy_is_told_the_address_that_was_judged() {
+fn a_socks_proxy_gets_the_address_that_was_judged() {
     let noted = crawl_through_socks("socks5");
     assert!(!noted.targets.is_empty());
     for target in &noted.targets {
@@ -162,7 +162,7 @@ fn a_socks_proxy_is_told_the_address_that_was_judged() {
 }
 
 #[test]
-fn a_socks_proxy_that_resolves_names_is_told_only_names_that_were_judged() {
+fn a_socks_proxy_that_resolves_names_gets_only_names_that_were_judged() {
     let noted = crawl_through_socks("socks5h");
     assert!(!noted.targets.is_empty());
     for target in &noted.targets {

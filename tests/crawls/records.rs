@@ -67,7 +67,7 @@ fn a_record_is_filled_by_its_links_and_their_children_until_it_is_complete() {
 }
 
 #[test]
-fn a_record_that_stays_incomplete_keeps_what_was_found() {
+fn a_record_that_stays_incomplete_keeps_its_findings() {
     let web = Web::start();
     let site = web.site("people.example");
     site.serve("/bob", page("Bob").field("name", "Bob"));
@@ -110,7 +110,7 @@ fn want_names_the_fields_that_matter() {
 }
 
 #[test]
-fn fields_that_no_mapping_extracts_are_told() {
+fn fields_that_no_mapping_extracts_are_reported() {
     let web = Web::start();
     web.site("people.example")
         .serve("/d", page("Dora").field("name", "Dora"));

@@ -163,7 +163,7 @@ fn a_record_travels_along() {
 }
 
 #[test]
-fn a_target_in_another_encoding_is_asked_for_as_it_was_sent() {
+fn a_target_in_another_encoding_is_requested_as_it_was_sent() {
     let web = Web::start();
     let site = web.site("old.example");
     let moved = |target: &[u8]| {

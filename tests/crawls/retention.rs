@@ -118,7 +118,7 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
 }
 
 #[test]
-fn what_is_too_old_goes_from_a_file() {
+fn pages_that_are_too_old_are_dropped_from_a_file() {
     let work = Workplace::new();
     let file = work.path("store.db");
     let town = Town::new(work, &format!("sqlite:{}", file.display()));
@@ -131,7 +131,7 @@ fn what_is_too_old_goes_from_a_file() {
 
 #[needs(mongod)]
 #[test]
-fn what_is_too_old_goes_from_mongodb() {
+fn pages_that_are_too_old_are_dropped_from_mongodb() {
     let database = fresh_database();
     let town = Town::new(Workplace::new(), database.uri());
     what_is_too_old_goes(town, || {

@@ -52,7 +52,7 @@ fn first_run(work: &Workplace, web: &Web) {
 }
 
 #[test]
-fn just_what_failed_is_fetched_again() {
+fn only_failed_pages_are_fetched_again() {
     let (web, is_healthy) = ill_web();
     let work = Workplace::new();
     first_run(&work, &web);
@@ -115,7 +115,7 @@ fn a_retried_page_fills_the_records_that_wanted_it() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_before_anything_is_opened() {
+fn senseless_arguments_are_refused_before_anything_is_opened() {
     let work = Workplace::new();
     let web = Web::start();
     let run = work.crawl(&web).args(["--retry", "http_eror"]);

@@ -10,7 +10,7 @@ use webfill_tests::site::{Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
-fn it_is_asked_first_and_once_and_what_it_closes_is_never_fetched() {
+fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
     let web = Web::start();
     let work = Workplace::new();
     let mut urls = Vec::new();
@@ -133,7 +133,7 @@ fn an_unreachable_file_closes_the_site_for_now() {
 }
 
 #[test]
-fn a_failed_file_costs_the_task_that_asked_and_the_next_one_asks_later() {
+fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_later() {
     let web = Web::start();
     let site = web.site("flaps.example");
     let asked = AtomicU32::new(0);

@@ -119,7 +119,7 @@ fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
 
 /// All links of pages are followed, but those of rows still serve only the rows.
 #[test]
-fn what_rows_lead_to_is_for_them_alone_though_all_links_are_followed() {
+fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
     let work = workplace();
     let store = sqlite(&work);
     let web = Web::start();

@@ -244,7 +244,7 @@ fn exports_have_a_row_for_each_row_of_a_listing_in_mongodb() {
 }
 
 #[test]
-fn rows_that_are_too_much_are_left_out_and_said() {
+fn excess_rows_are_left_out_and_reported() {
     let web = Web::start();
     let site = Ratings::small(1).serve(&web);
     let row = |item: &str| format!("<tr class=\"rating\"><td><a>{item}</a><td><b>1</b>");

@@ -184,7 +184,7 @@ fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
 
 #[needs(chromium)]
 #[test]
-fn a_mapping_or_a_setting_decides_before_what_is_seen() {
+fn a_mapping_or_a_setting_takes_precedence_over_detection() {
     let web = Web::start();
     let names = [
         "mapped.example",
@@ -291,7 +291,7 @@ fn a_browser_that_does_not_start_loses_no_page() {
 
 #[needs(chromium)]
 #[test]
-fn what_is_kept_of_a_page_is_what_the_browser_has_shown() {
+fn the_stored_body_of_a_page_is_the_rendered_one() {
     let web = Web::start();
     let site = web.site("made.example");
     serve_application(&site, 2);

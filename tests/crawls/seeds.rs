@@ -239,7 +239,7 @@ const EDITS: &[Edit] = &[
 ];
 
 #[test]
-fn a_resumed_crawl_reads_what_was_put_into_its_seeds_anywhere() {
+fn a_resumed_crawl_reads_seeds_added_anywhere() {
     for gzip in [false, true] {
         let (web, work) = (web_of(&["a.example"]), Workplace::new());
         let write = |name: &str, rows: &[String]| {
@@ -314,7 +314,7 @@ fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
 }
 
 #[test]
-fn broken_json_lines_are_told_by_number_and_reason() {
+fn broken_json_lines_are_reported_by_number_and_reason() {
     let web = web_of(&["a.example"]);
     let work = Workplace::new();
     let lines = [

@@ -60,7 +60,7 @@ fn asked_since(site: &Site, before: usize) -> Vec<String> {
 }
 
 #[test]
-fn what_robots_txt_names_is_read_down_to_the_pages_at_the_depth_of_seeds() {
+fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
     let web = Web::start();
     let site = web.site("shop.example");
     let maps = web.site("maps.example");
@@ -104,7 +104,7 @@ fn what_robots_txt_names_is_read_down_to_the_pages_at_the_depth_of_seeds() {
 }
 
 #[test]
-fn nothing_is_asked_for_without_the_flag() {
+fn nothing_is_requested_without_the_flag() {
     let web = Web::start();
     let site = web.site("shop.example");
     site.robots(&format!("Sitemap: {}\n", site.url("/sitemap.xml")));

@@ -64,7 +64,7 @@ fn the_bar_is_drawn_on_a_wide_terminal() {
 
 #[needs(script)]
 #[test]
-fn a_narrow_terminal_shows_what_matters_and_cuts_the_rest_off() {
+fn a_narrow_terminal_shows_the_essentials_and_cuts_the_rest_off() {
     let shown = shown(36);
     let frames = frames(&shown);
     let last = frames.last().unwrap_or_else(|| panic!("{shown:?}"));

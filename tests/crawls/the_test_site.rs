@@ -128,7 +128,7 @@ fn a_client_that_goes_away_is_noticed_while_the_site_waits() {
 }
 
 #[test]
-fn scripts_are_sent_to_the_byte_and_connections_end_as_told() {
+fn scripts_are_sent_to_the_byte_and_connections_end_as_scripted() {
     let web = Web::start();
     let site = web.site("a.example");
     site.serve("/cut", script().send("HTTP/1.1 20"));

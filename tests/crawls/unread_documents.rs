@@ -135,7 +135,7 @@ fn nights(watched: &Watched) {
 }
 
 #[test]
-fn new_documents_that_cannot_be_read_are_told_once_and_counted() {
+fn new_unreadable_documents_are_reported_once_and_counted() {
     nights(&Watched::new("sqlite:store.db"));
 }
 

@@ -116,7 +116,7 @@ fn now_ms() -> i64 {
 }
 
 #[test]
-fn each_run_looks_at_each_page_again_once_and_is_recorded() {
+fn each_run_checks_each_page_again_once_and_is_recorded() {
     let watched = Watched::new();
     for run in 1..=3 {
         let finished = watched.once().finish().expect(0);
@@ -153,7 +153,7 @@ fn each_run_reads_the_sitemaps_again() {
 }
 
 #[test]
-fn each_run_asks_for_the_fields_of_its_records_again() {
+fn each_run_fetches_the_fields_of_its_records_again() {
     let mut watched = Watched::new();
     let record =
         json!({"id": "1", "urls": ["http://people.example/ada"], "fields": {"name": null}});
@@ -231,7 +231,7 @@ fn it_stays_and_runs_whenever_it_is_due() {
 }
 
 #[test]
-fn what_was_missed_is_made_up_for_once() {
+fn missed_runs_are_made_up_for_once() {
     let watched = Watched::new();
     const DAY_MS: i64 = 86_400_000;
     let ended = json!({
@@ -270,7 +270,7 @@ fn nothing_is_due_at_once_by_a_clock() {
 }
 
 #[test]
-fn a_killed_run_is_gone_on_with() {
+fn a_killed_run_is_resumed() {
     let mut watched = Watched::new();
     let urls: Vec<String> = (0..12)
         .map(|n| format!("http://people.example/p{n}"))
@@ -298,7 +298,7 @@ fn a_killed_run_is_gone_on_with() {
 }
 
 #[test]
-fn a_budget_ends_a_run_and_what_was_left_stays_queued() {
+fn a_budget_ends_a_run_and_the_rest_stays_queued() {
     let mut watched = Watched::new();
     watched.site().otherwise(|_| page("P").into());
     watched.watch["urls"] = json!([
@@ -319,7 +319,7 @@ fn a_budget_ends_a_run_and_what_was_left_stays_queued() {
 }
 
 #[test]
-fn no_page_starves_where_a_run_looks_at_few_pages_of_a_site() {
+fn no_page_starves_if_a_run_checks_few_pages_of_a_site() {
     let mut watched = Watched::new();
     let links = (0..6).fold(page("List"), |list, n| list.mapped_link(&format!("/p{n}")));
     watched.site().serve("/list", links);
@@ -375,7 +375,7 @@ fn a_window_ends_a_run_politely() {
 
 /// As in any crawl. A page that keeps failing ends with its outcome within the run's patience.
 #[test]
-fn what_fails_in_a_run_is_tried_again_in_it() {
+fn failed_pages_are_retried_in_the_same_run() {
     let mut watched = Watched::new();
     let asked = Arc::new(AtomicUsize::new(0));
     let site = watched.site();
@@ -425,7 +425,7 @@ fn a_failed_run_is_recorded_with_the_reason() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_told_with_its_place() {
+fn faults_of_a_file_are_reported_with_their_path() {
     for (key, value, told) in [
         (
             "schedule",

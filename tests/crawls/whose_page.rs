@@ -93,7 +93,7 @@ fn of_a_listing_each_record_gets_the_right_person() {
 }
 
 #[test]
-fn of_a_listing_nothing_is_filled_where_nothing_tells_whose_page_it_is() {
+fn a_listing_fills_nothing_if_no_field_identifies_the_record() {
     let web = Web::start();
     listing(&web);
     let fields = || json!({"name": null, "location": null, "tel": null});
@@ -114,7 +114,7 @@ fn of_a_listing_nothing_is_filled_where_nothing_tells_whose_page_it_is() {
 }
 
 #[test]
-fn fields_of_a_mapping_tell_whose_page_it_is() {
+fn fields_of_a_mapping_identify_the_record_of_a_page() {
     let web = Web::start();
     listing(&web);
     let mut mapping = mapping();

@@ -130,7 +130,7 @@ fn foreign_pages_reach_nothing() {
 }
 
 #[test]
-fn only_whoever_shows_a_token_sees_anything() {
+fn only_visitors_with_a_token_see_anything() {
     let fleet = guarded();
     let mut visitor = fleet.visitor();
     for path in [
@@ -222,7 +222,7 @@ fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
 }
 
 #[test]
-fn a_visitor_does_what_its_rights_permit_and_the_audit_log_has_it() {
+fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     let fleet = guarded();
     fleet.feed_pages("a.example", "c", 300);
     let [chief, reader, shop] = [CHIEF, READER, SHOP].map(|token| fleet.logged_in(token));

@@ -52,7 +52,7 @@ fn assert_audited(scene: &Scene, action: &str) {
 
 #[needs(chromedriver)]
 #[test]
-fn what_is_clicked_happens() {
+fn clicks_take_effect() {
     let scene = Scene::new();
     let browser = Browser::start();
     pauses_and_goes_on(&scene, &browser);

@@ -34,7 +34,7 @@ fn path_on(body: &str, begin: &str) -> String {
 
 #[needs(mongod)]
 #[test]
-fn what_mongodb_holds_is_shown_from_overview_to_a_record() {
+fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     let database = fresh_database();
     let mut fleet = Fleet::unstarted();
     fleet.store_in(database.uri());

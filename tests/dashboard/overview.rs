@@ -29,7 +29,7 @@ fn shows(snapshot: &Value, text: &str) -> bool {
 }
 
 #[test]
-fn a_listener_is_told_all_that_is_shown_as_it_changes() {
+fn a_listener_gets_the_whole_content_as_it_changes() {
     let fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 60);
     let visitor = fleet.visitor();

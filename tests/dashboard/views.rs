@@ -87,7 +87,7 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
 }
 
 #[test]
-fn who_is_bound_to_applications_sees_nothing_of_others() {
+fn visitors_limited_to_applications_see_nothing_of_others() {
     let fleet = Fleet::with_tokens(&format!("shop {SHOP} apps=shop\n"));
     fleet.feed_pages("geheim.example", "verborgen", 5);
     wait_for("pages are stored", || {
@@ -127,7 +127,7 @@ fn who_is_bound_to_applications_sees_nothing_of_others() {
 }
 
 #[test]
-fn a_store_alone_is_shown_without_what_needs_a_fleet() {
+fn a_store_alone_is_shown_without_the_parts_of_a_fleet() {
     let scene = Scene::new();
     let place = format!("{}:8099", scene.fleet.host());
     let mut dashboard = Run::new([

@@ -332,7 +332,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
 }
 
 #[test]
-fn rubbish_is_answered_with_an_error_and_nobody_else_notices() {
+fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     let fleet = Fleet::start();
     let requests = pages(&fleet, "a.example", 60, "works");
     let client = fleet.client();
@@ -383,7 +383,7 @@ fn rubbish_is_answered_with_an_error_and_nobody_else_notices() {
 }
 
 #[test]
-fn status_tells_of_the_fleet() {
+fn status_describes_the_fleet() {
     let mut fleet = with_blocked(&["a.example"]);
     fleet.add_supervisor("two");
     fleet.feed(&pages(&fleet, "a.example", 7, "c"));

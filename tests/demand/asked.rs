@@ -42,7 +42,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
 }
 
 #[test]
-fn why_tells_of_all_crawls_that_know_a_url_however_many_they_are() {
+fn why_lists_all_crawls_that_know_a_url_however_many() {
     let fleet = Fleet::dispatcher_only(&[]);
     let of_crawl = |number: usize| request("http://shared.example/", &format!("c{number}"));
     let requests: Vec<Value> = (0..50).map(of_crawl).collect();
@@ -83,7 +83,7 @@ fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
 }
 
 #[test]
-fn a_limit_is_told_with_its_number_its_fill_and_how_it_is_raised() {
+fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
     let fleet = Fleet::with_file(&format!("[applications.{APP}]\nmax_pages = 2\n"));
     let site = fleet.web.site("a.example");
     site.otherwise(|_| page("T").into());

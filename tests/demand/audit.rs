@@ -29,7 +29,7 @@ fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn who_did_what_is_told_by_name_and_address() {
+fn the_log_shows_who_did_what_by_name_and_address() {
     let keyed = Keyed::new();
     keyed.member("client", "chief", true);
     let public = keyed.member("client", "shop", false);
@@ -114,7 +114,7 @@ fn who_did_what_is_told_by_name_and_address() {
 
 /// It is answered after it was carried out, after the line about the request.
 #[test]
-fn a_reload_that_comes_to_nothing_is_told_as_refused() {
+fn a_failed_reload_is_recorded_as_refused() {
     let fleet = Fleet::dispatcher_only(&[]);
     fleet
         .work
@@ -140,7 +140,7 @@ fn a_reload_that_comes_to_nothing_is_told_as_refused() {
 
 /// The editor of a hand-edited list of keys is unknown, but the changes in it are recorded.
 #[test]
-fn a_list_of_keys_that_was_edited_by_hand_is_told() {
+fn a_hand_edited_list_of_keys_is_recorded() {
     let keyed = Keyed::new();
     keyed.member("client", "chief", true);
     let shop = keyed.member("client", "shop", true);
@@ -177,7 +177,7 @@ fn a_list_of_keys_that_was_edited_by_hand_is_told() {
 /// Everything answered is in the log, however soon the dispatcher dies: feeds of many clients at a time, which are
 /// summed up, and actions among them.
 #[test]
-fn what_was_answered_is_in_the_log_of_a_killed_dispatcher() {
+fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
     let mut fleet = Fleet::dispatcher_only(&[("LOG_LEVEL", "off")]);
     let mut answered = 0;
     for round in 0..4 {
@@ -234,7 +234,7 @@ fn what_was_answered_is_in_the_log_of_a_killed_dispatcher() {
 }
 
 #[test]
-fn a_folder_without_an_audit_log_is_told() {
+fn a_folder_without_an_audit_log_is_reported() {
     let fleet = Fleet::unstarted(&[]);
     let folder = fleet.work.path("empty/logs");
     fs::create_dir_all(&folder).expect("a folder");

@@ -19,7 +19,7 @@ fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn a_site_that_blocks_is_shown_told_and_woken() {
+fn a_site_that_blocks_is_shown_reported_and_resumed() {
     let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "3600")]);
     let blocks = fleet.web.site("blocks.example");
     let refuses = Arc::new(AtomicBool::new(true));

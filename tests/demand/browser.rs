@@ -80,7 +80,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
 
 #[needs(chromium)]
 #[test]
-fn a_stop_ends_what_a_page_asks_for() {
+fn a_stop_ends_the_requests_of_a_page() {
     let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.3")]);
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("asking.example");

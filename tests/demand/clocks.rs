@@ -43,7 +43,7 @@ fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
 
 #[needs(libfaketime)]
 #[test]
-fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
+fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     let mut fleet = Fleet::start();
     let (heals, requests) = pages_that_heal(&fleet);
     fleet.feed(&requests);

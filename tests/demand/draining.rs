@@ -129,7 +129,7 @@ fn supervisors_drain_by_word_one_or_all() {
 }
 
 #[test]
-fn a_silent_supervisor_is_told_within_its_lease_and_its_idle_sites_move_at_once() {
+fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_immediately() {
     let lease = Duration::from_secs(4);
     let settings = [
         ("DISPATCHER_LEASE", "4"),

@@ -300,7 +300,7 @@ fn a_crawl_that_expires_is_purged_with_a_notification() {
 }
 
 #[test]
-fn the_raw_body_is_handed_out_where_it_was_asked_for() {
+fn the_raw_body_is_included_on_request() {
     let fleet = Fleet::start();
     let site = fleet.web.site("b.example");
     site.serve("/", page("with").html("<p>Zoë</p>"));

@@ -93,7 +93,7 @@ fn a_result_has_every_field_of_the_contract() {
 }
 
 #[test]
-fn a_document_is_a_result_with_its_text_and_what_it_says_of_itself() {
+fn a_document_is_a_result_with_its_text_and_its_metadata() {
     let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
@@ -122,7 +122,7 @@ fn a_document_is_a_result_with_its_text_and_what_it_says_of_itself() {
 }
 
 #[test]
-fn what_could_not_be_fetched_is_a_result_with_its_outcome() {
+fn a_failed_fetch_is_a_result_with_its_outcome() {
     let fleet = Fleet::start();
     let site = fleet.web.site("f.example");
     site.robots("User-agent: *\nDisallow: /private\n");
@@ -342,7 +342,7 @@ fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
 }
 
 #[test]
-fn follow_goes_on_while_the_dispatcher_is_started_again() {
+fn follow_continues_while_the_dispatcher_is_restarted() {
     let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.005")]);
     let requests = pages(&fleet, 6, 40, "c");
     fleet.feed(&requests[..1]);

@@ -86,7 +86,7 @@ fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
 }
 
 #[test]
-fn a_watch_is_told_that_an_alternative_serves_and_that_nothing_does() {
+fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     let mut fleet = Fleet::unstarted(&[("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true")]);
     fleet
         .work

@@ -68,7 +68,7 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
 }
 
 #[test]
-fn an_application_with_many_crawls_is_told_page_by_page() {
+fn an_application_with_many_crawls_is_listed_page_by_page() {
     let fleet = with_many_crawls();
     let client = fleet.client();
     let mut question = action("info", None);
@@ -149,7 +149,7 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
 }
 
 #[test]
-fn patterns_that_take_much_cost_bounded_memory_and_hold_up_nobody() {
+fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
     let fleet = Fleet::dispatcher_only(&[]);
     let list = |tail: &str, requests: usize| -> Value {
         let one = |nth: usize| {

@@ -374,7 +374,7 @@ fn refused_lines_of_a_stream_are_audited() {
 
 /// Eight clients that send requests without reading take all places of their address, but not permanently.
 #[test]
-fn whoever_does_not_read_an_answer_loses_the_place() {
+fn clients_that_do_not_read_an_answer_lose_their_place() {
     let work = Fleet::unstarted(&[]).work;
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
@@ -419,7 +419,7 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
 
 /// Six addresses with idle connections take no place from clients with a token.
 #[test]
-fn idle_connections_of_strangers_keep_nobody_out() {
+fn idle_connections_of_strangers_keep_no_client_out() {
     let work = Fleet::unstarted(&[]).work;
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");

@@ -65,7 +65,7 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
 }
 
 #[test]
-fn broken_and_refused_lines_are_told_by_number_and_the_others_are_fed() {
+fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
     let good = lines(0..3, "mixed");
@@ -109,7 +109,7 @@ fn a_refused_request_ends_the_command_with_one_and_its_reason() {
 }
 
 #[test]
-fn a_dispatcher_that_is_not_there_is_told_after_a_bounded_wait() {
+fn a_missing_dispatcher_is_reported_after_a_bounded_wait() {
     let nobody = ["--dispatcher", "tcp://127.0.0.1:9"];
     let request = request("http://a.example/", "c").to_string();
     for command in [vec!["feed", &request], vec!["status"]] {
@@ -148,7 +148,7 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
 }
 
 #[test]
-fn each_fault_of_a_request_is_told_with_its_path() {
+fn each_fault_of_a_request_is_reported_with_its_path() {
     let fleet = Fleet::dispatcher_only(&[]);
     let client = fleet.client();
     for key in ["url", "appid", "crawlid"] {
@@ -354,7 +354,7 @@ fn a_million_lines_are_streamed_in_bounded_memory() {
 
 #[needs(python3_zmq)]
 #[test]
-fn the_python_client_of_the_documentation_feeds_and_is_told() {
+fn the_python_client_of_the_documentation_feeds_and_gets_an_answer() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/feed.py");

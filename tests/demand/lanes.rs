@@ -12,7 +12,7 @@ fn scripts(url: &str) -> Value {
 }
 
 #[test]
-fn a_crawl_that_needs_a_browser_waits_for_one_and_holds_nobody_up() {
+fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
     let fleet = Fleet::start();
     let site = fleet.web.site("a.example");
     site.otherwise(|request| page(&request.path).into());

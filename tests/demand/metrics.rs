@@ -85,7 +85,7 @@ fn crawl_two_sites(fleet: &Fleet) {
 }
 
 #[test]
-fn figures_are_what_the_access_log_says() {
+fn metrics_equal_the_counts_of_the_access_log() {
     let fleet = fleet_with_figures();
     crawl_two_sites(&fleet);
     let visits = fleet.web.visits();
@@ -142,7 +142,7 @@ fn figures_are_what_the_access_log_says() {
 
 /// A list whose pages have two rows each, one of them without a key.
 #[test]
-fn rows_are_counted_by_what_became_of_them() {
+fn rows_are_counted_by_result() {
     let fleet = fleet_with_rows();
     fleet.web.site("list.example").otherwise(|request| {
         let rows = format!("<li><b>{}</b><li><i>no key</i>", request.path);
@@ -171,7 +171,7 @@ fn rows_are_counted_by_what_became_of_them() {
 }
 
 #[test]
-fn what_nobody_fetches_is_told_with_its_age_and_sites_that_rest_with_their_reason() {
+fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_reason() {
     let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
     let (dispatcher, supervisor) = (DISPATCHER, SUPERVISOR);
     let at = format!("{}:{dispatcher}", fleet.host);

@@ -50,7 +50,7 @@ fn is_over(fleet: &Fleet, number: u32) -> bool {
 }
 
 #[test]
-fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_dies() {
+fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies() {
     let mut random = fastrand::Rng::with_seed(7);
     let mut fleet = Fleet::with(&SETTINGS);
     let receivers = [Receiver::start(), Receiver::start()];

@@ -104,7 +104,7 @@ fn a_killed_dispatcher_loses_no_notification() {
 }
 
 #[test]
-fn what_cannot_be_delivered_is_an_alert_itself() {
+fn an_undeliverable_notification_is_itself_an_alert() {
     let files = tempfile::tempdir().unwrap();
     let folder = files.path().display().to_string();
     let settings = [
@@ -144,7 +144,7 @@ fn what_cannot_be_delivered_is_an_alert_itself() {
 }
 
 #[test]
-fn the_firehose_tells_of_a_watch_and_of_each_change() {
+fn the_firehose_publishes_a_watch_and_each_change() {
     let fleet = Fleet::start();
     let firehose = fleet.firehose("outbound.");
     let about = json!(["runs", "changes"]);

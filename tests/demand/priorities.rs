@@ -88,7 +88,7 @@ fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
 }
 
 #[test]
-fn what_was_set_aside_for_ninety_is_crawled_after_it() {
+fn tasks_set_aside_for_ninety_are_crawled_after_it() {
     let fleet = at_work(1, 300, Duration::from_millis(20));
     for number in 0..3 {
         wait_of(&fleet, "s0.example", number);

@@ -54,7 +54,7 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
 }
 
 #[test]
-fn what_goes_on_or_is_too_young_is_not_pruned() {
+fn running_or_recent_crawls_are_not_pruned() {
     let fleet = Fleet::start();
     let site = fleet.web.site("a.example");
     site.otherwise(|request| page(&request.path).into());

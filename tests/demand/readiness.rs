@@ -138,7 +138,7 @@ fn nothing_can_connect_before_the_frontier_is_open() {
 
 #[needs(mongod)]
 #[test]
-fn a_store_that_is_away_is_told_by_healthz_until_it_is_back() {
+fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     let mongod = Mongod::start();
     let mut fleet = Fleet::unstarted(&[]);
     fleet.store = Some(mongod.uri("fleet"));

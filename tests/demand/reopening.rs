@@ -177,7 +177,7 @@ fn a_crawl_that_had_finished_runs_again_also_in_the_store() {
 }
 
 #[test]
-fn what_cannot_be_queued_again_is_refused_with_the_reason() {
+fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
     let fleet = Fleet::start();
     let sites = IllSites::of(&fleet, &["a.example"]);
     sites.crawl(&fleet, "over");

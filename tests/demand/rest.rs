@@ -94,7 +94,7 @@ fn json_lines_are_streamed_by_http() {
 }
 
 #[test]
-fn what_is_wrong_is_answered_with_a_status_and_the_path() {
+fn faults_are_answered_with_a_status_and_the_path() {
     let fleet = Fleet::dispatcher_only(&[]);
     let (status, answer) = post(&fleet, "/feed", &json!([{"url": "http://a.example/"}]));
     assert_eq!(status, 400, "{answer}");
@@ -164,7 +164,7 @@ fn http_is_for_this_machine_only_and_can_be_off() {
 }
 
 #[test]
-fn a_loop_that_is_stuck_is_told() {
+fn a_stuck_loop_is_reported() {
     let fleet = Fleet::start();
     serve(&fleet);
     let blocked = ["site", "a.example", "--block-until", "1h"];

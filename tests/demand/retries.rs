@@ -53,7 +53,7 @@ fn document(fleet: &Fleet, url: &str) -> Value {
 }
 
 #[test]
-fn what_fails_for_a_while_is_fetched_in_the_end_and_its_attempts_are_told() {
+fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_reported() {
     let fleet = started();
     let site = fleet.web.site("n.example");
     on_new_connections(&site);
@@ -155,7 +155,7 @@ fn a_time_out_goes_back_and_others_go_first() {
 }
 
 #[test]
-fn what_waits_for_its_next_attempt_is_pending_and_can_be_stopped() {
+fn tasks_waiting_for_their_next_attempt_are_pending_and_can_be_stopped() {
     let fleet = Fleet::with_file("[retries]\nnetwork_error = [3600.0]\n");
     let site = fleet.web.site("w.example");
     on_new_connections(&site);

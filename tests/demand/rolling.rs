@@ -297,7 +297,7 @@ fn greets_in_words_of_another_time() {
 }
 
 #[test]
-fn what_cannot_be_rolled_is_refused_and_nothing_is_touched() {
+fn impossible_rolls_are_refused_and_nothing_is_touched() {
     let fleet = Fleet::dispatcher_only(&[]);
     let status = format!(
         "{} status --json --dispatcher {}",

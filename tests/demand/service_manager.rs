@@ -73,7 +73,7 @@ fn end(mut running: Running, manager: &mut ServiceManager) {
 }
 
 #[test]
-fn a_dispatcher_tells_that_it_serves_turns_reloads_and_ends() {
+fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
     let fleet = Fleet::unstarted(&[]);
     let mut manager = ServiceManager::new(&fleet, "dispatcher.notify");
     let mut running = manager.start(fleet.dispatcher_role());
@@ -95,7 +95,7 @@ fn a_dispatcher_tells_that_it_serves_turns_reloads_and_ends() {
 }
 
 #[test]
-fn a_supervisor_tells_what_it_waits_for_and_serves_when_it_is_welcome() {
+fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     let mut fleet = Fleet::unstarted(&[]);
     let mut manager = ServiceManager::new(&fleet, "supervisor.notify");
     let running = manager.start(fleet.supervisor_role("one", &[]));

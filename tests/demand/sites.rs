@@ -165,7 +165,7 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
 }
 
 #[test]
-fn what_was_set_is_told_kept_over_a_restart_and_forgotten() {
+fn settings_are_shown_kept_over_a_restart_and_forgotten() {
     let mut fleet = Fleet::start();
     let set = [
         "site",
@@ -212,7 +212,7 @@ fn what_was_set_is_told_kept_over_a_restart_and_forgotten() {
 }
 
 #[test]
-fn what_is_no_site_is_refused_and_the_right_one_named() {
+fn an_invalid_site_is_refused_and_the_right_one_named() {
     let fleet = Fleet::dispatcher_only(&[]);
     let run = fleet.run(&["site", "www.s.example", "--delay", "7"]);
     let sentence = run.expect(1);

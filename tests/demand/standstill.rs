@@ -174,7 +174,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
 }
 
 #[test]
-fn a_new_task_at_a_dead_host_waits_for_the_last_rest() {
+fn a_new_task_at_a_dead_host_waits_for_the_last_backoff() {
     let (backoff, last) = THEN_LONG;
     let fleet = Fleet::with(&[("BACKOFF_ROBOTS", backoff)]);
     let dead = dead_host(&fleet, "dead.example");

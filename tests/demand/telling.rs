@@ -73,7 +73,7 @@ fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
 }
 
 #[test]
-fn status_says_who_is_there_and_what_each_crawl_waits_for() {
+fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     let fleet = standing_still();
     let rest = awaited(&fleet, "blocked", "rest");
     assert_eq!(
@@ -152,7 +152,7 @@ fn status_says_who_is_there_and_what_each_crawl_waits_for() {
 }
 
 #[test]
-fn status_tells_the_rate_of_a_crawl_and_when_it_may_be_done() {
+fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     const DELAY_S: f64 = 0.25;
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.25")]);
     let site = fleet.web.site("long.example");
@@ -217,7 +217,7 @@ fn says(told: &Value, parts: &[&str]) {
 }
 
 #[test]
-fn why_says_where_a_url_is_and_what_it_waits_for() {
+fn why_shows_where_a_url_is_and_what_it_waits_for() {
     let fleet = standing_still();
     awaited(&fleet, "blocked", "rest");
     awaited(&fleet, "slow", "delay");
@@ -317,7 +317,7 @@ fn why_says_where_a_url_is_and_what_it_waits_for() {
 }
 
 #[test]
-fn why_says_who_has_a_url_that_is_out() {
+fn why_shows_who_holds_a_url() {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");

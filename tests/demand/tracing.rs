@@ -43,7 +43,7 @@ fn events(told: &Value) -> Vec<(String, Option<u64>)> {
 }
 
 #[test]
-fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
+fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let mut fleet = Fleet::with(&[("LOG_LEVEL", "info,journey=debug")]);
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");

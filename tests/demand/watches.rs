@@ -55,7 +55,7 @@ fn visits(fleet: &Fleet, path: &str) -> usize {
 }
 
 #[test]
-fn runs_begin_by_themselves_and_look_at_each_page_once_each() {
+fn runs_begin_by_themselves_and_check_each_page_once() {
     let fleet = Fleet::start();
     let watch = list_and_page(&fleet, "every 2s");
     assert_eq!(add(&fleet, &watch)["name"], "people");
@@ -86,7 +86,7 @@ fn runs_begin_by_themselves_and_look_at_each_page_once_each() {
 }
 
 #[test]
-fn a_killed_dispatcher_goes_on_with_its_run() {
+fn a_restarted_dispatcher_continues_its_run() {
     let mut fleet = Fleet::with_seeds();
     fleet.web.site(SITE).otherwise(|_| page("P").into());
     let lines: Vec<String> = (0..60).map(|n| format!("http://{SITE}/p{n}\n")).collect();
@@ -114,7 +114,7 @@ fn a_killed_dispatcher_goes_on_with_its_run() {
 }
 
 #[test]
-fn what_was_missed_while_the_dispatcher_was_down_is_made_up_for_once() {
+fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     let mut fleet = Fleet::start();
     let watch = list_and_page(&fleet, "0 0 1 1 *");
     add(&fleet, &watch);
@@ -138,7 +138,7 @@ fn what_was_missed_while_the_dispatcher_was_down_is_made_up_for_once() {
 }
 
 #[test]
-fn records_of_a_file_are_asked_for_again_in_each_run() {
+fn records_of_a_file_are_fetched_again_in_each_run() {
     let fleet = Fleet::with_seeds();
     let site = fleet.web.site(SITE);
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
@@ -269,7 +269,7 @@ fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_by_every_way_in_with_its_place() {
+fn faults_are_refused_by_every_way_in_with_their_path() {
     let fleet = Fleet::dispatcher_only(&[]);
     for (key, value, path) in [
         ("schedule", json!("0 2 * *"), "$.watch.schedule"),
@@ -305,7 +305,7 @@ fn what_is_wrong_is_refused_by_every_way_in_with_its_place() {
 }
 
 #[test]
-fn the_command_and_http_do_what_actions_do() {
+fn the_command_and_http_have_the_effects_of_actions() {
     let fleet = Fleet::start();
     let watch = list_and_page(&fleet, "0 0 29 2 *");
     let file = fleet

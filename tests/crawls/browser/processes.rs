@@ -114,7 +114,7 @@ fn no_browser_outlives_its_crawl() {
 
 #[needs(chromium)]
 #[test]
-fn a_browser_that_cannot_be_had_is_told_at_once() {
+fn a_missing_browser_is_reported_immediately() {
     let web = Web::start();
     let site = web.site("a.example");
     let work = Workplace::new();

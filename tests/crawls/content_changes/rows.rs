@@ -67,13 +67,13 @@ fn rows_that_come_change_and_go_are_told(store: Option<&str>) {
 }
 
 #[test]
-fn rows_that_come_change_and_go_are_told_with_their_values() {
+fn new_changed_and_gone_rows_are_reported_with_their_values() {
     rows_that_come_change_and_go_are_told(None);
 }
 
 #[needs(mongod)]
 #[test]
-fn rows_that_come_change_and_go_are_told_with_their_values_in_mongodb() {
+fn new_changed_and_gone_rows_are_reported_with_their_values_in_mongodb() {
     rows_that_come_change_and_go_are_told(Some(fresh_database().uri()));
 }
 

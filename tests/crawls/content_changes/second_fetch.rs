@@ -44,7 +44,7 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
 
 /// A list grows above a counter that changes at each fetch, and a closing time moves by an hour.
 #[test]
-fn what_each_fetch_moves_is_left_out_wherever_it_stands() {
+fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
     let watched = Watched::new(UNMAPPED, None);
     let serve = |items: &'static str, hour: u32| {
         let fetches = AtomicUsize::new(99);
@@ -137,7 +137,7 @@ fn knows_what_differs(watched: &Watched) {
 }
 
 #[test]
-fn a_worker_that_is_killed_between_the_two_fetches_of_a_page_leaves_no_half_look() {
+fn a_worker_killed_between_the_two_fetches_of_a_page_leaves_no_half_check() {
     let watched = Watched::new(UNMAPPED, None);
     let ended = killed_between_the_fetches(&watched, |role| role == "worker").expect(0);
     let summary: Value = serde_json::from_str(&ended.stdout).expect("a summary");
@@ -146,7 +146,7 @@ fn a_worker_that_is_killed_between_the_two_fetches_of_a_page_leaves_no_half_look
 }
 
 #[test]
-fn a_run_that_is_killed_between_the_two_fetches_of_a_page_leaves_no_half_look() {
+fn a_run_killed_between_the_two_fetches_of_a_page_leaves_no_half_check() {
     let watched = Watched::new(UNMAPPED, None);
     killed_between_the_fetches(&watched, |_| true);
     watched.run(&["/lamp"], &json!({"delay": 1.5}));

@@ -132,7 +132,7 @@ fn told_fields(report: &Value) -> Value {
     told
 }
 
-fn a_dry_run_tells_what_then_changes(kept: &Kept) {
+fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     crawl(kept);
     change_mappings(kept);
     let stored = || (by_id(kept.lines("pages")), by_id(kept.lines("records")));
@@ -166,14 +166,14 @@ fn a_dry_run_tells_what_then_changes(kept: &Kept) {
 }
 
 #[test]
-fn a_dry_run_tells_what_then_changes_in_sqlite() {
-    a_dry_run_tells_what_then_changes(&Kept::new());
+fn a_dry_run_reports_the_later_changes_in_sqlite() {
+    a_dry_run_reports_the_later_changes(&Kept::new());
 }
 
 #[needs(mongod)]
 #[test]
-fn a_dry_run_tells_what_then_changes_in_mongodb() {
+fn a_dry_run_reports_the_later_changes_in_mongodb() {
     let database = fresh_database();
     let kept = Kept::at(Workplace::new(), database.uri());
-    a_dry_run_tells_what_then_changes(&kept);
+    a_dry_run_reports_the_later_changes(&kept);
 }

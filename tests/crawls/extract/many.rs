@@ -74,7 +74,7 @@ fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
 }
 
 #[test]
-fn an_extraction_that_was_killed_goes_on() {
+fn a_killed_extraction_continues() {
     let kept = many(3_000);
     let mut running = kept.extract().start();
     let held = hold_midway(&kept, &mut running);
@@ -94,7 +94,7 @@ fn an_extraction_that_was_killed_goes_on() {
 }
 
 #[test]
-fn an_interrupted_extraction_tells_how_far_it_came() {
+fn an_interrupted_extraction_reports_its_progress() {
     let kept = many(3_000);
     let mut running = kept.extract().arg("--json").start();
     let held = hold_midway(&kept, &mut running);

@@ -83,7 +83,7 @@ fn resolve(web: &Web) -> String {
 
 /// People have URLs of one segment, and so has a document of the site.
 #[test]
-fn what_is_no_page_is_matched_by_no_pattern() {
+fn other_documents_are_matched_by_no_pattern() {
     let work = workplace();
     let address = |number: usize| format!("http://{HOST}/{}", name(number).replace(' ', "_"));
     let (mut pages, mut people) = (Vec::new(), records());

@@ -209,7 +209,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
 }
 
 #[test]
-fn what_an_alert_has_kept_is_enough_and_what_is_not_there_is_told() {
+fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
     let shop = Shop::new();
     let to = ["--output", "repaired.json", "--format", "json"];
     shop.repair(&to).finish().expect(0);
@@ -234,7 +234,7 @@ fn what_an_alert_has_kept_is_enough_and_what_is_not_there_is_told() {
 }
 
 #[test]
-fn what_is_the_same_on_all_pages_is_not_repaired() {
+fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
     let mut mapping = mapping();
     let stock = json!({"name": "stock", "processors": css("p.stock")});
     mapping["fields"]

@@ -84,7 +84,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
 }
 
 #[test]
-fn what_is_said_wins_over_what_records_know() {
+fn statements_of_a_person_win_over_values_of_records() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
     // All records have the year of death as the year of birth, and the pages agree with them.

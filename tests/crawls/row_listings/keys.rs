@@ -82,14 +82,14 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
 }
 
 #[test]
-fn rows_that_are_lost_to_another_one_with_their_key_are_said() {
+fn rows_lost_to_another_one_with_their_key_are_reported() {
     let work = Workplace::new();
     rows_that_are_lost_to_another_one_are_said(&work, &sqlite(&work));
 }
 
 #[needs(mongod)]
 #[test]
-fn rows_that_are_lost_to_another_one_with_their_key_are_said_in_mongodb() {
+fn rows_lost_to_another_one_with_their_key_are_reported_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
     rows_that_are_lost_to_another_one_are_said(&work, database.uri());
 }

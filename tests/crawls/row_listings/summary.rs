@@ -64,14 +64,14 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
 }
 
 #[test]
-fn what_became_of_rows_is_counted_in_the_summary() {
+fn rows_are_counted_by_result_in_the_summary() {
     let work = Workplace::new();
     what_became_of_rows_is_counted(&work, &sqlite(&work));
 }
 
 #[needs(mongod)]
 #[test]
-fn what_became_of_rows_is_counted_in_the_summary_in_mongodb() {
+fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
     what_became_of_rows_is_counted(&work, database.uri());
 }

@@ -51,7 +51,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
 }
 
 #[test]
-fn why_a_url_is_not_fetched_is_told() {
+fn the_reason_for_an_unfetched_url_is_shown() {
     let mut fleet = Fleet::unstarted();
     fleet.set("BACKOFF_BLOCKED", "3600");
     let site = fleet.web.site("people.example");

@@ -40,7 +40,7 @@ fn job_of(dashboard: u32) -> Option<u32> {
 }
 
 #[test]
-fn a_job_that_dies_is_told_in_a_word_and_the_dashboard_goes_on() {
+fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let (work, web) = (Workplace::new(), Web::start());
     let mut bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin("", "people");

@@ -91,7 +91,7 @@ fn hostile_pages() -> Vec<(String, String)> {
 
 #[needs(chromedriver)]
 #[test]
-fn a_hostile_page_reaches_nothing_and_nobody() {
+fn a_hostile_page_reaches_nothing() {
     let (work, web, watcher) = (Workplace::new(), Web::start(), Watcher::start());
     let evil = format!("evil.example:{}", watcher.port);
     let bench = Bench::start(&work, &web, &[]);

@@ -96,7 +96,7 @@ fn hostile_pages_end_in_bounded_copies() {
 }
 
 #[test]
-fn what_is_no_page_and_what_has_faults_is_refused_in_words() {
+fn invalid_pages_and_faulty_mappings_are_refused_with_a_reason() {
     let refused = done(json!("copy"), "%PDF-1.7 x");
     assert!(
         refused["refused"]

@@ -82,7 +82,7 @@ fn a_pdf_is_shown_as_text_and_read_by_a_mapping() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_pages_show_the_reason() {
     let (work, web) = (Workplace::new(), Web::start());
     let bench = Bench::start(&work, &web, &[]);
     let fields = [field("title", "css", json!({"selector": "h1"}))];

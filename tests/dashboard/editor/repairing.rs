@@ -42,7 +42,7 @@ fn mapping() -> Value {
 }
 
 #[test]
-fn an_alert_opens_with_pages_of_before_and_after_and_a_repair_is_taken_over_only_when_asked() {
+fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_on_request() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     work.write_json("mappings/shop.json", &mapping());

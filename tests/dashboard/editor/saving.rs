@@ -87,7 +87,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
 }
 
 #[test]
-fn what_somebody_else_has_changed_is_not_written_over() {
+fn changes_by_someone_else_are_not_overwritten() {
     let (work, web) = (Workplace::new(), Web::start());
     work.write_json("mappings/people.json", &heading_mapping("people", HOST));
     let bench = Bench::start(&work, &web, &[]);
@@ -124,7 +124,7 @@ fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn who_has_saved_which_mapping_is_in_the_audit_log() {
+fn the_audit_log_shows_who_has_saved_which_mapping() {
     let (work, web) = (Workplace::new(), Web::start());
     let bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin("", "people");
@@ -181,7 +181,7 @@ fn who_has_saved_which_mapping_is_in_the_audit_log() {
 }
 
 #[test]
-fn what_is_not_asked_by_the_page_is_refused() {
+fn requests_from_elsewhere_are_refused() {
     let (work, web) = (Workplace::new(), Web::start());
     let mut bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin("", "people");

@@ -7,7 +7,7 @@ use super::{DISPATCHER, SUPERVISOR, fleet_with_figures, scrape};
 use crate::fleet::{epoch_seconds, wait_for};
 
 #[test]
-fn each_process_tells_when_it_began_and_what_it_uses() {
+fn each_process_reports_its_start_time_and_resources() {
     let fleet = fleet_with_figures();
     let now_s = epoch_seconds() as f64;
     for (port, labels) in [
@@ -37,7 +37,7 @@ fn each_process_tells_when_it_began_and_what_it_uses() {
 }
 
 #[test]
-fn starts_are_counted_on_though_nobody_has_scraped_between_them() {
+fn starts_are_counted_though_nothing_has_scraped_between_them() {
     let mut fleet = fleet_with_figures();
     let began =
         |told: &super::Scraped| told.of("process_start_time_seconds{process=\"dispatcher\"}");
@@ -60,7 +60,7 @@ fn starts_are_counted_on_though_nobody_has_scraped_between_them() {
 }
 
 #[test]
-fn the_time_of_the_last_backup_is_told_and_outlives_the_dispatcher() {
+fn the_time_of_the_last_backup_is_reported_and_outlives_the_dispatcher() {
     let mut fleet = fleet_with_figures();
     let told = |fleet: &_| scrape(fleet, DISPATCHER).of("webfill_last_backup_timestamp_seconds");
     assert_eq!(told(&fleet), 0.0, "none was made");

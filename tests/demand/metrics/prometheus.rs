@@ -178,7 +178,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
 /// States that no metric showed before, from a real fleet.
 #[needs(prometheus)]
 #[test]
-fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alerts() {
+fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
     let mut fleet = fleet_with_figures();
     let lane = "{waits_for=\"lane\"} > 600\n        for: 1m";
     let at_once = "{waits_for=\"lane\"} > 2\n        for: 0s";
@@ -236,7 +236,7 @@ fn named_in(expression: &Value) -> Vec<String> {
 
 #[needs(prometheus)]
 #[test]
-fn each_alert_is_raised_by_what_it_is_for_and_by_nothing_else() {
+fn each_alert_is_raised_by_its_own_cause_only() {
     let rules = repository("deploy/monitoring/webfill.rules.yml");
     let checked = judged(promtool(&["check", "rules", &rules.display().to_string()]));
     assert!(checked.contains("SUCCESS"), "{checked}");

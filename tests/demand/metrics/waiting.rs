@@ -44,7 +44,7 @@ fn requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> 
 }
 
 #[test]
-fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
+fn queued_tasks_are_counted_by_reason_with_their_age() {
     let fleet = fleet_with_figures();
     for host in ["limited.example", "slow.example", "by-hand.example"] {
         fleet.web.site(host).otherwise(|_| page("T").into());
@@ -92,7 +92,7 @@ fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
 }
 
 #[test]
-fn what_is_paused_and_what_nobody_can_take_are_told_apart() {
+fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
     let mut fleet = fleet_with_figures();
     fleet.web.site("a.example").otherwise(|_| page("T").into());
     fleet.feed(&[request("http://a.example/first", "done")]);
