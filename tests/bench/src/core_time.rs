@@ -1,4 +1,4 @@
-//! What the calling thread has cost: others' work is left out, so that figures of a busy machine say something.
+//! The cost of the calling thread, without the work of others, so that measurements on a busy machine mean something.
 
 use std::time::Duration;
 

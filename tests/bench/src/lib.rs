@@ -1,5 +1,5 @@
-//! What the benchmark programs share: figures beside their limits, time on a core, how much is measured,
-//! made redesigns of real pages, made sites, the program that is measured, and visits of its dashboard.
+//! Shared parts of the benchmark programs: measurements with their limits, time on a core, the size of a benchmark,
+//! generated redesigns of real pages, generated sites, the measured program, and visits of its dashboard.
 
 pub mod core_time;
 pub mod made_sites;

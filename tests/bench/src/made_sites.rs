@@ -1,8 +1,8 @@
-//! Made sites, one for each way in which values stand on pages: in tables, lists, cards, sentences, attributes,
-//! linked data, scripts; in English and German; with what misleads beside them.
+//! Generated sites, one for each way in which pages present values: in tables, lists, cards, sentences, attributes,
+//! linked data, scripts; in English and German; with misleading content next to them.
 //!
-//! Everything follows from the number of a page. Rows change their order, what is optional is missing on some
-//! pages, and other things' values stand on each page as well.
+//! The number of a page determines everything. Rows change their order, optional parts are missing on some pages, and
+//! each page also has values of other things.
 
 mod frame;
 mod in_data;
@@ -15,7 +15,7 @@ use webfill_urls::Url;
 use crate::sites::{LabelledPage, Site, Values};
 use thing::Thing;
 
-/// A page, and what a record knows of it.
+/// A page, and the values of its record.
 type Layout = fn(&mut Thing) -> (String, Values);
 
 const LAYOUTS: [(&str, Layout); 17] = [
@@ -38,11 +38,11 @@ const LAYOUTS: [(&str, Layout); 17] = [
     ("meta", in_data::meta),
 ];
 
-/// All made sites, with so many pages each.
+/// All generated sites, with this many pages each.
 ///
 /// # Panics
 ///
-/// Never: the URLs are constant but for a number.
+/// Never: the URLs are constant except for a number.
 pub fn made_sites(pages: usize) -> Vec<Site> {
     let sites = LAYOUTS.iter().map(|(name, layout)| Site {
         name: (*name).to_owned(),

@@ -1,12 +1,12 @@
-//! The program that is measured.
+//! The measured program.
 
 use std::path::PathBuf;
 
-/// `webfill` beside this program, or where WEBFILL says.
+/// `webfill` in the folder of this program, or the path in WEBFILL.
 ///
 /// # Errors
 ///
-/// It is not there.
+/// It does not exist.
 pub fn binary() -> Result<PathBuf, String> {
     let path = match std::env::var_os("WEBFILL") {
         Some(path) => PathBuf::from(path),

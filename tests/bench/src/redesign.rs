@@ -1,9 +1,9 @@
-//! Made redesigns of real pages: the same values in another layout, as when a site is rebuilt.
+//! Generated redesigns of real pages: the same values in another layout, as when a site is rebuilt.
 //!
-//! A redesign is a composition of changes that real redesigns make, drawn by a seed. It decides by what an
-//! element is (its tag and class), never by where it stands on one page, so the pages of a site are changed
-//! alike. The values stay on the page, as visible text; only [`Change::Formats`] writes some of them in
-//! another form, and [`Redesign::value`] tells in which.
+//! A redesign is a composition of changes found in real redesigns, selected by a seed. It decides by the kind of an
+//! element (its tag and class), never by its position on one page, so the pages of a site are changed alike. The
+//! values stay on the page, as visible text. Only [`Change::Formats`] writes some of them in another form, and
+//! [`Redesign::value`] returns that form.
 
 mod choices;
 mod formats;
@@ -33,7 +33,7 @@ pub enum Change {
     DescriptionLists,
     /// Headings get another level, or become blocks.
     Headings,
-    /// Rows and blocks stand in another order.
+    /// The order of rows and blocks.
     Order,
     /// Blocks get wrappers, or lose them; texts are marked up.
     Wrappers,
@@ -61,7 +61,7 @@ pub enum Change {
 
 type Make = fn(&mut Tree, &Choices);
 
-/// In the order in which they are made: what looks at names comes before what changes them.
+/// In the order of application: changes that depend on names come before changes of names.
 const CHANGES: [(Change, Make); 15] = [
     (Change::Labels, labels::reword),
     (Change::Formats, formats::rewrite),
@@ -88,8 +88,8 @@ pub struct Redesign {
 }
 
 impl Redesign {
-    /// Draws a redesign. `strength`, from 0 to 1, is the probability with which each kind of change is made;
-    /// one is always made.
+    /// Selects a redesign. `strength`, from 0 to 1, is the probability of each kind of change; at least one is always
+    /// made.
     pub fn new(seed: u64, strength: f64) -> Redesign {
         let choices = Choices::new(seed);
         let mut changes: Vec<Change> = CHANGES
@@ -126,7 +126,7 @@ impl Redesign {
         tree.to_html(self.changes.contains(&Change::Spacing))
     }
 
-    /// How the new layout writes a value that is a whole text of the old one.
+    /// The form in the new layout of a value that is a whole text in the old one.
     pub fn value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
             true => formats::rewritten(old, &self.choices),

@@ -1,8 +1,8 @@
-//! Judges repairs of mappings that a redesign has broken, whatever makes the repairs.
+//! Judges repairs of mappings that a redesign has broken, whichever program made them.
 //!
-//! A field is *broken* if the mapping reads it half as well as before, or worse. A repair that is accepted is
-//! *right* if the field is read on the new pages as it should be, and *wrong* if it is not; nothing else counts,
-//! so a repair that reads the true values in another way is right.
+//! A field is *broken* if the mapping reads it half as well as before, or worse. An accepted repair is *right* if the
+//! field is read correctly on the new pages, and *wrong* if it is not. Nothing else counts, so a repair that reads
+//! the true values in another way is right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const RIGHT_AFTER: f64 = 0.9;
 pub struct NewPage {
     pub url: Url,
     pub html: String,
-    /// What is truly on it, as the old layout wrote it.
+    /// The true values on it, in the form of the old layout.
     pub truth: Values,
     /// How the new layout writes a value: new form, old form.
     old_forms: BTreeMap<String, String>,
@@ -33,26 +33,26 @@ pub struct NewPage {
 #[derive(Debug, Clone)]
 pub struct Break {
     pub mapping: Value,
-    /// Which fields broke.
+    /// The broken fields.
     pub fields: BTreeSet<String>,
     /// Every field that was right before still is.
     pub is_unharmed: bool,
     /// What the mapping read before, page by page.
     pub before: Vec<(Url, Values)>,
-    /// Of that what was true.
+    /// The true ones among these values.
     pub known: Vec<Values>,
     pub after: Vec<NewPage>,
 }
 
-/// What a repairer answers.
+/// The result of a repairer.
 #[derive(Debug, Clone, Default)]
 pub struct Repaired {
     pub mapping: Option<Value>,
-    /// The fields of which it says that they are repaired.
+    /// The fields that it claims to have repaired.
     pub accepted: BTreeSet<String>,
 }
 
-/// How a repair of a field ended.
+/// The result of a field's repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     Right,
@@ -61,7 +61,7 @@ pub enum Ending {
 }
 
 impl Break {
-    /// What a redesign does to a mapping. `None` if the mapping is right on none of the site's fields.
+    /// The effect of a redesign on a mapping. `None` if the mapping is right on none of the site's fields.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Break {
         Ok(Some(found))
     }
 
-    /// The mean F1 of each field on the new pages, of those of which the truth is known there.
+    /// The mean F1 of each field on the new pages where the truth is known.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Break {
         Ok(scored.collect())
     }
 
-    /// How the repair of each broken field ended.
+    /// The result of each broken field's repair.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl NewPage {
         let html = redesign.apply(html);
         let seen = visible_text(&html);
         let mut old_forms = BTreeMap::new();
-        // Of a field of which a value is not on the page any more, the truth is not known.
+        // If a value of a field is no longer on the page, the field's truth is unknown.
         truth.retain(|_, values| {
             values.iter().all(|old| {
                 let new = redesign.value(old);
@@ -181,7 +181,7 @@ impl NewPage {
         }
     }
 
-    /// Values that were read, as the old layout wrote them.
+    /// The read values, in the form of the old layout.
     pub fn as_before(&self, mut values: Values) -> Values {
         for value in values.values_mut().flatten() {
             if let Some(old) = self.old_forms.get(value) {
@@ -192,7 +192,7 @@ impl NewPage {
     }
 }
 
-/// What is known to be true of a page: what was read there, as far as it is true.
+/// The known truth about a page: the true ones among the values read there.
 fn known_truth(read: &Values, truth: &Values) -> Values {
     let mut known = read.clone();
     known.retain(|field, values| {
@@ -202,7 +202,7 @@ fn known_truth(read: &Values, truth: &Values) -> Values {
     known
 }
 
-/// Of each field of which something is known, whether what was read agrees.
+/// For each field with known values, whether the read values agree.
 pub fn agreement(read: &Values, known: &Values) -> Vec<(String, bool)> {
     let agrees =
         |field: &String, known: &Vec<String>| read.get(field).is_some_and(|read| read == known);
@@ -215,8 +215,8 @@ fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
     values.flat_map(|values| values.keys().cloned()).collect()
 }
 
-/// The mean F1 of a field over the pages of which the truth is known. One of several true values is enough for
-/// a field that has one value.
+/// The mean F1 of a field over the pages where the truth is known. For a single-valued field, one of several true
+/// values is enough.
 fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     let known = pages.iter().filter_map(|(read, truth)| {
         let truth = truth.get(field).filter(|truth| !truth.is_empty())?;

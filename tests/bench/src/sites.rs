@@ -1,5 +1,5 @@
 //! Real pages with their true values: those of a folder with a `truth.jsonl`, and manuals that Debian packages
-//! install, read by the mappings of `etl-mappings`. Pages belong to their owners: they are measured on, and
+//! install, read by the mappings of `etl-mappings`. Pages belong to their owners: they are used for measurements, and
 //! never copied into this project.
 
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ pub type Failure = Box<dyn std::error::Error>;
 /// Values by field.
 pub type Values = BTreeMap<String, Vec<String>>;
 
-/// Larger pages make a bench slow, and say no more.
+/// Larger pages make a benchmark slow without adding information.
 const LARGEST_PAGE: usize = 200_000;
 
-/// Fewer pages are no site.
+/// Fewer pages do not make a site.
 const FEWEST_PAGES: usize = 5;
 
 /// Where Debian installs manuals: the mapping, the folder, the beginnings of files' names, and the address of
@@ -53,7 +53,7 @@ const MANUALS: [(&str, &str, &[&str], &str); 4] = [
     ),
 ];
 
-/// A page and what truly stands on it.
+/// A page and its true values.
 #[derive(Debug, Clone)]
 pub struct LabelledPage {
     pub url: Url,
@@ -70,7 +70,7 @@ pub struct Site {
     pub mapping: Option<Value>,
 }
 
-/// White space evened out, no-break spaces included.
+/// Normalises white space, including no-break spaces.
 pub fn even(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -116,7 +116,7 @@ pub fn labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
     Ok(named.collect())
 }
 
-/// The manuals that are installed, with at most so many pages of each, taken evenly.
+/// The installed manuals, with at most this many pages of each, evenly selected.
 ///
 /// # Errors
 ///
@@ -179,7 +179,7 @@ fn evenly<T>(mut all: Vec<T>, most: usize) -> Vec<T> {
     all
 }
 
-/// The mapping of a name, out of the files of a folder.
+/// The mapping with this name, from the files of a folder.
 fn mapping_named(folder: &Path, name: &str) -> Result<Value, Failure> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -198,7 +198,7 @@ fn mapping_named(folder: &Path, name: &str) -> Result<Value, Failure> {
     Err(format!("{}: there is no mapping {name}", folder.display()).into())
 }
 
-/// What the mapping of a URL reads, of that what can be seen on the page.
+/// The values that the mapping of a URL reads, as far as they are visible on the page.
 fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values {
     let index = engine.set().find(url.as_str());
     if index.map(|index| engine.set().name(index)) != Some(mapping) {
@@ -211,7 +211,7 @@ fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values 
     values
 }
 
-/// The fields of a page by the engine's mapping for it, as texts with white space evened out.
+/// The fields of a page by the engine's mapping for it, as texts with normalised white space.
 pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
     let page = PageInput {
         url,
@@ -224,7 +224,7 @@ pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
     texts_by_field(&extraction.fields)
 }
 
-/// What was extracted, as texts with white space evened out.
+/// The extracted values, as texts with normalised white space.
 pub fn texts_by_field(fields: &Map<String, Value>) -> Values {
     let fields = fields.iter();
     fields

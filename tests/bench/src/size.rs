@@ -1,18 +1,18 @@
-//! How much a benchmark measures.
+//! The size of a benchmark.
 
 /// `BENCH_SIZE` in the environment: `full` (the default) or `small`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// The sizes behind the published figures; needs a release build and a quiet machine.
+    /// The sizes behind the published measurements; needs a release build and a quiet machine.
     Full,
-    /// About a tenth of them, for any build on any machine. It shows that the benchmarks still run
-    /// and that no limit is broken by a factor, and yields no figures to publish.
+    /// About a tenth of them, for any build on any machine. It shows that the benchmarks still run and that no limit
+    /// is exceeded by a factor, and yields no measurements to publish.
     Small,
 }
 
 impl Size {
-    /// In the small size a limit may be missed by this factor: for the debug build and the busy
-    /// machine that it usually runs on. A limit of zero allows nothing in either size.
+    /// In the small size a limit may be missed by this factor, because of the debug build and the busy machine that
+    /// it usually runs on. A limit of zero allows nothing in either size.
     const SMALL_TOLERANCE: f64 = 2.5;
 
     /// Reads `BENCH_SIZE`. The error names the variable and its values.

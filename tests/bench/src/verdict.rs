@@ -1,32 +1,32 @@
-//! A measured figure beside its limit.
+//! A measurement with its limit.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use crate::Size;
 
-/// What a figure may be.
+/// The limit of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     AtMost(f64),
-    /// The same at every size: a promise that neither an unoptimised build nor a busy machine excuses.
+    /// The same at every size: a promise that applies even to an unoptimised build on a busy machine.
     AtMostEver(f64),
     AtLeast(f64),
     /// Reported for comparison only.
     None,
 }
 
-/// A figure beside its limit.
+/// A measurement with its limit.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// What was measured, with its unit.
+    /// The quantity, with its unit.
     pub what: String,
     pub figure: f64,
     pub limit: Limit,
 }
 
 impl Verdict {
-    /// Whether the figure keeps its limit, loosened by the size's tolerance.
+    /// Whether the measurement keeps its limit, loosened by the size's tolerance.
     pub fn is_met(&self, size: Size) -> bool {
         match self.limit.loosened(size.tolerance()) {
             Limit::AtMost(most) | Limit::AtMostEver(most) => self.figure <= most,
@@ -57,7 +57,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Prints every figure beside its limit. The exit code is a failure if one limit is missed.
+/// Prints every measurement with its limit. The exit code is a failure if any limit is missed.
 pub fn report(verdicts: &[Verdict], size: Size) -> ExitCode {
     println!("\n{:<72} {:>12} {:>13}", "figure", "measured", "limit");
     for verdict in verdicts {

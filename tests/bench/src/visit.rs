@@ -1,17 +1,18 @@
-//! A place of the dashboard as a browser waits for it: from the request to the last byte.
+//! Requests a view of the dashboard like a browser: from the request to the last byte.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// What answers later than this is taken for dead.
+/// A server that answers later than this counts as dead.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Asks the dashboard at an address (`127.0.0.1:8080`) for a place (`/dashboard/sites`). Returns how long that took, and the page.
+/// Requests a view (`/dashboard/sites`) of the dashboard at an address (`127.0.0.1:8080`). Returns the time it took,
+/// and the page.
 ///
 /// # Errors
 ///
-/// Nobody answers, or with something else than a whole page.
+/// There is no answer, or it is not a complete page.
 pub fn visit(address: &str, place: &str) -> Result<(Duration, String), Box<dyn std::error::Error>> {
     let began = Instant::now();
     let mut stream = TcpStream::connect(address)?;

@@ -1,9 +1,8 @@
-//! How many healthy pages are mistaken for blocks, how many signatures miss the page that they were
-//! written for, and what recognising costs beside parsing the same pages in the same run.
+//! How many healthy pages are mistaken for blocks, how many signatures miss the page that they were written for, and
+//! what recognition costs compared with parsing the same pages in the same run.
 //!
-//! Each page is judged and parsed in turn; what counts is the quickest of each. Pages are those of
-//! the extraction benchmark. The pages of manuals are judged as well, in their order, as if each
-//! manual were a site.
+//! Each page is judged and parsed in turn, and the fastest run of each counts. Pages are those of the extraction
+//! benchmark. The pages of manuals are judged as well, in their order, as if each manual were a site.
 //!
 //!     blocks FOLDER MANUAL...
 
@@ -20,7 +19,7 @@ use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, S
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Judging takes microseconds, and is repeated for as long as a clock can tell.
+/// Judging takes microseconds, so it is repeated until a clock can measure it.
 const ROUNDS: usize = 25;
 const LARGE_BYTES: usize = 100_000;
 const PAGES_WANTED: usize = 100;
@@ -102,7 +101,7 @@ struct Recognition {
 }
 
 impl Recognition {
-    /// Judges the pages of one site, in their order.
+    /// Judges the pages of one site, in order.
     fn judge_site(&mut self, pages: &[String]) -> Result<(), Failure> {
         let mut repeated = RepeatedPages::default();
         for (number, page) in pages.iter().enumerate() {

@@ -1,11 +1,10 @@
 //! How many tasks a second one dispatcher hands out and closes on one core.
 //!
-//! The core and the frontier's file are the dispatcher's own. The supervisors are made up here: four, then five
-//! hundred with sixteen workers each, then four again with tasks of ten thousand crawls. Each has credit for a
-//! thousand tasks, and answers at once.
-//! Time is made up, too: a turn is 20 ms, so that every site has its delay of a second. The pages have no
-//! links, which the benchmark `frontier` measures. Sockets, the encoding of messages and the firehose are
-//! not counted.
+//! The core and the frontier's file are the dispatcher's own. The supervisors are simulated: four, then five hundred
+//! with sixteen workers each, then four again with tasks of ten thousand crawls. Each has credit for a thousand
+//! tasks, and answers immediately. Time is simulated, too: a turn is 20 ms, so that every site has its delay of a
+//! second. The pages have no links; the benchmark `frontier` measures those. Sockets, the encoding of messages and
+//! the firehose are not counted.
 //!
 //!     dispatch [--tasks THOUSANDS = 500]
 
@@ -32,10 +31,10 @@ const TURN_MS: i64 = 20;
 const DELAY_MS: u32 = 1_000;
 const LEASE_MS: u64 = 30_000;
 const WANTED_RATE: f64 = 15_000.0;
-/// The rate with many supervisors as a part of that with few.
+/// The rate with many supervisors as a fraction of the rate with few.
 const WANTED_OF_MANY_SUPERVISORS: f64 = 0.5;
-/// The rate with many crawls as a part of that with one: each task writes its own crawl's counters, where the
-/// tasks of one crawl share a row.
+/// The rate with many crawls as a fraction of the rate with one: each task writes its own crawl's counters, whereas
+/// the tasks of one crawl share a row.
 const WANTED_OF_MANY_CRAWLS: f64 = 0.4;
 
 type Failure = Box<dyn std::error::Error>;
@@ -99,7 +98,7 @@ fn tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Fail
     }
 }
 
-/// Each crawl gets as many tasks, at sites that lie apart.
+/// Gives each crawl the same number of tasks, on sites that are far apart.
 fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
     let mut fed = 0;
     for crawl in 0..crawls {
@@ -137,7 +136,7 @@ fn seed(url: &str) -> Candidate<'_> {
     }
 }
 
-/// What the dispatcher took: making the supervisors' messages is not counted.
+/// The time used by the dispatcher, without the construction of the supervisors' messages.
 #[derive(Default)]
 struct Measured {
     turns: u64,
@@ -240,8 +239,7 @@ impl Supervisor {
         Arrival::Word(self.number, hello)
     }
 
-    /// All tasks are done at once, and as much credit is granted again; a heartbeat is due now and
-    /// then.
+    /// All tasks are done immediately, and the same credit is granted again; a heartbeat is due now and then.
     fn answer(&mut self, now_ms: i64) -> Vec<Arrival> {
         let mut answers = Vec::new();
         let tasks = std::mem::take(&mut self.held);

@@ -1,9 +1,9 @@
-//! Parsing and extraction on real pages, beside libxml2 on the same pages in the same run.
+//! Parsing and extraction on real pages, compared with libxml2 on the same pages in the same run.
 //!
-//! Each page is read by both engines in turn, five times; what counts is the median of each, the
-//! ratio of the two per page, and the geometric mean of the ratios over all pages. Both compile
-//! their expressions once and give every result out as strings. The whole page is the mapping
-//! engine's own: it also trims values and makes links absolute, which libxml2 is spared.
+//! Both engines read each page in turn, five times. The median of each counts, the ratio of the two per page, and the
+//! geometric mean of the ratios over all pages. Both compile their expressions once and return every result as
+//! strings. The time for the whole page is the mapping engine's own: it also trims values and makes links absolute,
+//! which libxml2 does not do.
 //!
 //!     extraction FOLDER                     the figures
 //!     extraction FOLDER --results           all results as JSON lines, for compare.py
@@ -65,8 +65,8 @@ struct Page {
     text: String,
 }
 
-/// Reads every page below the folder, in order of names. Bytes are decoded before either engine
-/// sees them, so that both read the same.
+/// Reads every page below the folder, in order of names. Bytes are decoded before either engine sees them, so that
+/// both read the same text.
 fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     let mut folders = vec![folder.to_owned()];
     let mut files: Vec<PathBuf> = Vec::new();
@@ -178,7 +178,7 @@ impl Peer {
     }
 }
 
-/// The time of each part, and of the page from its text to the memory given back.
+/// The time of each part, and of the whole page from its text to the release of its memory.
 #[derive(Clone, Copy, Default)]
 struct Times {
     parse: Duration,
@@ -218,7 +218,7 @@ fn medians(times: &[Times]) -> Times {
     }
 }
 
-/// Each part runs on a document of its own, so that none prepares indexes for another.
+/// Each part runs on a separate document, so that none prepares indexes for another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
     let page = timed(|| {
@@ -341,8 +341,8 @@ fn judge(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     ]
 }
 
-/// The page that is slowest beside libxml2. The slowest ones are measured again in more rounds:
-/// the worst of a hundred medians is otherwise the machine's noise.
+/// The slowest page compared with libxml2. The slowest ones are measured again in more rounds: otherwise the worst of
+/// a hundred medians is the machine's noise.
 fn judge_slowest(
     pages: &[Page],
     measured: &[Measured],
@@ -367,7 +367,7 @@ fn judge_slowest(
     })
 }
 
-/// Prints the mean times of a part. What is judged is the geometric mean of the pages' ratios.
+/// Prints the mean times of a part. The geometric mean of the pages' ratios is judged.
 fn judge_part(
     name: &str,
     measured: &[Measured],

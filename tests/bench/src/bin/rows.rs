@@ -1,8 +1,8 @@
-//! How many rows of pages a second become records, in SQLite and in MongoDB, beside a plain loader that inserts the
-//! same rows in the same batches, as durably, and knows nothing of records.
+//! How many rows of pages a second become records, in SQLite and in MongoDB, compared with a plain loader that
+//! inserts the same rows in the same batches, as durably, but without records.
 //!
-//! Thirty ratings to a page, 128 pages to a batch; in MongoDB two batches are under way at a time, as of two workers.
-//! Pages with 200,000 of them are stored once more at the end: then every row is known.
+//! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
+//! workers. Pages with 200,000 of the rows are stored once more at the end, when every row is known.
 //!
 //!     rows [--rows THOUSANDS = 1000]
 
@@ -25,9 +25,9 @@ const ROWS_OF_PAGE: u64 = 30;
 const PAGES_OF_BATCH: u64 = 128;
 const PAGES_OF_USER: u64 = 20;
 const WANTED_RATE: f64 = 20_000.0;
-/// So many batches are stored once more: 200,000 rows.
+/// The number of batches stored once more: 200,000 rows.
 const MOST_AGAIN: u64 = 53;
-/// How long the last tenth may take, in times of the first.
+/// The longest time of the last tenth, as a multiple of the first.
 const FLAT: f64 = 1.5;
 
 type Failure = Box<dyn std::error::Error>;
@@ -41,7 +41,7 @@ impl Times {
         (self.0.len() as u64 * PAGES_OF_BATCH * ROWS_OF_PAGE) as f64 / all.as_secs_f64()
     }
 
-    /// The last tenth in times of the first.
+    /// The time of the last tenth, as a multiple of the first.
     fn growth(&self) -> f64 {
         let tenth = (self.0.len() / 10).max(1);
         let sum = |some: &[Duration]| some.iter().sum::<Duration>().as_secs_f64();
@@ -132,7 +132,7 @@ fn verdicts(store: &str, first: &Times, again: &Times, plain: &Times) -> Vec<Ver
     ]
 }
 
-/// How long each batch takes, with so many under way at a time, which share their time.
+/// The time of each batch, with this many in progress at a time, which share the time.
 async fn timed<F: Future<Output = Result<(), Failure>>>(
     batches: u64,
     at_once: u64,

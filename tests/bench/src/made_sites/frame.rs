@@ -1,4 +1,4 @@
-//! What stands around the values of a made page.
+//! The frame around the values of a generated page.
 
 use super::thing::{Thing, text};
 
@@ -19,7 +19,7 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     )
 }
 
-/// Other things, as their own pages show them.
+/// Other things, as shown on their own pages.
 fn beside(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other(by);

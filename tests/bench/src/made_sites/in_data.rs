@@ -6,7 +6,7 @@ use super::frame::{page, prose};
 use super::thing::{Thing, text, truth};
 use crate::sites::Values;
 
-/// JSON-LD beside a page whose classes are hashed anew for each page, as some servers do.
+/// JSON-LD on a page whose classes have new hashes on each page, as some servers do.
 pub fn linked_data(thing: &mut Thing) -> (String, Values) {
     let data = json!({
         "@context": "https://schema.org",
@@ -79,7 +79,7 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// What people see differs from what stands in attributes.
+/// The visible values differ from those in attributes.
 pub fn attributes(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><img class=\"logo\" src=\"/logos/{}.png\" alt=\"{}\"><time datetime=\"{}\">lately</time>\
@@ -157,7 +157,7 @@ pub fn state_script(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Values in `meta` elements alone, between others.
+/// Values only in `meta` elements, among others.
 pub fn meta(thing: &mut Thing) -> (String, Values) {
     let head = format!(
         "<title>{0} - Made Things</title><meta property=\"og:title\" content=\"{0} - Made Things\">\

@@ -72,8 +72,8 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Product data</title>", &body), known)
 }
 
-/// A German description list. A label may have several values; numbers and dates are written in German, and a
-/// record has them plain.
+/// A German description list. A label may have several values. Numbers and dates are written in German, and a record
+/// has them in plain form.
 pub fn definitions(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", text(value));
     let rows = vec![
@@ -111,7 +111,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     )
 }
 
-/// Cards of utility classes: what an element looks like, not what it is.
+/// Cards with utility classes, which describe the appearance of an element, not its meaning.
 pub fn cards(thing: &mut Thing) -> (String, Values) {
     let card = |label: &str, value: &str| {
         format!(

@@ -110,7 +110,7 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Labels in elements, values in the text behind them.
+/// Labels in elements, values in the text after them.
 pub fn spans(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!("<p><span class=\"key\">{label}</span> {}</p>", text(value))

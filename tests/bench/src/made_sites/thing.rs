@@ -1,4 +1,4 @@
-//! What the pages of made sites are about.
+//! The things described on generated sites.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::sites::Values;
 
-/// One thing, with more than any layout shows.
+/// One thing, with more values than any layout shows.
 pub struct Thing {
     pub number: usize,
     pub name: String,
@@ -104,7 +104,7 @@ impl Thing {
         }
     }
 
-    /// Another thing, whose values stand on the page as well.
+    /// Another thing whose values are also on the page.
     pub fn other(&self, by: usize) -> Thing {
         Thing::new("other", self.number * 31 + by)
     }
@@ -114,7 +114,7 @@ impl Thing {
         format!("{plain}-{}", self.number)
     }
 
-    /// As a record has it.
+    /// In the form of a record.
     pub fn plain_price(&self) -> String {
         format!("{}.{:02}", self.price / 100, self.price % 100)
     }
@@ -145,7 +145,7 @@ impl Thing {
         }
     }
 
-    /// As a record has it.
+    /// In the form of a record.
     pub fn plain_date(&self) -> String {
         let (year, month, day) = self.date;
         format!("{year}-{month:02}-{day:02}")
@@ -175,7 +175,7 @@ impl Thing {
         format!("{} {day}, {year}", MONTHS[month as usize - 1])
     }
 
-    /// True on so many of a hundred pages, each time anew.
+    /// True on this percentage of pages, decided anew each time.
     pub fn chances(&mut self, percent: u32) -> bool {
         self.chance.u32(..100) < percent
     }
@@ -190,7 +190,7 @@ fn pick<'t>(chance: &mut Rng, texts: &[&'t str]) -> &'t str {
     texts[chance.usize(..texts.len())]
 }
 
-/// What a record knows.
+/// The values of a record.
 pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
     let known = known.into_iter().filter(|(_, values)| !values.is_empty());
     known

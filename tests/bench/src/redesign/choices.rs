@@ -1,5 +1,5 @@
-//! [`Choices`]: chance that depends on the seed and on what is decided, and on nothing else. So it does not
-//! matter how often, in which order or on which page something is asked.
+//! Random choices that depend only on the seed and on the question ([`Choices`]). So it does not matter how often, in
+//! which order or on which page a question is asked.
 
 use std::hash::Hasher;
 
@@ -15,14 +15,14 @@ impl Choices {
         Choices { seed }
     }
 
-    /// A number for what is decided.
+    /// A random number for a question.
     pub(super) fn number(&self, what: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
         hasher.write(what.as_bytes());
         hasher.finish()
     }
 
-    /// Whether something is done that is done with this probability.
+    /// Whether to do something with this probability.
     pub(super) fn chance(&self, what: &str, probability: f64) -> bool {
         fastrand::Rng::with_seed(self.number(what)).f64() < probability
     }

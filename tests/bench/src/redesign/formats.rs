@@ -1,5 +1,5 @@
-//! Prices, dates and telephone numbers in another form. The form is the site's, so a value is written
-//! the same wherever it stands.
+//! Prices, dates and telephone numbers in another form. The form belongs to the site, so a value is written the same
+//! way everywhere.
 
 use std::sync::LazyLock;
 

@@ -14,7 +14,7 @@ pub(super) fn relevel(tree: &mut Tree, choices: &Choices) {
             continue;
         };
         let what = format!("heading {}", element.signature());
-        // The heading of a page mostly remains one.
+        // The main heading of a page usually remains one.
         let (kept, deeper, higher) = if level == 0 { (8, 9, 9) } else { (4, 7, 9) };
         let new = match choices.number(&what) % 10 {
             number if number < kept => continue,

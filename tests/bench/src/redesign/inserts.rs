@@ -1,9 +1,9 @@
-//! A new block that repeats what stands on the page: "recently viewed", a summary, a breadcrumb.
+//! A new block that repeats content of the page: "recently viewed", a summary, a breadcrumb.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Texts that are repeated, at most.
+/// The most texts that are repeated.
 const REPEATED: usize = 6;
 
 pub(super) fn sidebar(tree: &mut Tree, choices: &Choices) {
@@ -26,7 +26,7 @@ pub(super) fn sidebar(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Short texts of the kinds of elements that chance has chosen for the site, the heading among them.
+/// Short texts from kinds of elements chosen at random for the site, including the heading.
 fn repeated(tree: &Tree, choices: &Choices) -> Vec<String> {
     let is_chosen = |node: NodeId| {
         let parent = tree.parent(node);

@@ -1,13 +1,13 @@
-//! Labels are reworded: "Price:" is "Our price" or "Cost". What is a label on one page is one on all: a text
-//! that ends with a colon, or one of the words that sites label values with.
+//! Labels are reworded: "Price:" becomes "Our price" or "Cost". A label on one page is a label on all: a text that
+//! ends with a colon, or one of the words that sites use as labels.
 
 use super::choices::Choices;
 use super::tree::{Tree, even};
 
-/// Characters of a label, at most.
+/// The most characters of a label.
 const LONGEST: usize = 40;
 
-/// Words for the same.
+/// Synonyms.
 const SYNONYMS: &[&[&str]] = &[
     &[
         "price",
@@ -96,7 +96,7 @@ fn reworded(text: &str, choices: &Choices) -> Option<String> {
         (_, 4..7) => capitalised(&folded),
         _ => words.to_uppercase(),
     };
-    // Whether labels end with a colon is a matter of the whole site.
+    // Whether labels end with a colon is decided for the whole site.
     let colon = match choices.number("colons") % 3 {
         0 => "",
         1 => ":",

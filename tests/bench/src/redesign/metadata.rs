@@ -1,4 +1,4 @@
-//! What programs read: microdata, JSON-LD, `meta` elements and the title.
+//! Data for programs: microdata, JSON-LD, `meta` elements and the title.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const PROPERTIES: [&str; 10] = [
     "director",
 ];
 
-/// Drops microdata where there is some, or adds it to elements whose class names a property.
+/// Drops microdata if there is some, or adds it to elements whose class names a property.
 pub(super) fn microdata(tree: &mut Tree, choices: &Choices) {
     let is_dropped = choices.chance("drop microdata", 0.6);
     for node in tree.elements() {

@@ -1,4 +1,4 @@
-//! Classes, ids and other attributes get other names, or none: each name the same new one everywhere.
+//! Classes, ids and other attributes get new names, or are dropped. Each name gets the same new one everywhere.
 
 use super::choices::Choices;
 use super::tree::Tree;
@@ -29,7 +29,7 @@ const UTILITIES: [&str; 12] = [
 /// How a redesign names classes.
 #[derive(Debug, Clone, Copy)]
 enum Style {
-    /// Other words: `prod-name` is `card__title`.
+    /// Other words: `prod-name` becomes `card__title`.
     Words,
     /// CSS modules: `Detail_name__3fR2x`.
     Modules,
@@ -37,7 +37,7 @@ enum Style {
     Components,
     /// Utility classes: `flex mt-4`.
     Utilities,
-    /// The old words in another spelling: `prodName` is `prod-name`.
+    /// The old words in another spelling: `prodName` becomes `prod-name`.
     Spelling,
 }
 
@@ -52,7 +52,7 @@ const STYLES: [Style; 6] = [
 
 pub(super) fn classes(tree: &mut Tree, choices: &Choices) {
     let style = *choices.pick("style of classes", &STYLES);
-    // Not all of a site is rebuilt at once.
+    // Sites are not always rebuilt completely.
     let share = *choices.pick("share of classes", &[0.3, 0.7, 1.0]);
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
@@ -76,7 +76,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     let what = format!("new class {token}");
     let block = choices.pick(&format!("block {what}"), &BLOCKS);
     let part = choices.pick(&format!("part {what}"), &PARTS);
-    // Classes are many, words few: without a number two classes would become one.
+    // There are more classes than words: without a number two classes would become one.
     let number = choices.number(&what) % 97;
     match style {
         Style::Words => format!("{block}__{part}-{number}"),
@@ -98,7 +98,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     }
 }
 
-/// `prodName` and `prod_name` as `prod-name`, and `prod-name` as `prodName`.
+/// Turns `prodName` and `prod_name` into `prod-name`, and `prod-name` into `prodName`.
 fn respelled(token: &str) -> String {
     if token.contains(['-', '_']) {
         let mut parts = token.split(['-', '_']);
@@ -126,7 +126,7 @@ fn capitalised(word: &str) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-/// Letters and digits as of a hash.
+/// Letters and digits like those of a hash.
 fn letters(number: u64, count: usize) -> String {
     const OF: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut rng = fastrand::Rng::with_seed(number);
@@ -159,7 +159,7 @@ fn new_id(old: &str, choices: &Choices) -> Option<String> {
     }
 }
 
-/// Ids are dropped or renamed, and what refers to them follows.
+/// Drops or renames ids, including references to them.
 pub(super) fn ids(tree: &mut Tree, choices: &Choices) {
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {

@@ -1,18 +1,18 @@
-//! Blocks stand in another order within their parent, and rows within their table.
+//! The order of blocks within their parent, and of rows within their table, changes.
 
 use std::collections::HashSet;
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// What is a block of its own: headings and paragraphs belong to what follows them.
+/// Independent blocks. Headings and paragraphs belong to the following element instead.
 const BLOCKS: [&str; 8] = [
     "div", "section", "article", "aside", "ul", "table", "form", "dl",
 ];
 
 const HEADINGS: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "label", "p"];
 
-/// A parent of more children is a list or a text.
+/// A parent with more children is a list or a text.
 const MOST: usize = 60;
 
 pub(super) fn rearrange(tree: &mut Tree, choices: &Choices) {
@@ -30,7 +30,7 @@ pub(super) fn rearrange(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Moves blocks to the beginning or the end of their parent, if chance says so.
+/// Moves blocks to the beginning or the end of their parent, at random.
 fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choices) {
     let children = tree.element_children(parent);
     if !(2..=MOST).contains(&children.len()) {
@@ -42,7 +42,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
         let Some(own_signature) = own(*child) else {
             continue;
         };
-        // Those that are many are a list, and what follows its heading stays there.
+        // Repeated blocks are a list, and elements after its heading stay there.
         let alike = children
             .iter()
             .filter(|one| own(**one).as_ref() == Some(&own_signature));
@@ -65,7 +65,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
     tree.set_children(parent, all);
 }
 
-/// Sorts rows of a label and a value by the labels, in an order of chance.
+/// Sorts rows of a label and a value by the labels, in a random order.
 fn sort_rows(tree: &mut Tree, table: NodeId, choices: &Choices) {
     let children = tree.children(table).to_vec();
     let is_row = |node: &NodeId| tree.tag(*node) == "tr" && tree.element_children(*node).len() == 2;

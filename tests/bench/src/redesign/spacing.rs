@@ -3,7 +3,7 @@
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Elements in which white space is seen.
+/// Elements in which white space is visible.
 const KEPT: [&str; 4] = ["pre", "textarea", "script", "style"];
 
 pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
@@ -17,7 +17,7 @@ pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
             continue;
         }
         let new = match text.trim().is_empty() {
-            // Between two words a space is seen, so it stays one.
+            // Between two words a space is visible, so it stays one.
             true => "\n  ".to_owned(),
             false if is_joined && text.trim().chars().count() <= 30 => text.replace(' ', "\u{a0}"),
             false if is_padded => padded(text),

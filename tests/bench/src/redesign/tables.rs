@@ -44,7 +44,7 @@ fn cells_of(tree: &Tree, row: NodeId) -> Vec<NodeId> {
     cells
 }
 
-/// A row of two cells is a term with its description.
+/// A row of two cells becomes a term with its description.
 fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     let mut children = Vec::new();
     for row in rows {
@@ -57,7 +57,7 @@ fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     keep_rest(tree, table, children);
 }
 
-/// Every element of the table is a block in its place.
+/// Every element of the table becomes a block in its place.
 fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     for row in rows {
         for cell in cells_of(tree, *row) {
@@ -69,7 +69,7 @@ fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     keep_rest(tree, table, rows.to_vec());
 }
 
-/// Gives the former table its children, behind those that were no rows, such as a caption.
+/// Gives the former table its children, after those that were not rows, such as a caption.
 fn keep_rest(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");

@@ -1,4 +1,4 @@
-//! What a made redesign keeps: the values, on every page, whatever the seed; and what it survives.
+//! Generated redesigns keep the values, on every page, whatever the seed; and they handle difficult pages.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ fn golden_pages() -> Vec<(String, Vec<String>)> {
     pages
 }
 
-/// Every text in a value, white space evened out.
+/// Every text in a value, with white space normalised.
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![even(text)],
@@ -44,7 +44,7 @@ fn even(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Without white space: between blocks it is not written.
+/// Without white space, because it is not written between blocks.
 fn solid(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -85,7 +85,7 @@ fn the_same_seed_gives_the_same_page_and_another_seed_another() {
     }
 }
 
-/// A page with whatever the changes look for.
+/// A page with everything that the changes search for.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>Nine lives</title>
 <meta property="og:title" content="Nine lives"><script type="application/ld+json">{"@type": "Book", "name": "Nine lives"}</script>
 </head><body><div class="product-page" id="main"><div class="inner"><h1 class="title" itemprop="name">Nine lives</h1></div>

@@ -1,4 +1,4 @@
-//! [`Tree`]: a page that can be changed. Nothing here recurses, however deep the page.
+//! A mutable page ([`Tree`]). Nothing here recurses, however deep the page.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ pub(super) type NodeId = usize;
 
 pub(super) const ROOT: NodeId = 0;
 
-/// Elements whose text nobody sees.
+/// Elements whose text is invisible.
 const UNSEEN: [&str; 5] = ["head", "script", "style", "noscript", "template"];
 
 /// Elements that have no end tag.
@@ -17,7 +17,7 @@ const VOID: [&str; 18] = [
     "keygen", "link", "meta", "param", "source", "track", "wbr",
 ];
 
-/// Elements whose text is written as it is.
+/// Elements whose text is written unchanged.
 const RAW: [&str; 6] = ["script", "style", "xmp", "iframe", "noembed", "noframes"];
 
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Element {
         self.attributes.retain(|(one, _)| one != name);
     }
 
-    /// What an element is, on whichever page: its tag and class.
+    /// The kind of an element, on whichever page: its tag and class.
     pub(super) fn signature(&self) -> String {
         format!("{}.{}", self.tag, self.get("class").unwrap_or_default())
     }
@@ -63,7 +63,7 @@ pub(super) enum Kind {
     Element(Element),
     Text(String),
     Comment(String),
-    /// Left out.
+    /// Removed.
     Gone,
 }
 
@@ -97,7 +97,7 @@ impl Tree {
         tree
     }
 
-    /// A node that has no place yet.
+    /// A node without a position yet.
     pub(super) fn create(&mut self, kind: Kind) -> NodeId {
         self.nodes.push(Node {
             kind,
@@ -134,7 +134,7 @@ impl Tree {
         self.nodes[parent].children.insert(0, child);
     }
 
-    /// Gives a node other children; those left out are gone.
+    /// Replaces the children of a node. Those left out are removed.
     pub(super) fn set_children(&mut self, parent: NodeId, children: Vec<NodeId>) {
         for child in &children {
             self.nodes[*child].parent = parent;
@@ -142,14 +142,14 @@ impl Tree {
         self.nodes[parent].children = children;
     }
 
-    /// Leaves out a node and all below it.
+    /// Removes a node and its descendants.
     pub(super) fn remove(&mut self, node: NodeId) {
         self.nodes[node].kind = Kind::Gone;
         self.nodes[node].children.clear();
     }
 
-    /// Puts a new element around a node. The node moves to a place of its own, and its number stands for the
-    /// wrapper: looking for it among its siblings would take too long where there are many.
+    /// Puts a new element around a node. The node moves to a new position, and its number becomes the wrapper's:
+    /// searching for it among many siblings would take too long.
     pub(super) fn wrap(&mut self, node: NodeId, tag: &str, attributes: &[(&str, &str)]) {
         let wrapper = Kind::Element(Element::new(tag, attributes));
         let kind = std::mem::replace(&mut self.nodes[node].kind, wrapper);
@@ -159,7 +159,7 @@ impl Tree {
         self.append(node, within);
     }
 
-    /// Puts a child in the place of its parent, whose other children are left out.
+    /// Replaces a parent with one of its children. The other children are removed.
     pub(super) fn unwrap(&mut self, node: NodeId, child: NodeId) {
         let kind = std::mem::replace(&mut self.nodes[child].kind, Kind::Gone);
         let children = std::mem::take(&mut self.nodes[child].children);
@@ -254,7 +254,7 @@ impl Tree {
         found
     }
 
-    /// The text within a node, white space evened out.
+    /// The text within a node, with white space normalised.
     pub(super) fn text_within(&self, node: NodeId) -> String {
         let texts = self.within(node);
         let joined: String = texts.iter().filter_map(|node| self.text(*node)).collect();
@@ -365,12 +365,12 @@ fn escape(text: &str, in_ascii: bool, html: &mut String) {
     }
 }
 
-/// White space evened out, no-break spaces included.
+/// The text with normalised white space, including no-break spaces.
 pub(super) fn even(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What can be read on a page, white space evened out.
+/// The readable text of a page, with white space normalised.
 pub fn visible_text(html: &str) -> String {
     let tree = Tree::parse(html);
     let texts = tree.visible_texts();

@@ -1,9 +1,9 @@
-//! Blocks get wrappers or lose them, and the texts of leaves are marked up.
+//! Adds or removes wrappers of blocks, and marks up the texts of leaves.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// What may get a wrapper.
+/// Elements that may get a wrapper.
 const BLOCKS: [&str; 15] = [
     "div",
     "section",
@@ -22,7 +22,7 @@ const BLOCKS: [&str; 15] = [
     "p",
 ];
 
-/// Where a wrapper may stand: a browser would move it elsewhere out of other elements.
+/// Where a wrapper may be: a browser would move it out of other elements.
 const PLACES: [&str; 11] = [
     "body",
     "div",
@@ -37,7 +37,7 @@ const PLACES: [&str; 11] = [
     "blockquote",
 ];
 
-/// What holds a value or a label, mostly.
+/// Elements that usually contain a value or a label.
 const LEAVES: [&str; 9] = ["td", "th", "dd", "dt", "li", "p", "h1", "div", "span"];
 
 /// Names of the wrappers of page builders.
@@ -69,7 +69,7 @@ fn may_be_wrapped(tree: &Tree, node: NodeId) -> bool {
     BLOCKS.contains(&tree.tag(node)) && PLACES.contains(&tree.tag(tree.parent(node)))
 }
 
-/// What a `div` is around, if that is one element and nothing else.
+/// The only element within a `div`, if it has no other content.
 fn wrapped(tree: &Tree, node: NodeId) -> Option<NodeId> {
     let is_blank = |child: &NodeId| tree.text(*child).is_none_or(|text| text.trim().is_empty());
     let is_wrapper = tree.tag(node) == "div" && PLACES.contains(&tree.tag(tree.parent(node)));

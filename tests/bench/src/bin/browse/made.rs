@@ -1,4 +1,4 @@
-//! A made store: one large crawl with half as many records as pages, a thousand small crawls, and changes.
+//! A generated store: one large crawl with half as many records as pages, a thousand small crawls, and changes.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ const AT_ONCE: u64 = 200_000;
 /// Crawls beside the large one.
 pub const SMALL_CRAWLS: u64 = 1_000;
 
-/// How many pages have each site.
+/// The number of pages on each site.
 pub const PAGES_OF_SITE: u64 = 2;
 
-/// One page in so many was blocked: the rarest outcome.
+/// One page in this many was blocked: the rarest outcome.
 const BLOCKED: u64 = 100_000;
 
 pub struct Made {
@@ -28,7 +28,7 @@ SELECT 'app/c' || n, 'app', 'c' || n, '{\"url\":\"https://example.com/\"}', 'run
     '{\"pages\":1,\"outcomes\":{\"ok\":1}}', strftime('%Y-%m-%dT%H:%M:%fZ', 1767268800 - n, 'unixepoch'),
     '2026-01-02T12:00:00.000Z', iif(n = 0, ?2, 0) FROM n";
 
-/// Nine of ten pages are of the crawl `c0`.
+/// Nine of ten pages belong to the crawl `c0`.
 const PAGES: &str = "
 WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2)
 INSERT INTO pages (position, _id, app_id, crawl_id, url, site, depth, outcome, status_code, mapping,
@@ -71,7 +71,7 @@ impl Made {
         self.pages / 2
     }
 
-    /// Fills a file of webfill's. A crash would leave nothing of use, so nothing is synced.
+    /// Fills a file of webfill. A crash would leave nothing usable, so nothing is synced.
     pub fn fill(&self, file: &Path) -> rusqlite::Result<()> {
         let conn = Connection::open(file)?;
         conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")?;
@@ -92,7 +92,7 @@ impl Made {
     }
 }
 
-/// Numbers as SQLite has them.
+/// Numbers in SQLite's type.
 fn bound<const N: usize>(numbers: [u64; N]) -> [i64; N] {
     numbers.map(|number| i64::try_from(number).expect("the numbers of a bench fit"))
 }

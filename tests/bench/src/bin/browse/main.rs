@@ -1,9 +1,9 @@
-//! How long people wait who look through a large store: for the overview by HTTP, of a dashboard that has just been started and
-//! later, without the indexes of lists (they are made meanwhile) and with them; and for the reads behind it and
-//! behind lists, each from a connection that has just been opened, and then from other places in the store.
+//! How long people wait when they browse a large store. Measured are the overview by HTTP, from a freshly started
+//! dashboard and later, without the indexes of lists (they are created meanwhile) and with them; and the reads behind
+//! it and behind lists, each on a new connection, and then at other positions in the store.
 //!
-//! The store is made by SQL in a folder for temporary files; about 700 bytes a page, and what the indexes take. With
-//! `--keep FILE` it is made there, or taken from there if it exists, and stays.
+//! SQL creates the store in a folder for temporary files, at about 700 bytes a page, plus the indexes. With `--keep
+//! FILE` it is created in that file, or read from it if it exists, and is kept.
 //!
 //!     browse [--pages MILLIONS = 10] [--keep FILE]
 

@@ -1,4 +1,5 @@
-//! The overview as a browser waits for it: the page of `webfill dashboard --store`, by HTTP, from the request to the last byte.
+//! The overview as a browser receives it: the page of `webfill dashboard --store`, by HTTP, from the request to the
+//! last byte.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,23 +14,24 @@ use crate::Failure;
 /// Not the default, so that a dashboard on this machine is left alone.
 const PLACE: &str = "127.7.7.7:8081";
 
-/// Looks after the first one, and the pause between two.
+/// Requests after the first one, and the pause between two.
 const LOOKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
 const OVERVIEW: &str = "/dashboard/";
 
-/// Where the overview has the figure of the store's resolved records.
+/// The element of the overview with the number of the store's resolved records.
 const FIGURE: &str = "id=\"resolved\"";
 
 pub struct Waited {
-    /// By the first visitor of a dashboard that has just started, with nothing of the store in the machine's memory.
+    /// The wait of the first visitor of a freshly started dashboard, with nothing of the store in the machine's
+    /// memory.
     pub first: Duration,
-    /// The longest of those after it.
+    /// The longest wait after that.
     pub later: Duration,
 }
 
-/// Starts a dashboard over a store, and looks at it.
+/// Starts a dashboard over a store, and requests its overview.
 pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
     forget(store)?;
     let folder = tempfile::tempdir()?;
@@ -48,7 +50,7 @@ pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
     }
 }
 
-/// Drops what the machine holds of a file in its memory.
+/// Drops a file from the machine's page cache.
 fn forget(store: &Path) -> Result<(), Failure> {
     let mut file = std::ffi::OsString::from("of=");
     file.push(store);
@@ -90,7 +92,7 @@ impl Dashboard {
                 .ok_or_else(|| format!("the dashboard has ended: {said:?}"))?;
             said.push(line?);
         }
-        // What it says later must find a reader.
+        // Later output must be read, too.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(dashboard)
     }

@@ -1,4 +1,4 @@
-//! The reads of people, and how long each takes.
+//! The reads for people, and how long each takes.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::made::{Made, PAGES_OF_SITE, SMALL_CRAWLS};
 
 /// Rows of a list.
 const ROWS: u32 = 50;
-/// Slices of a list that are read one after another.
+/// Pages of a list that are read one after another.
 const SLICES: usize = 20;
-/// Looks at other places of the store.
+/// Reads at other positions of the store.
 const LOOKS: u64 = 20;
-/// What figures are counted up to on the dashboard.
+/// The limit of counts on the dashboard.
 const COUNT_TO: u64 = 10_000;
 
 /// Each read with its longest wait.
@@ -44,7 +44,7 @@ pub async fn measure(
     Ok(waits)
 }
 
-/// What the dashboard shows first, from a cold connection: crawls, the figures of the first ten, datasets, sites in
+/// The first view of the dashboard, on a new connection: crawls, the counts of the first ten, datasets, sites in
 /// trouble.
 async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let began = Instant::now();
@@ -70,7 +70,7 @@ fn expect(is_so: bool, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// The longest wait of some slices, one after another.
+/// The longest wait of some pages, one after another.
 async fn longest<T>(
     list: impl AsyncFn(Option<Place>) -> Result<Slice<T>, StoreError>,
 ) -> Result<Duration, Failure> {

@@ -1,5 +1,5 @@
-//! Real pages: those that `extraction/fetch-pages` gets, as far as they make some 160 KB on
-//! average, served several times over under numbered folders.
+//! Real pages: those fetched by `extraction/fetch-pages`, selected for an average of some 160 KB, served several
+//! times over under numbered folders.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! A made-up shop of about 10,000 pages of some 10 KB: every page is reached by links, most links
-//! lead to pages known already, and the seven fields of `crawl/catalogue/mapping.json` are there.
+//! A generated shop of about 10,000 pages of some 10 KB: every page is reachable by links, most links lead to known
+//! pages, and the seven fields of `crawl/catalogue/mapping.json` exist.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ pub fn item(number: usize, pages: usize) -> String {
     document(number, &children.collect::<Vec<_>>(), &related)
 }
 
-/// The page of one item that links to exactly these beside the navigation's first ten.
+/// The page of one item that links to exactly these pages, in addition to the navigation's first ten.
 pub fn document(number: usize, children: &[usize], related: &[usize]) -> String {
     let mut draw = Draw::with_seed(number as u64 ^ 0x5eed);
     let name = format!("{} {} {number}", draw.word(), draw.word());

@@ -1,5 +1,5 @@
-//! (c) CPU milliseconds a page, all processes together, delay 0, robots off; beside Scrapy on
-//! the same web, with the same links and fields, in the same run.
+//! (c) CPU milliseconds a page, all processes together, delay 0, robots off; compared with Scrapy on the same web,
+//! with the same links and fields, in the same run.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
 use crate::{Failure, Limit, Size, Verdict};
 
-/// Sites that the pages are spread over: webfill never has two requests in flight to one, so
-/// this is its parallelism, as 16 requests at once are Scrapy's by default.
+/// The sites that the pages are spread over. webfill never has two requests in flight to one, so this is its
+/// parallelism, like Scrapy's default of 16 requests at a time.
 const SITES: u8 = 16;
 
 /// Pages of each kind, in the full and in the small size.
 const SMALL_PAGES: [usize; 2] = [10_000, 1_500];
 const REAL_PAGES: [usize; 2] = [3_000, 300];
 
-/// What is crawled.
+/// The pages to crawl.
 struct Course {
     name: &'static str,
     seeds: Vec<String>,
@@ -162,8 +162,8 @@ fn without_blanks(value: &Value) -> Option<Value> {
     }
 }
 
-/// Both must have done the same work: equal values, except on a few broken pages, which two HTML
-/// parsers read differently.
+/// Both must have done the same work: equal values, except on a few broken pages, which the two HTML parsers read
+/// differently.
 fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
     let names = theirs
         .iter()

@@ -1,6 +1,6 @@
-//! (l) What open dashboards cost: the CPU of a dispatcher whose fleet crawls 200 pages a second, while nobody looks and
-//! while three browsers show the overview, in turns. The browsers are real and logged in; their own CPU is not counted,
-//! but they share the cores.
+//! (l) The cost of open dashboards: the CPU of a dispatcher whose fleet crawls 200 pages a second, alternating
+//! between no visitors and three browsers with the overview. The browsers are real and logged in. Their own CPU is
+//! not counted, but they share the cores.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ const AT_ONCE: usize = 1_000;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(200);
 
-/// After a turn's beginning: pages are loaded, or connections closed.
+/// The time after the beginning of a turn in which pages are loaded, or connections closed.
 const SETTLES: Duration = Duration::from_secs(3);
 
 struct Plan {
@@ -58,14 +58,14 @@ impl Plan {
         }
     }
 
-    /// Pages that each site has to have: nothing may end before the last turn does.
+    /// The pages that each site needs, so that nothing ends before the last turn does.
     fn pages_of_site(&self) -> usize {
         let turns = 2 * self.turns as u32 * (self.turn + 3 * SETTLES);
         ((self.warm_up + turns + 2 * WAIT).as_secs() / DELAY_S) as usize
     }
 }
 
-/// What the dispatcher took in one turn, and how many pages were asked for.
+/// The CPU of the dispatcher in one turn, and the number of requested pages.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     share: f64,
@@ -206,7 +206,7 @@ fn log_in(browser: &Browser, dashboard: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The figure of pages that a browser shows; empty if there is none.
+/// The number of pages shown by a browser; empty if there is none.
 fn pages_shown(browser: &Browser) -> String {
     let script = "return document.getElementById('pages')?.textContent ?? ''";
     let shown = browser.run(script, json!([]));

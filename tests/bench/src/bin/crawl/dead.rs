@@ -1,6 +1,6 @@
-//! (i) What a worker remembers of dead sites: sites whose servers refuse every connection, met one
-//! after another by one worker. Its memory may grow until as many sites are in it as are met in the
-//! time of a back-off, and not further: the second half of the crawl adds nothing.
+//! (i) A worker's memory of dead sites: sites whose servers refuse every connection, met one after another by one
+//! worker. Its memory may grow until it holds as many sites as are met in the time of a back-off, and no further: the
+//! second half of the crawl adds nothing.
 
 use std::net::TcpListener;
 
@@ -41,7 +41,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     if ended != Some(sites as u64) {
         return Err(format!("{} of {sites} sites were met", crawled.summary["outcomes"]).into());
     }
-    // What processes hold in their last moments is not what they need.
+    // The last moments of processes are not representative of their needs.
     let middle = samples.len() / 2;
     let (first, second) = samples.split_at(middle);
     let (first, second) = (most(first), most(second));
@@ -57,12 +57,12 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     }])
 }
 
-/// A port that nobody listens on: connections to it are refused on all of loopback.
+/// A port without a listener: connections to it are refused on all of loopback.
 fn unused_port() -> Result<u16, Failure> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// One URL for each address: each is a site of its own.
+/// One URL for each address. Each is a separate site.
 fn seeds(port: u16, sites: usize) -> Vec<String> {
     let address = |site: usize| {
         let [.., a, b, c] = (site as u32 + 0x10_0000).to_be_bytes();

@@ -1,8 +1,7 @@
-//! (g) A fleet that waits for work: how long a request takes from its feed to its fetch, and what the
-//! waiting costs.
+//! (g) A fleet that waits for work: how long a request takes from its feed to its fetch, and the cost of waiting.
 //!
-//! Every request is for a site of its own that the fleet has never met: its robots.txt is fetched
-//! first, and that is in the figure. The moment of the fetch is when the server has read it.
+//! Every request is for a separate site that is new to the fleet. Its robots.txt is fetched first, which is included
+//! in the time. The fetch counts when the server has read it.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -16,12 +15,11 @@ use crate::web::{Answer, Pages, Web, page};
 use crate::{Failure, Limit, Size, Verdict};
 use webfill_bench::program::binary;
 
-/// Requests, one after another, in the full and in the small size; and some before them that are
-/// not counted.
+/// Requests, one after another, in the full and in the small size, and some uncounted ones before them.
 const REQUESTS: [usize; 2] = [500, 50];
 const WARM_UP: usize = 50;
 
-/// Between two requests, so that each finds a fleet at rest.
+/// The pause between two requests, so that each finds an idle fleet.
 const PAUSE: Duration = Duration::from_millis(15);
 
 /// How long the idle fleet is measured, in seconds.
@@ -90,12 +88,12 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A dispatcher, and perhaps a supervisor with a worker for each core, in a folder of their own.
+/// A dispatcher, and optionally a supervisor with a worker for each core, in a folder of their own.
 pub(crate) struct Fleet {
     processes: Vec<Child>,
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,
-    /// Goes away with the fleet.
+    /// Removed with the fleet.
     _folder: tempfile::TempDir,
 }
 
@@ -129,7 +127,7 @@ impl Fleet {
         })
     }
 
-    /// A dispatcher that nobody takes tasks from.
+    /// A dispatcher without supervisors.
     pub(crate) fn dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
         Fleet::of(&[DISPATCHER], change)
     }
@@ -161,7 +159,7 @@ impl Fleet {
         })
     }
 
-    /// From the moment at which a request is sent to the one at which its page is asked for.
+    /// The time from sending a request to the request for its page.
     fn wait_of(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
         let host = format!("site-{number}.example");
         let request =
@@ -194,9 +192,9 @@ impl Fleet {
         cpu_of_tree(&self.processes[0])
     }
 
-    /// The share of a core that all processes take while there is nothing to do.
+    /// The share of a core used by all processes while there is nothing to do.
     fn idle_share(&self, measured: Duration) -> Result<f64, Failure> {
-        // What the last pages left to do.
+        // Remaining work for the last pages.
         std::thread::sleep(Duration::from_secs(3));
         let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();
         let (before, started) = (cpu(), Instant::now());

@@ -1,8 +1,8 @@
-//! (j) What it costs that everything is on the disk before it is told: pages and accepted URLs a
-//! second, as a share of what the same binary reaches if syncs do nothing.
+//! (j) The cost of durability, where everything is on disk before it is confirmed: pages and accepted URLs a second,
+//! as a share of the same binary's rate if syncs do nothing.
 //!
-//! Both are measured in turn on the disk of the folder for temporary files, the best of some rounds
-//! each. On a disk in memory the shares are 1.
+//! Both are measured in turn on the disk of the folder for temporary files, the best of some rounds each. On a disk
+//! in memory the shares are 1.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

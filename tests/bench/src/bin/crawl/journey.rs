@@ -1,5 +1,5 @@
-//! (k) What it costs to log each step of each task, for `webfill trace`: CPU a page, as a share of what it is
-//! without. Both are measured in turn, the best of some rounds each.
+//! (k) The cost of logging each step of each task, for `webfill trace`: CPU a page, as a share of the cost without
+//! logging. Both are measured in turn, the best of some rounds each.
 
 use crate::cost;
 use crate::webfill::Crawl;

@@ -1,13 +1,12 @@
-//! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
-//! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
-//! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
-//! stay in a worker's memory (i), what durability costs (j), what logging each step (k), and what open dashboards (l). See
-//! tests/bench/README.md.
+//! Benchmarks of whole crawls: the cost of a page (c), how close the pace comes to the limit of politeness (d), the
+//! memory at full load (e), the rate of MongoDB requests (f), the reaction time of an idle fleet (g), the effect of
+//! dead names on other sites (h), whether dead sites stay in a worker's memory (i), and the costs of durability (j),
+//! of logging each step (k), and of open dashboards (l). See tests/bench/README.md.
 //!
 //!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard]...
 //!     crawl names
 //!
-//! Without a name, all of the first line: `small` and `real` pages are (c).
+//! Without a name, all benchmarks of the first line run: `small` and `real` pages are (c).
 
 mod articles;
 mod catalogue;
@@ -33,7 +32,7 @@ use webfill_bench::{Limit, Size, Verdict, report};
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What can be asked for.
+/// The names of the benchmarks.
 const NAMES: [&str; 11] = [
     "small",
     "real",
@@ -104,7 +103,7 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     if wants("dashboard") {
         verdicts.extend(dashboard::run(size)?);
     }
-    // Only by its name, because it needs a system of its own.
+    // Only on request, because it needs a separate system.
     if wanted.iter().any(|wanted| wanted == "names") {
         verdicts.extend(names::run(size)?);
     }

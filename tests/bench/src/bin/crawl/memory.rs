@@ -12,15 +12,15 @@ const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
 const FETCHES: usize = WORKERS * CONCURRENCY;
 
-/// Twice as many sites as fetches: which worker a site falls to is chance, and none may idle.
+/// Twice as many sites as fetches: the assignment of sites to workers is random, and no worker may idle.
 const SITES: usize = 2 * FETCHES;
 
-/// How long the server thinks about each page: all fetches are then in flight most of the time.
+/// How long the server holds each page, so that all fetches are in flight most of the time.
 const HOLD: Duration = Duration::from_secs(3);
 
 const LIMIT_MIB: f64 = 400.0;
 
-/// Real pages, slowly.
+/// Real pages, served slowly.
 struct Slow(Articles);
 
 impl Pages for Slow {

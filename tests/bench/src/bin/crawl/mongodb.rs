@@ -1,6 +1,5 @@
-//! (f) How often MongoDB is asked at 1,000 pages a second: the paced crawl of (d), with its store
-//! and cache in a server of its own, where every page completes a record. The server's own count
-//! is the witness.
+//! (f) The rate of MongoDB requests at 1,000 pages a second: the paced crawl of (d), with its store and cache in a
+//! separate server, where every page completes a record. The server itself counts the requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,13 +82,13 @@ fn crawl(web: &Web, plan: Plan, store: &str) -> Result<Crawled, Failure> {
     crawl.run(|_| {})
 }
 
-/// Reads the server's count of requests now and then, beside a crawl.
+/// Reads the server's count of requests now and then, during a crawl.
 struct Counting {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Result<Counted, Failure>>,
 }
 
-/// What was read when.
+/// The counts, with their times.
 struct Counted(Vec<(Instant, i64)>);
 
 impl Counting {
@@ -117,7 +116,7 @@ async fn count(uri: &str, over: &AtomicBool) -> Result<Counted, Failure> {
     while !over.load(Ordering::Relaxed) {
         let status = database.run_command(doc! {"serverStatus": 1}).await?;
         let requests = status.get_document("network")?.get_i64("numRequests")?;
-        // Our own are none of webfill's.
+        // The benchmark's own requests do not count.
         counted.push((Instant::now(), requests - counted.len() as i64));
         tokio::time::sleep(SAMPLE_EVERY).await;
     }

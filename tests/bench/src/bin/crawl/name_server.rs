@@ -1,5 +1,5 @@
-//! A name server on 127.0.0.1 that answers each question for an IPv4 address with 127.0.0.1, except for
-//! names that are dead: for those it is silent.
+//! A name server on 127.0.0.1 that answers each query for an IPv4 address with 127.0.0.1, except for dead names: for
+//! those it is silent.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
@@ -8,7 +8,7 @@ use crate::Failure;
 const HEADER_BYTES: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];
 
-/// Type A, class IN, no lifetime, four bytes: 127.0.0.1. The name is that of the question, by its place.
+/// Type A, class IN, no lifetime, four bytes: 127.0.0.1. The name is that of the question, by its position.
 const RECORD: &[u8] = b"\xc0\x0c\0\x01\0\x01\0\0\0\0\0\x04\x7f\0\0\x01";
 
 /// Names that begin like this are dead.
@@ -23,7 +23,7 @@ pub fn serve() -> Result<(), Failure> {
         let mut question = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut question) {
             if let Some(answer) = answer(&question[..length]) {
-                // An asker that no longer waits for it needs none.
+                // A client that no longer waits for the answer needs none.
                 let _ = socket.send_to(&answer, from);
             }
         }

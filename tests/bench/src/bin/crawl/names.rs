@@ -1,9 +1,8 @@
-//! (h) What 1,000 healthy sites keep of their pace beside 1,000 sites whose name servers never
-//! answer: the paced crawl of (d), with names that the system resolves. The log of the healthy
-//! sites' server is the witness. The dead sites are fed first, so that the crawl begins like one on a
-//! machine without a way out.
+//! (h) How much of their pace 1,000 healthy sites keep beside 1,000 sites whose name servers never answer: the paced
+//! crawl of (d), with names that the system resolves. It is measured by the log of the healthy sites' server. The
+//! dead sites are fed first, so that the crawl begins like one on a machine without a way out.
 //!
-//! tests/bench/run.sh runs it in a system of its own, whose name server is this program's.
+//! tests/bench/run.sh runs it in a separate system whose name server is this program's.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ const DEAD_PAGES: usize = 5;
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let plan = Plan {
-        // Dead names are given up after ten seconds.
+        // The look-up of a dead name fails after ten seconds.
         duration: Duration::from_secs(size.pick(60, 30)),
         ..Plan::of(size)
     };

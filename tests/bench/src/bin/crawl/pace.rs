@@ -1,5 +1,5 @@
-//! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether
-//! any site gets a request before its delay is over. The server's log is the witness.
+//! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether any site gets a
+//! request before its delay is over. Both are measured by the server's log.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -22,8 +22,7 @@ pub struct Plan {
     pub sites: usize,
     /// When the crawl is ended.
     pub duration: Duration,
-    /// Not counted, from the first request on: the first request to a site costs more than the
-    /// next ones.
+    /// Not counted, from the first request on: the first request to a site costs more than later ones.
     pub warm_up: Duration,
 }
 
@@ -75,7 +74,7 @@ impl Pages for Sites {
     }
 }
 
-/// What the server saw of one crawl.
+/// The server's view of one crawl.
 pub struct Seen {
     /// Pages a second, in the window.
     pub rate: f64,
@@ -174,7 +173,7 @@ pub fn judge(web: &Web, plan: Plan, end: Option<Instant>) -> Result<Seen, Failur
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
-    // The end is a little before the crawl's: it started up before its first request.
+    // The end is slightly before the crawl's, because the crawl started up before its first request.
     let end = end.unwrap_or(first + plan.duration) - Duration::from_secs(3);
     let window = first + plan.warm_up..end;
     let counted = arrivals

@@ -1,7 +1,7 @@
-//! What a tree of processes costs: CPU time to the end, and memory while it runs.
+//! The costs of a tree of processes: CPU time to the end, and memory while it runs.
 //!
-//! CPU comes from the kernel's own sum over children that have been waited for, and over theirs;
-//! a sampler beside it splits that sum by role and reads the memory. All from /proc.
+//! CPU comes from the kernel's own sum over children that have been waited for, and over theirs. A sampler splits
+//! that sum by role and reads the memory. All from /proc.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,16 +21,16 @@ const MEMORY_EVERY: Duration = Duration::from_millis(500);
 /// Sums over a tree of processes, in KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Shared pages counted once, divided among those who share them.
+    /// Shared pages counted once, divided among the processes that share them.
     pub pss_kib: u64,
     /// Shared pages counted for each process.
     pub rss_kib: u64,
 }
 
-/// How many processes of each role there are, and what they hold together.
+/// The number of processes of each role, and their total memory.
 pub type Roles = BTreeMap<String, (usize, Memory)>;
 
-/// What a finished tree of processes cost.
+/// The costs of a finished tree of processes.
 #[derive(Debug, Default)]
 pub struct Cost {
     pub cpu: Duration,
@@ -61,7 +61,7 @@ pub fn measure(
         }
         let tree = tree(&child);
         for process in &tree {
-            // One that has just begun or ended has no command line.
+            // A process that has just begun or ended has no command line.
             if !process.role.is_empty() {
                 seen.insert(process.pid, (process.role.clone(), process.cpu));
             }
@@ -107,7 +107,7 @@ impl Memory {
     }
 }
 
-/// The CPU time so far of a process and of those below it that live.
+/// The CPU time so far of a process and of its live descendants.
 pub fn cpu_of_tree(root: &Child) -> Duration {
     tree(root).iter().map(|process| process.cpu).sum()
 }
@@ -123,7 +123,7 @@ fn tree(root: &Child) -> Vec<Process> {
     let mut found = Vec::new();
     let mut ahead = vec![root.id()];
     while let Some(pid) = ahead.pop() {
-        // A process may end at any moment; then it is simply not seen any more.
+        // A process may end at any moment; then it is no longer counted.
         let Some(cpu) = cpu_of(&format!("/proc/{pid}/stat"), OWN) else {
             continue;
         };

@@ -12,7 +12,7 @@ use crate::webfill::{Fields, bench_file};
 /// A crawl to run.
 pub struct Spider {
     pub seeds: Vec<String>,
-    /// The mapping file that the XPaths are taken from.
+    /// The mapping file with the XPaths.
     pub mapping: PathBuf,
     /// Follow every link of pages above this depth.
     pub depth: u32,
@@ -22,7 +22,7 @@ pub struct Spider {
     pub hosts: Vec<String>,
 }
 
-/// How it went.
+/// The results of the run.
 pub struct Spun {
     pub cost: Cost,
     pub pages: u64,
@@ -68,7 +68,7 @@ impl Spun {
     }
 }
 
-/// The interpreter of the environment that `tests/bench/run.sh` makes, or where SCRAPY_PYTHON says.
+/// The interpreter of the environment made by `tests/bench/run.sh`, or the one in SCRAPY_PYTHON.
 pub fn python() -> Result<PathBuf, Failure> {
     let path = match std::env::var_os("SCRAPY_PYTHON") {
         Some(path) => PathBuf::from(path),

@@ -1,7 +1,7 @@
-//! A small web on loopback: prepared answers, keep-alive, and a log of what was asked when.
+//! A small web on loopback: prepared answers, keep-alive, and a log of requests with their times.
 //!
-//! One thread and one write per answer, because it shares the machine's cores with what is
-//! measured. Requests carry no body; a request without an answer in the web is a 404.
+//! One thread and one write per answer, because it shares the machine's cores with the measured processes. Requests
+//! have no body. A request without an answer in the web gets a 404.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,12 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::Failure;
 
-/// What a site answers: head and body as they go over the wire.
+/// The answer of a site: head and body as sent.
 pub type Answer = Arc<[u8]>;
 
-/// Says what is served.
+/// The served pages.
 pub trait Pages: Send + Sync + 'static {
-    /// `host` as the request names it, port included.
+    /// `host` as named in the request, including the port.
     fn answer(&self, host: &str, path: &str) -> Option<Answer>;
 
     /// How long a request is held before it is answered.
@@ -49,7 +49,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// Serves `pages` on the first `addresses` addresses from 127.0.0.1 on, all at one port.
+    /// Serves `pages` on the first `addresses` addresses starting at 127.0.0.1, all at one port.
     pub fn serve(pages: impl Pages, addresses: u8) -> Result<Web, Failure> {
         let seen = Arc::new(Seen::default());
         let listeners = listen(addresses)?;
@@ -112,13 +112,13 @@ async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Ar
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(converse(stream, Arc::clone(&pages), Arc::clone(&seen)));
             }
-            // Out of descriptors: those in use come free.
+            // Out of descriptors: some in use will be released.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// Answers requests until the peer closes or says something that is no request.
+/// Answers requests until the peer closes or sends something other than a request.
 async fn converse(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
     let mut buffer = Vec::with_capacity(1024);
     loop {

@@ -20,11 +20,11 @@ pub struct Crawl {
     pub seeds: Vec<String>,
     /// A mapping file.
     pub mapping: PathBuf,
-    /// Further flags; with none for the store, that is a file.
+    /// Further flags. Without one for the store, the store is a file.
     pub flags: Vec<String>,
 }
 
-/// How it went.
+/// The results of the run.
 pub struct Crawled {
     pub cost: Cost,
     pub summary: Value,
@@ -85,7 +85,7 @@ impl Crawled {
         self.summary["pages"].as_u64().unwrap_or(0)
     }
 
-    /// What was stored for each page that a mapping is for.
+    /// The stored fields of each page with a mapping.
     pub fn fields(&self) -> Result<Fields, Failure> {
         let store = Connection::open(self.folder.path().join("webfill.db"))?;
         let mut statement =

@@ -1,4 +1,4 @@
-//! The frontier: its steps as in the dispatcher, million by million.
+//! The frontier: the same steps as in the dispatcher, million by million.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,11 +11,11 @@ use crate::laps::{Lap, Watch};
 use crate::web::Web;
 use crate::{Failure, LINKS, MILLION, NEW_LINKS, PAGES_PER_COMMIT, Plan};
 
-/// What is judged.
+/// The measurements to judge.
 pub struct Measured {
     /// Links judged a second on the core: the lowest rate of all laps.
     pub rate: f64,
-    /// That of the first lap.
+    /// The rate of the first lap.
     pub first_rate: f64,
     /// The most memory that was resident.
     pub peak_mib: f64,
@@ -46,7 +46,7 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         first_rate = first_rate.or(Some(lap.core_rate()));
     }
     let (_, peak_mib) = memory_mib()?;
-    // Closing takes the write-ahead log into the file.
+    // Closing writes the write-ahead log to the file.
     drop(frontier);
     let bytes_a_url = disk_bytes(dir)? as f64 / web.known as f64;
     let begun = Instant::now();
@@ -77,7 +77,7 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
     Ok(())
 }
 
-/// One commit's worth of pages. Making the links up is not counted.
+/// The pages of one commit. The construction of the links is not counted.
 fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();
@@ -145,7 +145,7 @@ fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// Resident now, and at most so far.
+/// Resident memory now, and its peak.
 fn memory_mib() -> Result<(f64, f64), Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let read = |name: &str| {

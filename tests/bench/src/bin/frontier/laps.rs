@@ -6,7 +6,7 @@ use webfill_bench::core_time::time_on_core;
 
 use crate::Failure;
 
-/// What was judged and how long that took, by the clock and in time on the core.
+/// The number of judged links, and the time used, by the clock and on the core.
 #[derive(Default)]
 pub struct Lap {
     pub links: u64,
@@ -27,13 +27,13 @@ impl Lap {
         self.links as f64 / self.time.as_secs_f64()
     }
 
-    /// What an otherwise idle machine would give: others' work is left out.
+    /// The rate of an otherwise idle machine, without the work of others.
     pub fn core_rate(&self) -> f64 {
         self.links as f64 / self.core.as_secs_f64()
     }
 }
 
-/// Takes the time of what this thread does.
+/// Measures the time of this thread.
 pub struct Watch {
     begun: Instant,
     core: Duration,
@@ -47,7 +47,7 @@ impl Watch {
         })
     }
 
-    /// Since the start or the lap before.
+    /// The time since the start or the previous lap.
     pub fn lap(&mut self) -> Result<Lap, Failure> {
         let now = Watch::start()?;
         let time = now.begun - self.begun;

@@ -1,17 +1,15 @@
-//! How many links a second the frontier judges on one core, while more and more are seen.
+//! How many links a second the frontier judges on one core, while the number of seen URLs grows.
 //!
-//! A page brings a hundred links of which twenty are new, as on real pages. Each step is the
-//! dispatcher's own: due sites, leases, then outcomes with links (canonical form, scope, dedupe,
-//! queue), clocks, and one commit for every forty pages. Beside it, in the same run, the plain
-//! way: a table of hashes and `INSERT OR IGNORE`.
+//! A page brings a hundred links, twenty of them new, as on real pages. Each step is the dispatcher's own: due sites,
+//! leases, then outcomes with links (canonical form, scope, dedupe, queue), clocks, and one commit for every forty
+//! pages. For comparison, in the same run, the simple way: a table of hashes and `INSERT OR IGNORE`.
 //!
 //!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB] [--state DIR]
 //!
-//! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
-//! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
-//! no cache helps against. With `--skip`, this many millions are fed as seeds first, unmeasured.
-//! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost. With
-//! `--state`, the frontier is kept there, and goes on from what it has.
+//! Of the repeated links, seven in ten lead to the neighbourhood of the page and the others anywhere. With
+//! `--uniform` all of them lead anywhere, which no real site does, but no cache helps then. With `--skip`, this many
+//! millions are fed as seeds first, unmeasured. `--memory` limits the dedupe memory: a lower limit shows the cost of
+//! more URLs. With `--state`, the frontier is kept in that folder, and continued from there.
 
 mod judging;
 mod laps;
@@ -27,11 +25,11 @@ use webfill_dispatcher::frontier::{FrontierConfig, page_cache_bytes};
 use judging::measure_frontier;
 use peer::measure_peer;
 
-/// As in the program.
+/// The same allocator as in the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What a page brings.
+/// The links of a page.
 const LINKS: u64 = 100;
 const NEW_LINKS: u64 = 20;
 const PAGES_PER_COMMIT: usize = 40;

@@ -1,4 +1,4 @@
-//! What the frontier is measured against: the plain way.
+//! The simple way, for comparison with the frontier.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::laps::{Lap, Watch};
 use crate::web::{Web, url};
 use crate::{Failure, MILLION, PAGES_PER_COMMIT, Plan};
 
-/// The same links, each hashed and inserted, those that are new into a queue as well. Its table
-/// begins with what is seen by then, in order, which is the best that can happen to it.
+/// The same links, each hashed and inserted, and new ones also added to a queue. Its table begins with everything
+/// seen so far, in order, which is the best case for it.
 pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     let mut db = Connection::open(dir.join("peer.db"))?;
     db.execute_batch(

@@ -1,10 +1,10 @@
-//! The web that is crawled.
+//! The crawled web.
 
 use crate::{LINKS, NEW_LINKS};
 
 const SITES: u64 = 100_000;
 
-/// A web made up as it is crawled: the nth URL is always the same.
+/// A web generated while it is crawled: the nth URL is always the same.
 pub struct Web {
     pub known: u64,
     rng: fastrand::Rng,
@@ -42,13 +42,13 @@ impl Web {
         self.rng.u64(..self.known)
     }
 
-    /// Among the latest ten thousand, which the latest five hundred pages have in common.
+    /// One of the latest ten thousand, which the latest five hundred pages share.
     fn nearby(&mut self) -> u64 {
         self.known - 1 - self.rng.u64(..self.known.min(10_000))
     }
 }
 
-/// Some seventy bytes; most new links of one page belong to one site.
+/// Some seventy bytes. Most new links of one page belong to one site.
 pub fn url(nth: u64) -> String {
     let neighbourhood = if nth % 10 == 9 { nth } else { nth / NEW_LINKS };
     let site = neighbourhood.wrapping_mul(0x9E37_79B9_7F4A_7C15) % SITES;

@@ -1,4 +1,4 @@
-//! What hostile clients do.
+//! The attacks of hostile clients.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -25,19 +25,19 @@ pub(crate) const KINDS: [Kind; 5] = [
     Kind::Stops,
 ];
 
-/// How many of a kind one connection sends.
+/// How many requests of a kind one connection sends.
 const INFOS: usize = 20_000;
 const STATUSES: usize = 50_000;
 const STOPS: usize = 300_000;
 
-/// Lists of requests with patterns: many light ones, and few heavy ones, which take a megabyte each.
+/// Lists of requests with patterns: many light ones, and few heavy ones, which need a megabyte each.
 const LIGHT: usize = 40_000;
 const HEAVY: usize = 2_000;
 
-/// Just within what a message may have, and beyond.
+/// Just below the limit of a message, and above it.
 const LONG_BYTES: [usize; 2] = [15 << 20, 65 << 20];
 
-/// Between two lists, so that what is sent is bounded by the dispatcher and not by this machine.
+/// The pause between two lists, so that the dispatcher limits the load, and not this machine.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Kind {
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// Is at it until that is over.
+    /// Attacks until it is over.
     pub(crate) fn attack(
         self,
         fleet: &Fleet,
@@ -86,7 +86,7 @@ impl Kind {
                 Kind::Info => {
                     let info = json!({"action": "info", "appid": "many"});
                     flood(&client, &info, INFOS, is_over)?;
-                    // It stays, and reads nothing.
+                    // It stays connected, and reads nothing.
                     pause(Duration::from_secs(10), is_over);
                 }
                 Kind::Status => flood(&client, &json!({"action": "status"}), STATUSES, is_over)?,

@@ -122,7 +122,7 @@ impl Fleet {
         }
     }
 
-    /// The most memory that the dispatcher has had.
+    /// The peak memory of the dispatcher.
     pub(crate) fn peak_mib(&mut self) -> Result<f64, Failure> {
         let dispatcher = &mut self.processes[0];
         if let Some(ended) = dispatcher.try_wait()? {
@@ -167,7 +167,7 @@ impl Client {
         Ok(Client { socket })
     }
 
-    /// Sends a message; false: it cannot be sent now.
+    /// Sends a message. False if it cannot be sent now.
     pub(crate) fn send(&self, message: &[u8]) -> Result<bool, Failure> {
         match self.socket.send(message, 0) {
             Ok(()) => Ok(true),

@@ -1,5 +1,5 @@
-//! What ten hostile clients take from an honest one: two of each kind that has frozen or ended a dispatcher
-//! before, each with a key of its own that is bound as tightly as it can be, all at once, for a while.
+//! The effect of ten hostile clients on an honest one: two of each kind that has frozen or ended a dispatcher before,
+//! each with its own key with the narrowest rights, all together, for a while.
 //!
 //!     hostile
 //!
@@ -11,9 +11,9 @@
 //! | `lists` | may only read, and sends lists as long as a message may be, and longer |
 //! | `stops` | stops one crawl again and again |
 //!
-//! The honest client feeds one request after another meanwhile, and a supervisor crawls. Counted are how long
-//! each feed takes, the dispatcher's memory at its peak, and pages that were fetched twice: a lease that is
-//! lost is given again.
+//! The honest client feeds one request after another meanwhile, and a supervisor crawls. The measurements are the
+//! time of each feed, the dispatcher's peak memory, and pages that were fetched twice: a lost lease is handed out
+//! again.
 
 mod attacks;
 mod fleet;
@@ -32,21 +32,21 @@ use self::site::Site;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// For how long they are at it, in seconds, in the full and in the small size.
+/// The duration of the attacks in seconds, in the full and in the small size.
 const SECONDS: [u64; 2] = [60, 12];
 
-/// The crawls of the application that is asked about.
+/// The crawls of the requested application.
 const CRAWLS: [usize; 2] = [2_000, 500];
 
-/// The pages of the crawl that goes on meanwhile.
+/// The pages of the crawl that runs meanwhile.
 const PAGES: [usize; 2] = [6_000, 1_000];
 
 const CLIENTS_OF_A_KIND: usize = 2;
 
-/// Between two feeds of the honest client.
+/// The pause between two feeds of the honest client.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A feed that takes this long is not waited for any more.
+/// The longest wait for a feed.
 const WAIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -125,7 +125,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// What the hostile clients need, and the crawl that goes on.
+/// Prepares the attacks, and the crawl that runs meanwhile.
 fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
     let honest = fleet.client("honest")?;
     let blocked =
@@ -151,7 +151,7 @@ fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Feeds one request after another for a while; how long each has taken, in order of that.
+/// Feeds one request after another for a while. Returns how long each took, sorted.
 fn feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, Failure> {
     let client = fleet.client("honest")?;
     let (begun, mut waits) = (Instant::now(), Vec::new());
@@ -171,7 +171,7 @@ fn feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, 
     Ok(waits)
 }
 
-/// Of times in order.
+/// A percentile of sorted times.
 fn percentile_ms(waits: &[Duration], percent: usize) -> f64 {
     let place = (waits.len() * percent / 100).min(waits.len().saturating_sub(1));
     waits

@@ -1,4 +1,4 @@
-//! The web that is crawled meanwhile: one page, and a log of how often each was asked for.
+//! The web that is crawled meanwhile: one page, and a log of how often each URL was requested.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -30,14 +30,14 @@ impl Site {
         Ok(Site { port, visits })
     }
 
-    /// How many pages were asked for more than once.
+    /// The number of URLs requested more than once.
     pub(crate) fn twice(&self) -> usize {
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         visits.values().filter(|n| **n > 1).count()
     }
 }
 
-/// Answers requests until the peer closes. What it says later is nobody's business.
+/// Answers requests until the peer closes.
 fn converse(mut stream: TcpStream, visits: &Visits) {
     let Ok(reading) = stream.try_clone() else {
         return;

@@ -1,4 +1,4 @@
-//! How well mappings are learned from a few known records, judged on the pages that were not known.
+//! How well mappings are learned from a few known records, judged on the unknown pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use webfill_mapping::{Engine, MappingSet, PageKind, Source};
 /// Known records, and the share of wrong values.
 pub const ROUNDS: [(usize, f64); 5] = [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (5, 0.3)];
 
-/// A field is a list if so many of its pages have several values.
+/// A field is a list if this share of its pages has several values.
 const LIST: f64 = 0.3;
 
-/// A field that is read as well as this is good.
+/// A field that is read at least this well is good.
 const GOOD: f64 = 0.95;
 
 /// By field.
 type Chains = BTreeMap<String, String>;
 
-/// What a number of known records brings, by site and field.
+/// The results for a number of known records, by site and field.
 pub struct Judged(BTreeMap<(String, String), Counts>);
 
-/// Means over fields, but for `micro_f1`, `precision` and `coverage`.
+/// Means over fields, except for `micro_f1`, `precision` and `coverage`.
 pub struct Figures {
     pub macro_f1: f64,
     pub micro_f1: f64,
-    /// Of what is read, so much is right.
+    /// The share of read values that is right.
     pub precision: f64,
-    /// Of what there is, so much is read.
+    /// The share of existing values that is read.
     pub coverage: f64,
-    /// `None`: there are none.
+    /// `None` if there are no lists.
     pub lists: Option<f64>,
     pub good_fields: f64,
     fields: usize,
@@ -58,7 +58,7 @@ impl Judged {
                 judged.draw(site, known, wrong, draw);
             }
         }
-        // A field that no judged page of a site has cannot be judged there.
+        // A field that is on no judged page of a site cannot be judged there.
         judged.0.retain(|_, counts| counts.truly > 0.0);
         judged
     }
@@ -155,7 +155,7 @@ impl Counts {
     }
 }
 
-/// The pages as the learner gets them. A wrong value is that of another page.
+/// The pages in the form for the learner. A wrong value is that of another page.
 fn given(
     pages: &[LabelledPage],
     labelled: &[usize],
@@ -187,7 +187,7 @@ fn given(
     given
 }
 
-/// An engine with what was learned, and the chain of each field.
+/// An engine with the learned mappings, and the chain of each field.
 fn learned(pages: &[Page]) -> Option<(Engine, Chains)> {
     let task = Task {
         name: "learned".to_owned(),

@@ -1,4 +1,4 @@
-//! How long learning takes on large pages, and how much memory.
+//! The time and memory of learning on large pages.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use webfill_learn::{Limits, Page, Task, learn};
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
-/// Pages, each of so many bytes.
+/// The number of pages, and the bytes of each.
 const PAGES: usize = 50;
 const PAGES_OF_SMALL: usize = 10;
 const BYTES: usize = 160_000;
 
 const FIELDS: [&str; 5] = ["title", "maker", "price", "weight", "people"];
 
-/// CPU time of one thread, and the largest that the process has been.
+/// CPU time of one thread, and the peak memory of the process.
 pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     let count = size.pick(PAGES, PAGES_OF_SMALL);
     let pages: Result<Vec<Page>, Failure> = (0..count).map(page).collect();
@@ -47,7 +47,7 @@ pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A page as shops have them: a few values, and long lists of other things, in which values of the same kind stand.
+/// A typical shop page: a few values, and long lists of other things with values of the same kind.
 fn page(number: usize) -> Result<Page, Failure> {
     let (title, maker) = (
         format!("Thing {number}"),

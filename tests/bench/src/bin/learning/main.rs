@@ -1,7 +1,7 @@
-//! Learning mappings: how fast, in how much memory, and how rightly.
+//! Learning mappings: how fast, with how much memory, and how correctly.
 //!
-//! Right is judged on the pages that were not known, on made sites, on manuals that Debian packages install, and on
-//! the pages of a folder with true values, which `LEARN_PAGES` names.
+//! Correctness is judged on the unknown pages: of generated sites, of manuals installed by Debian packages, and of a
+//! folder with true values, which `LEARN_PAGES` names.
 //!
 //!     learning                                      all of it
 //!     learning speed | made | manuals | folder      one part
@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode, Failure> {
 /// The least macro F1 of each round, and of lists in the third.
 struct Least {
     rounds: [Limit; 5],
-    /// Of the last round, whose records are wrong in part: what is read is right.
+    /// For the last round, with partly wrong records: the share of read values that is right.
     precision: Limit,
     lists: Limit,
 }
@@ -62,7 +62,7 @@ const WANTED: Least = Least {
         Limit::None,
         Limit::AtLeast(0.95),
         Limit::None,
-        // In some draws one record of five is right; then the field is left out, as it should be.
+        // In some draws only one record of five is right. Then the field is left out, as it should be.
         Limit::AtLeast(0.95),
     ],
     precision: Limit::AtLeast(0.985),
@@ -114,7 +114,7 @@ impl Options {
         self.part.as_deref().is_none_or(|wanted| wanted == part)
     }
 
-    /// The rounds that were asked for, on these sites.
+    /// Judges the requested rounds on these sites.
     fn judge(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if sites.is_empty() {

@@ -1,4 +1,4 @@
-//! Anchors: what a rule holds on to. For a value on a page, rules of every kind of anchor that find it.
+//! Anchors that rules depend on. For a value on a page, rules with every kind of anchor that find it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use webfill_bench::sites::even;
 use webfill_document::{Document, Limits, NodeRef, check_xpath};
 
-/// Levels above a value at which anchors are looked for.
+/// Levels above a value that are searched for anchors.
 const LEVELS: usize = 6;
 
 /// Texts before a value that may be its label.
 const LABELS: usize = 3;
 
-/// Characters of a label, at most.
+/// The most characters of a label.
 const LONGEST_LABEL: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// A rule, and what it holds on to.
+/// A rule, and the kind of its anchor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Anchor {
     pub kind: Kind,
@@ -76,7 +76,7 @@ impl Anchor {
         }
     }
 
-    /// Pages have names that no XPath can hold.
+    /// Pages have names that no XPath can contain.
     fn is_valid(&self) -> bool {
         let chain = self.chain();
         let expression = &chain[0]["parameters"]["expression"];
@@ -91,8 +91,8 @@ impl Anchor {
     }
 }
 
-/// All rules by which one of the values can be found on the page. `common` are texts that most pages of the site
-/// have: only these are labels.
+/// All rules that find one of the values on the page. `common` are texts that most pages of the site have: only these
+/// are labels.
 pub fn anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
     let document = Document::parse_html(html, &Limits::default());
     let mut found = BTreeSet::new();
@@ -172,7 +172,7 @@ fn of_json_ld(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<Anchor
     found
 }
 
-/// Rules that hold on to the element or to one above it.
+/// Rules with an anchor on the element or on one above it.
 fn of_element(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     let path = absolute_path(node) + suffix;
     let mut found = vec![Anchor::xpath(Kind::AbsolutePath, &path)];
@@ -284,7 +284,7 @@ fn absolute_path(node: NodeRef<'_>) -> String {
     path
 }
 
-/// The tag of an element and its place among those of its tag.
+/// The tag of an element and its position among those with its tag.
 fn step(element: NodeRef<'_>) -> String {
     let tag = element.tag().unwrap_or("*");
     let siblings = element.parent().into_iter().flat_map(NodeRef::children);

@@ -1,8 +1,8 @@
-//! Whether the health of extractions notifications a broken field, and after how many pages.
+//! Whether the health of extractions notices a broken field, and after how many pages.
 //!
-//! A site here has ten pages or so; a crawl has thousands. So the pages come in turn, each time under a URL of its
-//! own and from a source of its own, as if they were other pages of the same layouts. What they yield is what the
-//! mapping reads on them.
+//! A site here has ten pages or so; a crawl has thousands. So the pages come in turn, each time with a new URL and a
+//! new source, as if they were other pages of the same layouts. Their values are those that the mapping reads on
+//! them.
 
 use webfill_bench::repairs::{Break, agreement};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
@@ -13,25 +13,25 @@ use webfill_urls::Url;
 /// Good pages before the redesign: enough for a baseline that is not provisional.
 const PAGES_BEFORE: usize = 120;
 
-/// A break that is not noticed by then is not noticed.
+/// A break that is not noticed within this many pages counts as unnoticed.
 const PAGES_AFTER: usize = 200;
 
-/// What a page yields.
+/// The extracted values of a page.
 struct Yield {
     extraction: Extraction,
-    /// Of fields whose value is known already, whether the page says the same.
+    /// For fields with a known value, whether the page has the same.
     known_values: Vec<(String, bool)>,
 }
 
-/// For each broken field the number of pages after which an alert named it; for a redesign that harmed nothing,
-/// whether there was an alert all the same.
+/// For each broken field, the number of pages after which an alert named it. For a harmless redesign, whether there
+/// was an alert all the same.
 #[derive(Debug, Default)]
 pub struct Noticed {
     pub after_pages: Vec<Option<usize>>,
     pub is_false_alert: bool,
 }
 
-/// `with_records` are pages of records that know every value already.
+/// `with_records`: the pages belong to records that have every value already.
 pub fn notification(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
     let engine = engine_of(&broken.mapping)?;
     let known = |read: &Values, truth: &Values| match with_records {

@@ -1,8 +1,8 @@
-//! What redesigns of sites do: which anchors survive them, whether the broken fields of a mapping are noticed, and
-//! how rightly they are repaired.
+//! The effects of redesigns: which anchors survive them, whether the broken fields of a mapping are noticed, and how
+//! correctly they are repaired.
 //!
-//! Pages are real (`REDESIGN_PAGES` names a folder with a `truth.jsonl`; manuals that Debian packages install),
-//! their redesigns are made (`webfill_bench::redesign`). A pair is a site and a seed.
+//! Pages are real (`REDESIGN_PAGES` names a folder with a `truth.jsonl`; manuals are installed by Debian packages),
+//! their redesigns are generated (`webfill_bench::redesign`). A pair is a site and a seed.
 //!
 //!     redesign                            all of it
 //!     redesign survival | repair [PAIRS]  one part, with at least so many pairs
@@ -26,14 +26,14 @@ use webfill_bench::repairs::{Break, Ending};
 use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
-/// Pairs of an old and a new layout, at least.
+/// The least number of pairs of an old and a new layout.
 const PAIRS: usize = 280;
 const PAIRS_OF_SMALL: usize = 8;
 
 /// Pages of one manual.
 const PAGES: usize = 10;
 
-/// From a coat of paint to a new site.
+/// From minor changes to a new site.
 const STRENGTHS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
 fn main() -> Result<ExitCode, Failure> {
@@ -85,7 +85,7 @@ fn sites() -> Result<Vec<Site>, Failure> {
     Ok(sites)
 }
 
-/// The redesign of a pair. Each site has its own: what they have in common is the strengths.
+/// The redesign of a pair. Each site has its own; only the strengths are shared.
 fn redesign_of(site: usize, pair: usize) -> Redesign {
     let seed = (site * 1_000 + pair) as u64;
     Redesign::new(seed, STRENGTHS[(site + pair) % STRENGTHS.len()])
@@ -122,7 +122,7 @@ fn measure_survival(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<(), F
     Ok(())
 }
 
-/// A mapping of a rule for each field, of kinds that chance chooses; the site's own mapping, if it has one.
+/// A mapping with a rule for each field, of randomly chosen kinds; the site's own mapping, if it has one.
 fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
     if let Some(mapping) = &site.mapping {
         return mapping.clone();
@@ -144,11 +144,11 @@ fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
     })
 }
 
-/// What became of the fields that redesigns broke.
+/// The results for the fields broken by redesigns.
 #[derive(Default)]
 struct Broken {
     fields: usize,
-    /// After how many pages an alert named each; without and with records that know the values.
+    /// The number of pages after which an alert named each field; without and with records that know the values.
     noticed: [Vec<Option<usize>>; 2],
     unharmed: usize,
     false_alerts: usize,
@@ -161,7 +161,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
         .flat_map(|site| (0..pairs).map(move |pair| (site, pair)))
         .collect();
     let next = AtomicUsize::new(0);
-    // Each core takes the next pair that nobody has taken yet.
+    // Each core takes the next pair that is still free.
     let of_a_core = || -> Result<Vec<Broken>, String> {
         let mut measured = Vec::new();
         while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -188,7 +188,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
 }
 
 impl Broken {
-    /// What a pair says.
+    /// The results of a pair.
     fn of(
         (site, rules): &(&Site, Vec<Rule>),
         number: usize,

@@ -1,4 +1,4 @@
-//! Repairers that are measured.
+//! The measured repairers.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ const PREFERRED: [Kind; 10] = [
     Kind::AbsolutePath,
 ];
 
-/// The plainest repair, for comparison: of the rules of one anchor that read the values of before on nearly all new
-/// pages, the one whose kind survives best. It knows neither lists nor parts of texts, and refuses what it does not
-/// find.
+/// The simplest repair, for comparison: among the rules of one anchor that read the earlier values on nearly all new
+/// pages, the one whose kind survives best. It supports neither lists nor parts of texts, and refuses fields that it
+/// does not find.
 pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     let mut repaired = Repaired::default();
     let mut mapping = broken.mapping.clone();
@@ -45,7 +45,7 @@ pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     Ok(repaired)
 }
 
-/// The new pages with what was read before, of fields that broke and that had one value.
+/// The new pages with the values read before, for broken single-valued fields.
 fn new_site(site: &Site, broken: &Break) -> Site {
     let pages = broken.after.iter().zip(&broken.before);
     let pages = pages.map(|(page, (_, before))| {
@@ -80,7 +80,7 @@ fn replace(mapping: &mut Value, name: &str, with: Value) {
     }
 }
 
-/// `webfill mapping repair`, with the values of before as what is known of the new pages.
+/// `webfill mapping repair`, with the earlier values as the known ones of the new pages.
 pub fn learned(broken: &Break) -> Result<Repaired, Failure> {
     let pages = broken.after.iter().zip(&broken.before);
     let pages: Vec<Page> = pages

@@ -1,4 +1,4 @@
-//! Which kinds of anchors survive a redesign: rules that are right on the old pages, read on the new ones.
+//! Which kinds of anchors survive a redesign: rules that are right on the old pages are applied to the new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, anchors, common_texts};
 
-/// Pages out of which rules are made; all others judge them as well.
+/// The pages from which rules are made. All others judge them as well.
 const TEACHERS: usize = 4;
 
-/// A rule that is right on fewer of the old pages is none.
+/// A rule that is right on fewer of the old pages does not count.
 const RIGHT_BEFORE: f64 = 0.9;
 
-/// Rules that are tried for a field.
+/// The most rules tried for a field.
 const MOST_RULES: usize = 1_000;
 
 /// The best rule of one kind for a field.
@@ -26,7 +26,7 @@ pub struct Rule {
     pub chain: Value,
 }
 
-/// How rules of one kind did on new pages.
+/// The results of rules of one kind on new pages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Count {
     pub right: usize,
@@ -52,7 +52,8 @@ impl Count {
     }
 }
 
-/// For each field and kind of anchor the rule that is right on most of the site's pages, if it is on nearly all.
+/// For each field and kind of anchor, the rule that is right on most of the site's pages, if it is right on nearly
+/// all.
 pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
     let common = common_texts(site.pages.iter().map(|page| page.html.as_str()));
     let fields: BTreeSet<&String> = site
@@ -130,7 +131,7 @@ pub fn read(chains: &[Value], url: &Url, html: &str) -> Result<Vec<Option<String
     Ok((0..chains.len()).map(first).collect())
 }
 
-/// Reads the rules on the pages of a redesign.
+/// Applies the rules to the pages of a redesign.
 pub fn survive(
     site: &Site,
     rules: &[Rule],
@@ -158,7 +159,7 @@ pub fn survive(
     Ok(())
 }
 
-/// The values in the forms in which they are on the new page; none, if one is not on it any more.
+/// The values in their new forms; empty if one is no longer on the new page.
 fn new_truth(old: &[String], redesign: &Redesign, seen: &str) -> Vec<String> {
     let mut truth = Vec::new();
     for value in old {

@@ -1,4 +1,4 @@
-//! The dashboard of the fleet over the same state: how long a person waits for each of its places.
+//! The fleet's dashboard over the same state: how long a person waits for each of its views.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use webfill_bench::visit::visit;
 use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, name_of, url};
 use crate::{Failure, Plan};
 
-/// So often each place is looked at, at other sites, crawls and URLs each time.
+/// How often each view is requested, each time for other sites, crawls and URLs.
 const LOOKS: u64 = 10;
 
-/// The longest wait for a place, with its name.
+/// The longest wait for a view, with its name.
 pub type Waited = (&'static str, Duration);
 
 struct Place {
     name: &'static str,
     path: String,
-    /// What it shows.
+    /// The text that it must show.
     shows: String,
 }
 
 pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
-    // The first visitor waits for what all others get.
+    // The first visitor waits for the reading that all others share.
     let mut waits = vec![("the overview, at first", visit(address, "/dashboard/")?.0)];
     for look in 0..LOOKS {
         for place in places(look, plan, made) {

@@ -1,4 +1,4 @@
-//! The dispatcher that is started again, and the fleet that waits for it.
+//! The restarted dispatcher, and the fleet that waits for it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,21 +15,21 @@ use crate::state::{Made, name_of};
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.8";
 
-/// Where it serves its dashboard.
+/// The address of its dashboard.
 pub const DASHBOARD: &str = "127.7.7.8:8080";
 
-/// A supervisor says hello again after so long.
+/// A supervisor repeats its hello after this long.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 
-/// So many share one thread of sockets: libzmq opens a thousand for each, and some besides.
+/// This many share one thread of sockets: libzmq opens a thousand for each, and some more.
 const OF_ONE_THREAD: usize = 125;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A dispatcher that serves, and how it began to.
+/// A dispatcher that serves, and the details of its start.
 pub struct Served {
     pub dispatcher: Process,
-    /// The fleet stays connected.
+    /// Keeps the fleet connected.
     _sockets: Vec<Sockets>,
     pub begun: Begun,
     /// CPU time of its process until then.
@@ -47,7 +47,7 @@ pub struct Begun {
 pub struct Process(Child);
 
 impl Process {
-    /// How much memory it has had at most.
+    /// Its peak memory.
     pub fn peak_mib(&self) -> Result<f64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -55,7 +55,7 @@ impl Process {
         Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
     }
 
-    /// Linux counts it in hundredths of a second, in the columns behind the name in parentheses.
+    /// Linux counts it in hundredths of a second, in the columns after the name in parentheses.
     fn cpu(&self) -> Result<Duration, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
         let columns = stat.rsplit(") ").next().unwrap_or_default();

@@ -1,14 +1,14 @@
-//! How long a dispatcher takes from the start of its process until it hands out tasks again, over the
-//! state of a large crawl whose fleet waits for it.
+//! How long a dispatcher takes from the start of its process until it hands out tasks again, with the state of a
+//! large crawl whose fleet waits for it.
 //!
 //!     restart [--urls MILLIONS = 20] [--supervisors N = 500]
 //!
-//! The state is made by the dispatcher's own frontier: ten URLs for each site, of a hundred crawls; some
-//! are done, some sites have delays, rest or have failed, and every supervisor holds leases. Then
-//! `webfill dispatcher` is started, as beside this program or where WEBFILL says, and as many sockets as
-//! there are supervisors say hello until they are welcomed. Last, the places of its dashboard are looked at:
-//! how long a person waits with so much behind them. Disk: 160 bytes a URL, in the folder for
-//! temporary files, removed at the end. `--urls 100` is the long form: 16 GB and a quarter of an hour.
+//! The dispatcher's own frontier creates the state: ten URLs for each site, of a hundred crawls. Some are done, some
+//! sites have delays, back off or have failed, and every supervisor holds leases. Then `webfill dispatcher` is
+//! started, from the folder of this program or from WEBFILL, and one socket for each supervisor repeats its hello
+//! until it is welcomed. Finally the views of its dashboard are requested, to measure how long a person waits with
+//! this much data. Disk: 160 bytes a URL, in the folder for temporary files, removed at the end. `--urls 100` is the
+//! long form: 16 GB and a quarter of an hour.
 
 mod dashboard;
 mod fleet;

@@ -1,4 +1,4 @@
-//! The state that a dispatcher left behind.
+//! The state left behind by a dispatcher.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,16 +15,16 @@ pub const URLS_OF_SITE: u64 = 10;
 pub const CRAWLS: u64 = 100;
 const URLS_OF_BATCH: u64 = 5_000;
 
-/// How many tasks each supervisor holds.
+/// The number of tasks held by each supervisor.
 const HELD: usize = 20;
 
-/// One page in so many of those that were fetched has failed.
+/// One fetched page in this many has failed.
 const FAILED: usize = 20;
 
 /// Sites with a done page, for each supervisor.
 const VISITED: usize = 50;
 
-/// What the fleet knows of it.
+/// The fleet's knowledge of the state.
 pub struct Made {
     /// The leases of each supervisor.
     pub held: Vec<Vec<(u64, Delivery)>>,
@@ -190,7 +190,7 @@ fn done(task: &Leased, has_failed: bool) -> TaskDone {
     }
 }
 
-/// Of all files of a folder and the folders in it.
+/// The bytes of all files in a folder and its sub-folders.
 pub fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir)? {

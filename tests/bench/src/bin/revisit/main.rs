@@ -1,11 +1,10 @@
-//! How soon changes of pages are noticed, if a run has not the time to look at all pages: webfill's order
-//! ([`webfill_dispatcher::revisit`]) against the oldest first and the intervals of Nutch and StormCrawler.
+//! How soon changes of pages are noticed if a run has no time to check all pages: webfill's order
+//! ([`webfill_dispatcher::revisit`]) compared with oldest first, and with the intervals of Nutch and StormCrawler.
 //!
-//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 %
-//! yearly, as Poisson processes; one run a night. What kind of page one is (listing, other, document)
-//! tells its rate, except for a tenth of the pages. The changes of 60 nights are judged, after 60 nights
-//! in which the orders learn: the share that is noticed in the next night, and mean and 90th percentile
-//! of the delay in days.
+//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 % yearly, as
+//! Poisson processes; one run a night. The kind of a page (listing, other, document) determines its rate, except for
+//! a tenth of the pages. The changes of 60 nights are judged, after 60 nights in which the orders learn: the share
+//! noticed in the next night, and mean and 90th percentile of the delay in days.
 //!
 //!     revisit [--seeds N = 5]
 
@@ -24,7 +23,7 @@ type Failure = Box<dyn std::error::Error>;
 /// Pages a night.
 const BUDGETS: [usize; 3] = [300, 146, 40];
 
-/// What webfill must reach with each of these: at least this share, at most this mean and 90th percentile.
+/// webfill's targets for each of these: at least this share, at most this mean and 90th percentile.
 const WANTED: [(f64, f64, f64); 3] = [(75.0, 1.2, 3.0), (65.0, 2.7, 9.0), (10.0, 17.0, 38.0)];
 
 fn main() -> Result<ExitCode, Failure> {

@@ -1,4 +1,4 @@
-//! The orders that are compared. Each knows of a page only what looks at it have shown.
+//! The compared orders. Each knows only the results of earlier checks of a page.
 
 use webfill_dispatcher::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
 
@@ -8,7 +8,7 @@ const DAY_MS: i64 = 86_400_000;
 pub struct Known {
     nth: u64,
     is_listing: bool,
-    /// The night of the last look.
+    /// The night of the last check.
     pub looked: Option<u32>,
     rate: Rate,
     nutch: f64,
@@ -80,7 +80,7 @@ impl Order {
         }
     }
 
-    /// The pages that a night looks at, within the budget.
+    /// The pages to check in a night, within the budget.
     pub fn choose(self, pages: &[&Known], night: u32, budget: usize) -> Vec<usize> {
         let now = f64::from(night);
         let mut keys: Vec<(f64, usize)> = match self {

@@ -1,4 +1,4 @@
-//! Pages that change, and how soon that is noticed.
+//! Pages that change, and how soon the changes are noticed.
 
 use fastrand::Rng;
 use webfill_dispatcher::revisit::PageClass;
@@ -8,7 +8,7 @@ use crate::orders::{Known, Order};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// Then nothing more is judged, and what is left is noticed.
+/// After this no more changes are judged, and the remaining ones are noticed.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
@@ -17,7 +17,7 @@ pub struct Page {
     /// Changes a day.
     rate: f64,
     pub known: Known,
-    /// The times of changes that nobody has noticed, in days.
+    /// The times of unnoticed changes, in days.
     unnoticed: Vec<f64>,
 }
 
@@ -26,16 +26,16 @@ pub struct World {
     random: Rng,
 }
 
-/// The delays of all changes that are judged, in days.
+/// The delays of all judged changes, in days.
 #[derive(Default)]
 pub struct Judged {
     pub delays: Vec<f64>,
-    /// Between two looks at a page, in nights.
+    /// The longest time between two checks of a page, in nights.
     pub longest_gap: u32,
 }
 
 impl Judged {
-    /// The share that the next run notifications.
+    /// The share noticed by the next run.
     pub fn share(&self) -> f64 {
         let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
         soon as f64 / self.delays.len() as f64
@@ -45,7 +45,7 @@ impl Judged {
         self.delays.iter().sum::<f64>() / self.delays.len() as f64
     }
 
-    /// Of sorted delays.
+    /// A percentile of sorted delays.
     pub fn percentile(&self, share: f64) -> f64 {
         let last = self.delays.len() - 1;
         self.delays[(last as f64 * share) as usize]
@@ -76,7 +76,7 @@ impl World {
         World { pages, random }
     }
 
-    /// Carries out one run a night, and judges what it notifications.
+    /// Carries out one run a night, and judges the noticed changes.
     pub fn run(mut self, order: Order, budget: usize, judged: &mut Judged) {
         for night in 0..NIGHTS {
             self.change(f64::from(night));
@@ -85,7 +85,7 @@ impl World {
                 self.look_at(nth, night, judged);
             }
         }
-        // What is still unnoticed was so for at least so long.
+        // Changes that are still unnoticed have been so for at least this long.
         for page in &self.pages {
             let left = page.unnoticed.iter().filter(|at| is_judged(**at));
             judged.delays.extend(left.map(|at| f64::from(NIGHTS) - at));
