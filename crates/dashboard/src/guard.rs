@@ -1,8 +1,8 @@
 //! Keeps foreign pages out, and protects the dashboard's own pages: checks each request, and sets the headers of each
 //! answer.
 //!
-//! A foreign page can make a browser send requests here. But their `Host` is that page's own name, they have an
-//! `Origin` if they post, and they lack a token that the page cannot read ([`Guard::form_token`]). Without tokens
+//! A foreign page can make a browser send requests here. But it cannot use another `Host` than its own name, cannot
+//! post without an `Origin`, and cannot send a token that it has not read ([`Guard::form_token`]). Without tokens
 //! only this machine's names are answered, so that a page whose name resolves to this machine learns nothing.
 
 use hyper::header::{

@@ -1,14 +1,14 @@
-//! Whether a text that was read is a known value, and the form by which equal values are found.
+//! Compares a text from a page with a known value, and derives the form by which equal values are found.
 
 use crate::fold::{Spelling, Wanted};
 
-/// Whether a text that was read from a page is this known value, perhaps in another spelling: white space, case, forms
-/// of Unicode, numbers, dates, digits of telephone numbers.
+/// Whether a text from a page is this known value, possibly in another spelling: white space, case, forms of Unicode,
+/// numbers, dates, digits of telephone numbers.
 pub fn is_same_value(known: &str, read: &str) -> bool {
     Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
 }
 
-/// What the spellings of one value have in common.
+/// The form shared by all spellings of one value.
 pub fn common_form(value: &str) -> String {
     let Some(wanted) = Wanted::new(value) else {
         return String::new();

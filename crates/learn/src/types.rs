@@ -179,8 +179,8 @@ pub struct FieldReport {
     /// Pages whose record is more likely wrong than the page: its value is nowhere on it, and chains with different
     /// anchors read another one. They count neither for the field nor against it.
     pub doubted: Vec<Disagreement>,
-    /// URLs of pages with a known value, and whether the best candidate that was found without the page reads it there;
-    /// `doubted` ones are not among them. Of one page alone this is not known.
+    /// URLs of pages with a known value, and whether the best candidate found without the page reads it there. `doubted`
+    /// pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
     pub runner_up: Option<Value>,

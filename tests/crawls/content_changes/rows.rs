@@ -1,4 +1,4 @@
-//! Rows that come, change and go on the pages of lists.
+//! New, changed and gone rows on the pages of lists.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -7,7 +7,7 @@ use webfill_tests::site::{Page, page};
 
 use super::{MAPPED, Watched, found};
 
-/// Reads nothing of a page but its rows.
+/// Reads only the rows of a page.
 fn mapping() -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});
@@ -77,7 +77,7 @@ fn new_changed_and_gone_rows_are_reported_with_their_values_in_mongodb() {
     rows_that_come_change_and_go_are_told(Some(fresh_database().uri()));
 }
 
-/// A change stays small enough for those who are told of it, and says that there is more.
+/// A reported change stays small enough for its recipients, and says that there is more.
 #[test]
 fn a_page_with_many_rows_makes_no_large_change() {
     const ROWS: usize = 6_000;

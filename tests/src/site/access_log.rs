@@ -202,7 +202,7 @@ impl Visits {
             .collect()
     }
 
-    /// Pairs of requests of which one started before another had ended, as `path / path`.
+    /// Pairs of overlapping requests, as `path / path`: one started before the other had ended.
     pub fn overlaps(&self) -> Vec<String> {
         let mut overlaps = Vec::new();
         for (index, later) in self.0.iter().enumerate() {

@@ -115,7 +115,7 @@ pub(super) async fn put(
     bench.with_drafts(add).await
 }
 
-/// The golden cases of a mapping, at most so many.
+/// The golden cases of a mapping, at most `most`.
 pub(super) async fn golden_pages(
     bench: &Editor,
     mapping: String,

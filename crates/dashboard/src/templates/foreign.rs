@@ -4,10 +4,10 @@
 //!
 //! | filter | of | is shown as |
 //! |---|---|---|
-//! | `foreign` | text or any JSON | one line of at most so many characters, 200 if not said |
+//! | `foreign` | text or any JSON | one line of at most this many characters, by default 200 |
 //! | `value` | the value of a field | text, or a list, or JSON |
 //! | `lines` | text | all of it, with its line ends |
-//! | `page_path` | the key of a page | the path of its place |
+//! | `page_path` | the key of a page | the path of its view |
 
 use std::fmt::Write as _;
 

@@ -139,8 +139,8 @@ fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// A length below 128 is followed by one more literal byte than its value. Above 128, the next byte is repeated 257
-/// times minus the length. 128 is the end.
+/// A length below 128 is followed by one more literal byte than its value. Above 128, the next byte is repeated
+/// (257 - length) times. 128 is the end.
 fn from_run_lengths(mut content: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     while let [length, rest @ ..] = content {

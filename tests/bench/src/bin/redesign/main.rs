@@ -5,7 +5,7 @@
 //! their redesigns are generated (`webfill_bench::redesign`). A pair is a site and a seed.
 //!
 //!     redesign                            all of it
-//!     redesign survival | repair [PAIRS]  one part, with at least so many pairs
+//!     redesign survival | repair [PAIRS]  one part, with at least this many pairs
 
 mod anchors;
 mod detection;
