@@ -176,9 +176,9 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
     (page.fails > 0).then_some(failure)
 }
 
-/// Whether a site may have become unreachable because of a page that always fails. That page may be the first after
-/// the backoffs caused by a robots.txt. Or only one other page is left, which always fails as well. In both cases its
-/// failure may be the last one in a row.
+/// Whether a site may have become unreachable because of a page that always fails. Its failure may be the last one in
+/// a row in two cases: it is the first page after the backoffs caused by a robots.txt, or the only page left beside
+/// the planned one, which always fails as well.
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
