@@ -181,7 +181,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
         .start();
     let documents = Documents::open(database.uri());
     let told = || -> Vec<String> {
-        let rows = answer(&documents, "Sites that backoff");
+        let rows = answer(&documents, "Sites that back off");
         let text = |row: &Value| {
             let ends = row["until"]["$date"].is_string() && row["since"]["$date"].is_string();
             let [site, state, reason, code] =

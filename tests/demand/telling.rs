@@ -82,7 +82,10 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     );
     assert_eq!(rest["example"], "blocks.example");
     let text = rest["text"].as_str().expect("a sentence");
-    assert!(text.starts_with("1 site backs off since "), "{text}");
+    assert!(
+        text.starts_with("1 site has been backing off since "),
+        "{text}"
+    );
     assert!(
         text.ends_with("because it blocks (blocks.example), about 3 h left"),
         "{text}"
@@ -249,7 +252,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     says(
         &why(&fleet, "http://blocks.example/2"),
         &[
-            "its site blocks.example backs off since ",
+            "its site blocks.example has been backing off since ",
             "because it blocks, about 3 h left",
         ],
     );

@@ -158,7 +158,7 @@ impl BackingOffSite {
             queued,
             ..
         } = self;
-        let mut text = format!("{site} backoff {until}: {reason}, {queued} queued");
+        let mut text = format!("{site} backs off {until}: {reason}, {queued} queued");
         if let Some(seen) = &self.evidence {
             text += &format!("; {} ({})", printable(&seen.sign), seen.url);
         }
@@ -330,7 +330,7 @@ impl Summary {
             } else {
                 "sites"
             };
-            let _ = writeln!(text, "  backing_off   {} {sites}", counters.backing_off);
+            let _ = writeln!(text, "  backoff   {} {sites}", counters.backing_off);
             for site in &counters.backing_off_first {
                 let _ = writeln!(text, "            {}", site.text());
             }

@@ -136,7 +136,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "changes",
         required: false,
         rule: Rule::Flag,
-        meaning: "Whether changes of the crawl's pages are looked for. Default false.",
+        meaning: "Whether changes of the crawl's pages are detected. Default false.",
     },
     Key {
         name: "keep_bodies",

@@ -199,8 +199,8 @@ fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
 
 fn trouble(site: &SiteTrouble) -> String {
     let does = match site.unreachable {
-        true => "is given up",
-        false => "backoff",
+        true => "has been unreachable",
+        false => "has been backing off",
     };
     let why = match site.reason.as_str() {
         "robots" => "its robots.txt cannot be read",

@@ -248,7 +248,7 @@ impl Counts {
             }
             let mut backing_off = page.gauge(
                 "webfill_sites_backing_off",
-                "Sites that backoff, by reason.",
+                "Sites that are backing off, by reason.",
             );
             for reason in BackoffReason::ALL {
                 let count = sites.backing_off.get(reason.as_str()).copied().unwrap_or(0);

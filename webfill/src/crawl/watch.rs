@@ -59,7 +59,7 @@ impl Limit {
         match self {
             Limit::Pages => "reached --max-pages",
             Limit::Time => "reached --max-time",
-            Limit::Backoffs => "stopped: all that is left backoffs for longer than `patience`",
+            Limit::Backoffs => "stopped: everything left is backing off for longer than `patience`",
             Limit::CutOff => {
                 "stopped: this machine does not reach the web, for longer than --patience"
             }

@@ -11,7 +11,7 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct SitesOptions {
-    /// Only sites that are backing off or were given up
+    /// Only sites that are backing off or unreachable
     #[arg(long)]
     pub backing_off: bool,
     #[command(flatten)]

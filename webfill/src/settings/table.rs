@@ -106,9 +106,9 @@ pub const SECTIONS: &[Section] = &[
     ),
     section(
         "backoff",
-        "Rests of sites in trouble",
+        "Backoff of sites in trouble",
         "How long [a site backs off](data.md#sites-that-back-off), in seconds: first, after the next failure, and so on. \
-         With an empty list sites never rest for this reason, and the failure ends the task.",
+         With an empty list sites never back off for this reason, and the failure ends the task.",
     ),
     section(
         "applications",

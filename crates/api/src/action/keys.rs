@@ -153,7 +153,7 @@ pub(super) const SITE_KEYS: &[Key] = &[
         name: "wake",
         required: false,
         rule: Rule::Flag,
-        meaning: "Ends the site's rest now: one task goes first.",
+        meaning: "Ends the site's backoff now: one task goes first.",
     },
 ];
 

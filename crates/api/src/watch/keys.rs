@@ -79,12 +79,12 @@ pub(super) const WATCH_KEYS: &[Key] = &[
     key(
         "notify",
         Rule::Objects(20, OBJECT_BYTES),
-        "Who is told what of it: each item names one target.",
+        "Recipients of its notifications: each item names one target.",
     ),
     key(
         "silent_after",
         Rule::Whole(1, 100),
-        "After so many runs without what it usually finds it is silent; 3 by default.",
+        "After this many runs without its usual results, the watch is silent; 3 by default.",
     ),
 ];
 
@@ -120,7 +120,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "about",
         Rule::Words(ABOUT),
-        "What is told; `changes`, `health` and `silence` by default.",
+        "Kinds of events; `changes`, `health` and `silence` by default.",
     ),
 ];
 
@@ -194,7 +194,7 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key(
         "patience",
         Rule::Duration,
-        "A run ends when all that is left backoffs for longer; `10m` by default.",
+        "A run ends when everything left is backing off for longer; `10m` by default.",
     ),
     key("refresh", Rule::Flag, AS_FLAG),
     key(
@@ -205,7 +205,7 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key(
         "changes",
         Rule::Flag,
-        "Whether changes of pages are looked for, as by the flag of `webfill crawl`. Default true.",
+        "Whether changes of pages are detected, as by the flag of `webfill crawl`. Default true.",
     ),
     key("config", PATH, OF_MACHINE),
     key("mappings", PATH, OF_MACHINE),

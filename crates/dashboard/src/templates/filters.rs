@@ -188,9 +188,9 @@ mod tests {
             format!("<time class=\"clock\" datetime=\"{iso}\">{shown}</time>")
         };
         assert_eq!(
-            told("1 site backs off since 23:42:49 UTC, until 00:10 UTC."),
+            told("1 site has been backing off since 23:42:49 UTC, until 00:10 UTC."),
             format!(
-                "1 site backs off since {}, until {}.",
+                "1 site has been backing off since {}, until {}.",
                 time("2026-11-24T23:42:49.000Z", "23:42:49 UTC"),
                 time("2026-11-25T00:10:00.000Z", "00:10 UTC")
             )

@@ -167,7 +167,7 @@ fn the_likely_reason_is_the_outcome_of_most_requests() {
     };
     let silent = judged(&runs, std::slice::from_ref(&blocking));
     assert!(
-        silent["no_pages"].contains("a.example backs off since 2023-11-14"),
+        silent["no_pages"].contains("a.example has been backing off since 2023-11-14"),
         "{silent:?}"
     );
     assert!(
@@ -193,7 +193,7 @@ fn sites_are_reported_by_reason_and_few_are_named() {
         silent.keys().collect::<Vec<_>>(),
         ["site_blocked", "site_dns"]
     );
-    assert!(silent["site_dns"].contains("s0.example is given up"));
+    assert!(silent["site_dns"].contains("s0.example has been unreachable"));
     assert!(silent["site_dns"].ends_with("; and 7 more"), "{silent:?}");
 }
 

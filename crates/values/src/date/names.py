@@ -33,7 +33,7 @@ HEAD = """\
 # Names of months (1 is January) and days of the week (1 is Monday), in lower case and without the full stop of an abbreviation,
 # and the languages that have them. From the Unicode Common Locale Data Repository (CLDR) {version}: forms `format` and `stand-alone`, widths
 # `wide` and `abbreviated`. Copyright 1991-2026 Unicode, Inc., used under the Unicode License v3 (https://www.unicode.org/license.txt):
-# permission is granted, free of charge, to deal in the data files without restriction, provided that this notification appears with them.
+# permission is granted, free of charge, to deal in the data files without restriction, provided that this notice appears with them.
 """
 
 

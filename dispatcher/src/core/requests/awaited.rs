@@ -90,7 +90,7 @@ impl Core {
         let what = match held.by {
             HeldBy::Limit => "a higher limit of",
             HeldBy::BlockUntil => "the end of the block of",
-            HeldBy::Rest => "the end of the rest of",
+            HeldBy::Rest => "the end of the backoff of",
             HeldBy::Retries => "the time of the next tries at",
         };
         let example = &held.example;

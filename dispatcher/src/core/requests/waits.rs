@@ -340,13 +340,13 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
         HeldFor::Rest(reason) if one => {
             let since = moment(held.since_ms, now_ms);
             format!(
-                "1 site backs off since {since} because {}{such}{until}",
+                "1 site has been backing off since {since} because {}{such}{until}",
                 because(reason)
             )
         }
         HeldFor::Rest(reason) => {
             format!(
-                "{sites} back off, each because {}{such}{until}",
+                "{sites} are backing off, each because {}{such}{until}",
                 because(reason)
             )
         }
@@ -416,7 +416,7 @@ mod tests {
                 10_801_000,
                 10_801_000
             )),
-            "1 site backs off since 00:00:00 UTC because it blocks (a.org), about 3 h left"
+            "1 site has been backing off since 00:00:00 UTC because it blocks (a.org), about 3 h left"
         );
         let forever = UNTIL_WOKEN_MS;
         assert_eq!(
@@ -426,7 +426,7 @@ mod tests {
                 5_000,
                 forever
             )),
-            "2 sites back off, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
+            "2 sites are backing off, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
         );
         assert_eq!(
             said(held(HeldFor::Turn, 1, 0, 0)),

@@ -248,7 +248,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
                 format!(" since {}", moment(since_ms, now_ms))
             });
             format!(
-                "its site {name} backs off{since} because {}{left}",
+                "its site {name} has been backing off{since} because {}{left}",
                 because(reason)
             )
         }
