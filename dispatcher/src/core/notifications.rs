@@ -252,11 +252,11 @@ fn log_end((watch, target): &TargetKey, verdict: &Verdict) {
             "a notification could not be delivered, and is tried again"
         ),
         Verdict::Unreachable(why) => tracing::error!(
-            event = "notification_given_up",
+            event = "notification_dropped",
             watch,
             target,
             why,
-            "a notification is given up"
+            "a notification was dropped"
         ),
     }
 }

@@ -37,7 +37,7 @@ const KEPT_MS: i64 = 7 * 86_400_000;
 /// So many sites in trouble are told of.
 const MOST_SITES: i64 = 100;
 
-const OUTBOX_FULL: &str = "too many notifications wait: the oldest are given up";
+const OUTBOX_FULL: &str = "too many notifications wait: the oldest are dropped";
 const TOO_OLD: &str = "it could not be delivered for three days";
 const WITHDRAWN: &str = "its target was taken out of the watch";
 
@@ -341,7 +341,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
         let state = match (settled_ms, &why) {
             (None, _) => "waiting",
             (Some(_), None) => "delivered",
-            (Some(_), Some(_)) => "unreachable",
+            (Some(_), Some(_)) => "dropped",
         };
         Ok(json!({
             "key": row.get::<_, String>(0)?,

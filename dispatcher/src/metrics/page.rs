@@ -212,11 +212,11 @@ impl CoreFigures {
         } = self.counters.deliveries;
         let mut tries = page.counter(
             "webfill_notification_deliveries_total",
-            "Tries to deliver notifications, by what has become of them.",
+            "Attempts to deliver notifications, by their result.",
         );
         tries.with(&[("result", "delivered")], delivered);
         tries.with(&[("result", "failed")], failed);
-        tries.with(&[("result", "unreachable")], unreachable);
+        tries.with(&[("result", "dropped")], unreachable);
     }
 }
 

@@ -129,7 +129,7 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
     assert_eq!(
         due_now(&db, i64::MAX),
         ["notification 5"],
-        "the oldest are given up"
+        "the oldest are dropped"
     );
     let unreachable = sweep(&db, UNREACHABLE_AFTER_MS + 10).unwrap();
     assert_eq!(unreachable.len(), 5);
