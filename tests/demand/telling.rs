@@ -75,7 +75,7 @@ fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
 #[test]
 fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     let fleet = standing_still();
-    let rest = awaited(&fleet, "blocked", "rest");
+    let rest = awaited(&fleet, "blocked", "backoff");
     assert_eq!(
         (&rest["sites"], &rest["reason"]),
         (&json!(1), &json!("blocked"))
@@ -222,7 +222,7 @@ fn says(told: &Value, parts: &[&str]) {
 #[test]
 fn why_shows_where_a_url_is_and_what_it_waits_for() {
     let fleet = standing_still();
-    awaited(&fleet, "blocked", "rest");
+    awaited(&fleet, "blocked", "backoff");
     awaited(&fleet, "slow", "delay");
     let first = why(&fleet, "http://slow.example/0");
     assert_eq!(

@@ -43,7 +43,7 @@ impl HeldFor {
             HeldFor::Aside => "machine",
             HeldFor::SetAside => "set_aside",
             HeldFor::Retry => "retry",
-            HeldFor::Rest(_) => "rest",
+            HeldFor::Rest(_) => "backoff",
             HeldFor::Block => "block",
             HeldFor::Limit => "limit",
             HeldFor::Crawl => "crawl",
