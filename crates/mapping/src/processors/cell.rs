@@ -12,13 +12,13 @@ use super::select::place;
 pub(crate) const CELL: Entry = Entry {
     name: "cell",
     family: Family::Find,
-    summary: "Yields the cell that stands below a header, or in a column: of the table rows (`tr`) that the processor before it left, or of all rows in them, or in the page. Cells may span rows and columns. A header is compared without regard to case and white space; with headers in several rows, one of them or all of them name the column.",
+    summary: "Yields the cell below a header, or in a column: of the table rows (`tr`) of the previous processor, of all rows within its elements, or of the page. Cells may span rows and columns. Case and white space of headers do not matter; with headers in several rows, one of them or all of them name the column.",
     parameters: &[
         Parameter {
             name: "header",
             kind: Kind::Text,
             presence: Presence::Optional,
-            meaning: "the text at the head of the column",
+            meaning: "the text of the header",
         },
         Parameter {
             name: "column",

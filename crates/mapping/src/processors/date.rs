@@ -14,19 +14,19 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const DATE: Entry = Entry {
     name: "date",
     family: Family::Convert,
-    summary: "Reads a date or a date with a time and writes it as ISO 8601, as exact as it was; values that are none are dropped. A day that does not exist, a day of the week that is not the date's, a zone that is none or that several countries call so, and `01/02/2024` where nothing decides are dropped with a warning. Names of months and days are read in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Japanese and Chinese.",
+    summary: "Reads a date or a date with a time and writes it as ISO 8601, as exact as it was; other values are dropped. These are dropped with a warning: a day that does not exist, a wrong day of the week, an unknown time zone or one whose name several countries use, and `01/02/2024` if nothing decides. Names of months and days are read in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Japanese and Chinese.",
     parameters: &[
         Parameter {
             name: "formats",
             kind: Kind::TextList,
             presence: Presence::Optional,
-            meaning: "how the date may be written, in the letters of strptime, tried in order; `%Z` is the name of a time zone, such as `CET`; left out: ISO 8601, RFC 2822, dates with the month in letters, with or without a time, and dates in numbers",
+            meaning: "possible notations of the date, in the letters of strptime, tried in order; `%Z` is the name of a time zone, such as `CET`; left out: ISO 8601, RFC 2822, dates with the month in letters, with or without a time, and dates in numbers",
         },
         Parameter {
             name: "order",
             kind: Kind::Choice(&["day_first", "month_first"]),
             presence: Presence::Optional,
-            meaning: "which number of `01/02/2024` is the day, without formats; left out: what all values of the field show",
+            meaning: "which number of `01/02/2024` is the day, without formats; by default as all values of the field show",
         },
     ],
     examples: &[

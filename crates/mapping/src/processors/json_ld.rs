@@ -11,7 +11,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const JSON_LD: Entry = Entry {
     name: "json_ld",
     family: Family::Find,
-    summary: "Yields the JSON-LD objects of the page, lists and @graph taken apart; of a type, also those within others.",
+    summary: "Yields the JSON-LD objects of the page, also those in lists and in @graph. With a type, it finds those within other objects as well.",
     parameters: &[
         Parameter {
             name: "type",

@@ -90,12 +90,12 @@ impl Processor for Split {
 pub(crate) const JOIN: Entry = Entry {
     name: "join",
     family: Family::List,
-    summary: "Makes one text of all values.",
+    summary: "Joins all values into one text.",
     parameters: &[Parameter {
         name: "separator",
         kind: Kind::Text,
         presence: Presence::Text(" "),
-        meaning: "what to put between two values",
+        meaning: "the text between two values",
     }],
     examples: &[Example {
         parameters: r#"{"separator": ", "}"#,
@@ -232,7 +232,7 @@ impl Processor for Unique {
 pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     family: Family::List,
-    summary: "Yields a text where no value, or only blank ones, are left. Alone in a chain it is a constant.",
+    summary: "Yields a text if there is no value, or only blank ones. Alone in a chain it is a constant.",
     parameters: &[Parameter {
         name: "value",
         kind: Kind::Text,

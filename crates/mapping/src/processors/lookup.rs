@@ -8,25 +8,25 @@ use crate::run::EachText;
 pub(crate) const MAP: Entry = Entry {
     name: "map",
     family: Family::Text,
-    summary: "Replaces whole values by a look-up table.",
+    summary: "Replaces whole values by those of a look-up table.",
     parameters: &[
         Parameter {
             name: "table",
             kind: Kind::TextTable,
             presence: Presence::Required,
-            meaning: "what to put in place of which value",
+            meaning: "new values by old value",
         },
         Parameter {
             name: "others",
             kind: Kind::Choice(&["keep", "drop"]),
             presence: Presence::Text("keep"),
-            meaning: "what happens to values that the table does not hold",
+            meaning: "what to do with values that are not in the table",
         },
         Parameter {
             name: "ignore_case",
             kind: Kind::Boolean,
             presence: Presence::Boolean(false),
-            meaning: "take upper-case and lower-case letters as equal",
+            meaning: "ignore the difference between upper and lower case",
         },
     ],
     examples: &[

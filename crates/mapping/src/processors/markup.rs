@@ -9,7 +9,7 @@ use crate::run::{EachText, OutOfTime, Processor, Run};
 pub(crate) const HTML_TO_TEXT: Entry = Entry {
     name: "html_to_text",
     family: Family::Text,
-    summary: "Makes readable text of elements or of HTML: blocks on lines of their own, an empty line between paragraphs, scripts and styles left out. First in a chain it takes the body of the page.",
+    summary: "Converts elements or HTML to readable text: blocks on separate lines, an empty line between paragraphs, no scripts and styles. First in a chain it takes the body of the page.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
@@ -44,7 +44,7 @@ impl Processor for HtmlToText {
 pub(crate) const DECODE_ENTITIES: Entry = Entry {
     name: "decode_entities",
     family: Family::Text,
-    summary: "Makes characters of HTML's character references; for texts that were escaped twice, or come from JSON.",
+    summary: "Decodes HTML character references, in texts that were escaped twice or come from JSON.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",

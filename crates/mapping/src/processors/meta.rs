@@ -7,7 +7,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const META: Entry = Entry {
     name: "meta",
     family: Family::Find,
-    summary: "Yields the content of the page's meta elements of a name: OpenGraph (og:title), Twitter (twitter:creator), or plain (description). It looks at name, property, itemprop and http-equiv. Of a document (PDF, DOCX, ...) it yields title, author, created, modified or pages.",
+    summary: "Yields the content of the page's meta elements of a name: OpenGraph (og:title), Twitter (twitter:creator), or plain (description). The name may be in name, property, itemprop or http-equiv. Of a document (PDF, DOCX, ...) it yields title, author, created, modified or pages.",
     parameters: &[Parameter {
         name: "name",
         kind: Kind::Text,

@@ -12,19 +12,19 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const NUMBER: Entry = Entry {
     name: "number",
     family: Family::Convert,
-    summary: "Reads the number in every value and yields it as a number, with all its digits. What can be read in two ways is dropped with a warning, such as `1,234` without `decimal` where no other value of the field shows the notation; so are dates, times, telephone numbers, codes and fractions, and what is not in the notation that is set. So is a value with several numbers where nothing says which is meant, such as `1h 30min` or `10 x 20`: cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` say it: the first. Values without a digit are dropped. What stands on lines of its own, or is raised, is a number of its own: `12<br>34` has two.",
+    summary: "Reads the number in every value and yields it as a number, with all its digits. These are dropped with a warning: a value that can be read in two ways, such as `1,234` without `decimal` if no other value of the field shows the notation; dates, times, telephone numbers, codes and fractions; a value that is not in the given notation; and a value with several numbers, such as `1h 30min` or `10 x 20`, if nothing shows which is meant. Cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` show it: the first. Values without a digit are dropped. Text on a line of its own, or raised, is a separate number: `12<br>34` has two.",
     parameters: &[
         Parameter {
             name: "decimal",
             kind: Kind::Text,
             presence: Presence::Optional,
-            meaning: "the character before the fraction; left out: what all values of the field show together",
+            meaning: "the character before the fraction; by default as all values of the field show together",
         },
         Parameter {
             name: "group",
             kind: Kind::Text,
             presence: Presence::Optional,
-            meaning: "the characters that may stand between groups of digits; a space stands for every kind of space; left out: the usual ones",
+            meaning: "the characters allowed between groups of digits; a space stands for every kind of space; by default the usual ones",
         },
     ],
     examples: &[

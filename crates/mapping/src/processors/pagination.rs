@@ -19,19 +19,19 @@ const PLACE: &str = "{}";
 pub(crate) const PAGINATION: Entry = Entry {
     name: "pagination",
     family: Family::Convert,
-    summary: "Makes the URLs of the further pages of a list from a count on its first page; of several counts the largest is taken. The further pages themselves yield none, so that each list is counted once.",
+    summary: "Makes the URLs of the further pages of a list from a count on its first page; of several counts the largest is used. The further pages themselves yield none, so each list is counted once.",
     parameters: &[
         Parameter {
             name: "parameter",
             kind: Kind::Text,
             presence: Presence::Optional,
-            meaning: "the query parameter that says which page it is, in the URL of the page",
+            meaning: "the query parameter with the number of the page, in its URL",
         },
         Parameter {
             name: "template",
             kind: Kind::Text,
             presence: Presence::Optional,
-            meaning: "instead of parameter: the URL of a page, absolute or from the root on, in which `{}` stands for its number",
+            meaning: "instead of parameter: the URL of a page, absolute or from the root, with `{}` for its number",
         },
         Parameter {
             name: "count",
@@ -43,13 +43,13 @@ pub(crate) const PAGINATION: Entry = Entry {
             name: "size",
             kind: Kind::Integer(1, 1_000_000),
             presence: Presence::Optional,
-            meaning: "how many hits are on a page; needed to count hits; by default step, where that is given",
+            meaning: "how many hits are on a page; needed to count hits; by default step, if that is given",
         },
         Parameter {
             name: "step",
             kind: Kind::Integer(1, 1_000_000),
             presence: Presence::Optional,
-            meaning: "by how much the number grows from page to page; 1 by default",
+            meaning: "the increment of the number from page to page; 1 by default",
         },
         Parameter {
             name: "first",

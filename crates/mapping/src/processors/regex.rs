@@ -26,7 +26,7 @@ pub(crate) const REGEX: Entry = Entry {
             name: "group",
             kind: Kind::Group,
             presence: Presence::Optional,
-            meaning: "number or name of the group to take; left out, group 1 if there is one, else the whole match, which is 0",
+            meaning: "number or name of the group to take; by default group 1 if there is one, else the whole match, which is 0",
         },
     ],
     examples: &[

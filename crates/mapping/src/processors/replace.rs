@@ -26,7 +26,7 @@ pub(crate) const REPLACE: Entry = Entry {
             name: "with",
             kind: Kind::Text,
             presence: Presence::Text(""),
-            meaning: "what to put in its place; with regex, $1, ${1} or ${name} is a group and $$ a dollar sign",
+            meaning: "the replacement; with regex, $1, ${1} or ${name} is a group and $$ a dollar sign",
         },
         Parameter {
             name: "regex",

@@ -15,7 +15,7 @@ use crate::trace::Reading;
 pub(crate) const XPATH: Entry = Entry {
     name: "xpath",
     family: Family::Find,
-    summary: "Yields what an XPath 1.0 expression finds: in the page, from each element that the processor before it left, or in values that are HTML. Elements of HTML are named in lower case, without namespaces. In XML an element in the namespace of the root has no prefix, whatever the page writes: `//entry` finds `atom:entry` below `atom:feed`. Others have the usual one (`media:title`, `dc:creator`, `g:price`); find one with another prefix by `*[local-name() = 'price']`.",
+    summary: "Yields the results of an XPath 1.0 expression: in the page, from each element of the previous processor, or in values that are HTML. Elements of HTML are named in lower case, without namespaces. In XML an element in the namespace of the root has no prefix, whatever the page writes: `//entry` finds `atom:entry` below `atom:feed`. Others have the usual one (`media:title`, `dc:creator`, `g:price`); find one with another prefix by `*[local-name() = 'price']`.",
     parameters: &[Parameter {
         name: "expression",
         kind: Kind::Text,
@@ -61,7 +61,7 @@ pub(crate) const XPATH: Entry = Entry {
 pub(crate) const CSS: Entry = Entry {
     name: "css",
     family: Family::Find,
-    summary: "Yields what a CSS selector finds: in the page, within each element that the processor before it left, or in values that are HTML. At the end of a selector, `::attr(name)` takes an attribute and `::text` the texts right within the element. Names of elements and attributes match in any case on HTML pages; `:scope` is the element that is searched.",
+    summary: "Yields the matches of a CSS selector: in the page, within each element of the previous processor, or in values that are HTML. At the end of a selector, `::attr(name)` takes an attribute and `::text` the texts directly within the element. Names of elements and attributes match in any case on HTML pages; `:scope` is the element that is searched.",
     parameters: &[Parameter {
         name: "selector",
         kind: Kind::Text,

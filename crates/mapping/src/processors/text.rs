@@ -44,7 +44,7 @@ pub(crate) const TRIM: Entry = Entry {
 pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
     name: "collapse_whitespace",
     family: Family::Text,
-    summary: "Makes every run of white space one space and removes it at both ends, with the marks that show nothing.",
+    summary: "Replaces every run of white space by one space, and removes white space and invisible marks at both ends.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
@@ -57,7 +57,7 @@ pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
 pub(crate) const LOWERCASE: Entry = Entry {
     name: "lowercase",
     family: Family::Text,
-    summary: "Makes every letter lower-case, in any script.",
+    summary: "Converts every letter to lower case, in any script.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
@@ -70,7 +70,7 @@ pub(crate) const LOWERCASE: Entry = Entry {
 pub(crate) const UPPERCASE: Entry = Entry {
     name: "uppercase",
     family: Family::Text,
-    summary: "Makes every letter upper-case, in any script.",
+    summary: "Converts every letter to upper case, in any script.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
@@ -90,7 +90,7 @@ const TEXT_TO_ADD: &[Parameter] = &[Parameter {
 pub(crate) const PREFIX: Entry = Entry {
     name: "prefix",
     family: Family::Text,
-    summary: "Puts a text in front of every value.",
+    summary: "Adds a text before every value.",
     parameters: TEXT_TO_ADD,
     examples: &[Example {
         parameters: r#"{"text": "https://"}"#,
@@ -108,7 +108,7 @@ pub(crate) const PREFIX: Entry = Entry {
 pub(crate) const SUFFIX: Entry = Entry {
     name: "suffix",
     family: Family::Text,
-    summary: "Puts a text behind every value.",
+    summary: "Adds a text after every value.",
     parameters: TEXT_TO_ADD,
     examples: &[Example {
         parameters: r#"{"text": " cm"}"#,
@@ -132,13 +132,13 @@ pub(crate) const LENGTH_LIMIT: Entry = Entry {
             name: "characters",
             kind: Kind::Integer(1, 1_000_000),
             presence: Presence::Required,
-            meaning: "the most characters that are left, the ending included",
+            meaning: "maximum number of characters, including the ending",
         },
         Parameter {
             name: "ending",
             kind: Kind::Text,
             presence: Presence::Text(""),
-            meaning: "what a cut text ends in",
+            meaning: "the ending of a cut text",
         },
         Parameter {
             name: "whole_words",

@@ -7,7 +7,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const URL: Entry = Entry {
     name: "url",
     family: Family::Convert,
-    summary: "Makes every value an absolute, canonical URL, as a link on the page is read; values that are no http or https URL are dropped. url_parsers do this by themselves at their end.",
+    summary: "Converts every value to an absolute, canonical URL, as for a link on the page; values that are not http or https URLs are dropped. url_parsers do this by themselves at their end.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",

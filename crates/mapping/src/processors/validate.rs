@@ -20,7 +20,7 @@ pub(crate) const VALIDATE: Entry = Entry {
             name: "type",
             kind: Kind::Choice(&["integer", "number", "date", "email", "url"]),
             presence: Presence::Optional,
-            meaning: "what the value must be: a whole number, a decimal number, a date as `date` writes it (ISO 8601, with or without time and offset, or a year or month), a mail address, an absolute http or https URL",
+            meaning: "the kind of the value: a whole number, a decimal number, a date as `date` writes it (ISO 8601, with or without time and offset, or a year or month), a mail address, an absolute http or https URL",
         },
         Parameter {
             name: "pattern",
@@ -38,13 +38,13 @@ pub(crate) const VALIDATE: Entry = Entry {
             name: "min_length",
             kind: Kind::Integer(0, MAX_CHARACTERS),
             presence: Presence::Optional,
-            meaning: "the fewest characters",
+            meaning: "minimum number of characters",
         },
         Parameter {
             name: "max_length",
             kind: Kind::Integer(0, MAX_CHARACTERS),
             presence: Presence::Optional,
-            meaning: "the most characters",
+            meaning: "maximum number of characters",
         },
     ],
     examples: &[
