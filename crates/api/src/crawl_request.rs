@@ -28,29 +28,29 @@ pub(crate) const KEYS: &[Key] = &[
         name: "url",
         required: true,
         rule: Rule::Text(4 * webfill_urls::MAX_URL_BYTES),
-        meaning: "The URL to begin with: http or https, at most 4096 bytes in canonical form.",
+        meaning: "The start URL: http or https, at most 4096 bytes in canonical form.",
     },
     Key {
         name: "appid",
         required: true,
         rule: Rule::Id(200),
-        meaning: "The application that asks.",
+        meaning: "The application that sends the request.",
     },
     Key {
         name: "crawlid",
         required: true,
         rule: Rule::Id(200),
         meaning: "The crawl that the URL belongs to. The first request opens it, every further one \
-                  adds to it; what a request says about the crawl holds from then on. A URL is \
+                  adds to it; settings of the crawl in a request apply from then on. A URL is \
                   crawled once in each crawl.",
     },
     Key {
         name: "spiderid",
         required: false,
         rule: Rule::Word(Spider::NAMES),
-        meaning: "Who crawls. `link` reads pages as servers send them, `browser` after their scripts \
-                  have run, which only supervisors of lane browser can; both follow every link, \
-                  down to `maxdepth`. Default `link`.",
+        meaning: "How pages are read: `link` as servers send them, `browser` after their scripts \
+                  have run, by supervisors of the lane browser only. Both follow every link, down \
+                  to `maxdepth`. Default `link`.",
     },
     Key {
         name: "maxdepth",
@@ -87,50 +87,50 @@ pub(crate) const KEYS: &[Key] = &[
         name: "deny_extensions",
         required: false,
         rule: Rule::Texts(1_000, 50),
-        meaning: "Extensions of paths that are not crawled, instead of the default list: \
-                  pictures, audio, video, office files, archives, programs, style sheets, scripts.",
+        meaning: "Path extensions that are not crawled, instead of the default list: pictures, \
+                  audio, video, office files, archives, programs, style sheets, scripts.",
     },
     Key {
         name: "expires",
         required: false,
         rule: Rule::Seconds(0.0, LAST_SECOND),
-        meaning: "When the crawl ends, in seconds since the epoch, and in the future: what is \
-                  queued then is not crawled any more. 0: as if left out.",
+        meaning: "When the crawl ends, in seconds since the epoch, in the future: URLs still \
+                  queued then are not crawled. 0: as if left out.",
     },
     Key {
         name: "useragent",
         required: false,
         rule: Rule::HeaderText(500),
-        meaning: "Sent in the user agent, after webfill's own name and the operator's contact; in the place \
-                  of the name if the operator permits it.",
+        meaning: "Sent in the user agent, after webfill's own name and the operator's contact; \
+                  instead of the name if the operator permits it.",
     },
     Key {
         name: "attrs",
         required: false,
         rule: Rule::Object(65_536),
-        meaning: "The application's own object, handed through to the URL's page and to all \
-                  pages that follow from it; at most 65536 bytes. A request that has none gets \
-                  the crawl's last.",
+        meaning: "An object of the application, passed on to the URL's page and to all pages that \
+                  follow from it; at most 65536 bytes. A request without one gets the crawl's \
+                  last.",
     },
     Key {
         name: "domain_max_pages",
         required: false,
         rule: Rule::Whole(1, 1 << 53),
-        meaning: "How many URLs of one site the crawl may hold.",
+        meaning: "Maximum number of URLs of one site in the crawl.",
     },
     Key {
         name: "body",
         required: false,
         rule: Rule::Flag,
-        meaning: "Whether the pages' bodies are wanted, too. Default false.",
+        meaning: "Whether results include the pages' bodies. Default false.",
     },
     Key {
         name: "sitemaps",
         required: false,
         rule: Rule::Flag,
-        meaning: "Whether the sitemaps and feeds of the sites of this and later URLs of the crawl are \
-                  read, and the pages that they list crawled as if they had been asked for. Default \
-                  false.",
+        meaning: "Whether the sitemaps and feeds of the sites of this and later URLs of the crawl \
+                  are read, and the pages that they list crawled as if they had been requested. \
+                  Default false.",
     },
     Key {
         name: "changes",
@@ -142,7 +142,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "keep_bodies",
         required: false,
         rule: Rule::Flag,
-        meaning: "Whether the bodies of the crawl's pages are kept, so that mappings can be run over \
+        meaning: "Whether the bodies of the crawl's pages are kept, so that mappings can be run on \
                   them again without fetching. Default false.",
     },
 ];

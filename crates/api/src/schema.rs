@@ -14,9 +14,9 @@ pub fn schema() -> Value {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill crawl request",
-        "description": "One URL to crawl, by the names of Scrapy Cluster 1.0. What a schema cannot say: \
-                        the URL, the domains and the patterns are judged, too, and `expires` is in the future. \
-                        Null is as if the key were left out.",
+        "description": "One URL to crawl, with the names of Scrapy Cluster 1.0. Beyond this \
+                        schema, the URL, the domains and the patterns are checked, too, and \
+                        `expires` must be in the future. Null counts as if the key were left out.",
     });
     add_members(&mut schema, object_schema(KEYS));
     for key in KEYS.iter().filter(|key| !key.required) {

@@ -348,8 +348,9 @@ pub fn watch_schema() -> Value {
     let mut titled = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill watch",
-        "description": "A crawl that is run again and again. What a schema cannot say: schedule, time zone, \
-                        URLs, domains and patterns are judged, too; `urls`, `seeds` or `records` is required.",
+        "description": "A crawl that runs repeatedly. Beyond this schema, schedule, time zone, \
+                        URLs, domains and patterns are checked, too; `urls`, `seeds` or `records` \
+                        is required.",
     });
     add_members(&mut titled, schema);
     titled

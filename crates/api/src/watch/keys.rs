@@ -35,7 +35,7 @@ pub(super) const WATCH_KEYS: &[Key] = &[
         Rule::Name(128),
         "The application of the crawl; `watches` by default.",
     ),
-    key("urls", Rule::Texts(10_000, 4_096), "URLs to begin with."),
+    key("urls", Rule::Texts(10_000, 4_096), "Start URLs."),
     key(
         "seeds",
         Rule::Text(4_096),
@@ -69,12 +69,12 @@ pub(super) const WATCH_KEYS: &[Key] = &[
     key(
         "window",
         Rule::Duration,
-        "How long a run may take; it is ended politely then.",
+        "How long a run may take; then it stops gracefully.",
     ),
     key(
         "budget",
         Rule::Object(OBJECT_BYTES),
-        "What a run may use; it is ended politely then.",
+        "Budget of a run; when it is used up, the run stops gracefully.",
     ),
     key(
         "notify",
@@ -94,9 +94,9 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "secret_file",
         Rule::Text(4_096),
-        "The file with the key that signs what is posted.",
+        "The file with the key that signs each post.",
     ),
-    key("mail", Rule::Text(254), "An address of mail."),
+    key("mail", Rule::Text(254), "A mail address."),
     key(
         "command",
         Rule::Texts(64, 4_096),
@@ -105,7 +105,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "file",
         Rule::Text(4_096),
-        "A file that lines of JSON are appended to.",
+        "A file to append lines of JSON to.",
     ),
     key(
         "firehose",
@@ -115,7 +115,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "when",
         Rule::Word(WHEN),
-        "One digest at the end of each run (the default), or each thing at once.",
+        "One digest at the end of each run (the default), or each event immediately.",
     ),
     key(
         "about",
@@ -127,7 +127,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
 pub(super) const BUDGET_KEYS: &[Key] = &[key(
     "pages",
     Rule::Whole(1, 1 << 53),
-    "Pages of one run, at most.",
+    "Maximum number of pages of one run.",
 )];
 
 pub(super) const RECORDS_KEYS: &[Key] = &[
@@ -140,7 +140,7 @@ pub(super) const RECORDS_KEYS: &[Key] = &[
     key(
         "query",
         Rule::Object(OBJECT_BYTES),
-        "Only the documents that this query finds; extended JSON.",
+        "Only documents that match this query; extended JSON.",
     ),
     key(
         "projection",
@@ -150,7 +150,7 @@ pub(super) const RECORDS_KEYS: &[Key] = &[
     key(
         "write_back",
         Rule::Text(255),
-        "Write the values found into this collection of the same database.",
+        "Write found values to this collection of the same database.",
     ),
 ];
 
