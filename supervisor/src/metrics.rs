@@ -139,7 +139,7 @@ impl Published {
         self.state.add_to(&mut page);
         page.gauge(
             "webfill_store_up",
-            "Whether the store takes writes of all workers.",
+            "Whether the store accepts the writes of all workers.",
         )
         .value(u8::from(!self.is_store_away));
         add_totals(&mut page, &self.totals);
@@ -175,7 +175,7 @@ impl State {
         workers.with(&[("state", "dead")], count(|worker| worker.pid.is_none()));
         page.counter(
             "webfill_worker_deaths_total",
-            "Worker processes that have died and were started again.",
+            "Worker processes that have died and were restarted.",
         )
         .value(self.worker_deaths);
         page.gauge(
@@ -196,7 +196,7 @@ impl State {
 fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
     let mut pages = page.counter(
         "webfill_pages_total",
-        "Pages that workers have stored, by outcome; attempts that are followed by a retry, too.",
+        "Pages that workers have stored, by outcome, including attempts that will be retried.",
     );
     for outcome in Outcome::ALL {
         let count = totals.pages.get(outcome).copied().unwrap_or(0);
@@ -235,12 +235,12 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
     );
     page.histogram(
         "webfill_store_write_duration_seconds",
-        "Writes of batches of pages to the store, those that failed included.",
+        "Writes of batches of pages to the store, including failed ones.",
         &totals.save,
     );
     page.counter(
         "webfill_pages_unmatched_total",
-        "Pages with the outcome ok that no mapping is for, without sitemaps.",
+        "Pages with the outcome ok that no mapping matches, without sitemaps.",
     )
     .value(totals.unmatched);
     let mut fields = page.counter(
@@ -253,7 +253,7 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
     }
     let mut rows = page.counter(
         "webfill_rows_total",
-        "Rows of pages, by what became of them: stored, without key, lost to another row with the same key.",
+        "Rows of pages: stored, without key, lost to another row with the same key.",
     );
     for (mapping, told) in &totals.rows {
         let states = [

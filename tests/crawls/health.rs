@@ -139,7 +139,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert!(
         again
             .stdout
-            .contains("ALARM     the layout of mapping profile"),
+            .contains("ALERT     the layout of mapping profile"),
         "{}",
         again.stdout
     );

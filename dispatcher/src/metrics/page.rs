@@ -44,7 +44,7 @@ impl Shared {
             .value(u8::from(!is_store_away));
         page.histogram(
             "webfill_store_write_duration_seconds",
-            "Writes of the dispatcher to the store, and looks at a store that nothing is written to.",
+            "Writes of the dispatcher to the store, and checks of a store that is not written to.",
             &answers,
         );
         // The loop takes the locks, too: nothing is written under them.
@@ -63,7 +63,7 @@ impl LoopTold {
         add_loop_age(page, self.at);
         page.histogram(
             "webfill_turn_duration_seconds",
-            "Turns of the dispatcher's loop, their commit included.",
+            "Turns of the dispatcher's loop, including their commit.",
             &self.turns,
         );
         add_messages(page, self.traffic.iter().map(|(socket, n)| (*socket, *n)));
@@ -102,7 +102,7 @@ impl CoreFigures {
             ),
             (
                 "webfill_tasks_retried_total",
-                "Outcomes after which the task is tried again.",
+                "Outcomes that lead to a retry of the task.",
                 counters.retried,
             ),
             (
@@ -117,19 +117,19 @@ impl CoreFigures {
             .value(self.leases);
         page.gauge(
             "webfill_oldest_due_seconds",
-            "For how long the site that waits longest could have been fetched from; 0: none waits.",
+            "How long the site that waits longest has been fetchable; 0: none waits.",
         )
         .value(self.oldest_due_ms as f64 / 1_000.0);
         page.gauge("webfill_window_sites", "Sites in the window.")
             .value(self.sites_in_window);
         page.gauge(
             "webfill_window_sites_limit",
-            "The most sites that the window holds.",
+            "Maximum number of sites in the window.",
         )
         .value(self.window_sites);
         let mut backoff = page.counter(
             "webfill_site_backoffs_total",
-            "Rests of sites that have begun, by reason.",
+            "Backoffs of sites that have begun, by reason.",
         );
         for reason in BackoffReason::ALL {
             let count = counters.backoff.get(reason).copied().unwrap_or(0);
@@ -146,7 +146,7 @@ impl CoreFigures {
         .value(self.sites_set_aside);
         let mut set_aside = page.counter(
             "webfill_sites_set_aside_total",
-            "Turns of sites in which nothing was handed out and nothing had changed, by reason.",
+            "Turns of sites that handed out nothing and changed nothing, by reason.",
         );
         for reason in NothingHandedOut::UNEXPECTED {
             let count = self.counters.set_aside.get(&reason).copied().unwrap_or(0);
@@ -166,12 +166,12 @@ impl CoreFigures {
         }
         page.counter(
             "webfill_supervisors_lost_total",
-            "Supervisors that were not heard of any more.",
+            "Supervisors that were declared lost.",
         )
         .value(self.counters.supervisors_lost);
         page.gauge(
             "webfill_clock_skew_seconds",
-            "By how much a supervisor's clock differs most from the dispatcher's.",
+            "Largest difference of a supervisor's clock from the dispatcher's.",
         )
         .value(self.fleet.clock_skew_ms as f64 / 1_000.0);
         add_disk_low(page, self.is_disk_low);
@@ -190,13 +190,13 @@ impl CoreFigures {
         }
         page.gauge(
             "webfill_watches_silent",
-            "Watches that do not find what they usually find, or do not run; of those that somebody is told of.",
+            "Silent watches: without their usual results, or not running; only watches with recipients.",
         )
         .value(self.watches.silent);
         if let Some(alerts) = self.extraction_alerts {
             page.gauge(
                 "webfill_extraction_alerts",
-                "Mappings in force whose pages do not yield what they did.",
+                "Mappings in force whose pages no longer yield their earlier values.",
             )
             .value(alerts);
         }
@@ -264,7 +264,7 @@ impl Counts {
         if let Some(notifications) = self.notifications {
             page.gauge(
                 "webfill_notifications_waiting",
-                "Notices that wait for delivery.",
+                "Notifications that wait for delivery.",
             )
             .value(notifications.waiting);
             let age_ms = notifications
@@ -289,7 +289,7 @@ impl Counts {
 fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
     let mut tasks = page.gauge(
         "webfill_queued_tasks",
-        "Queued tasks, by what they wait for.",
+        "Queued tasks, by the reason they wait.",
     );
     for waits_for in WaitsFor::ALL {
         tasks.with(
@@ -299,7 +299,7 @@ fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
     }
     let mut oldest = page.gauge(
         "webfill_queued_oldest_due_seconds",
-        "For how long the task that has waited longest could have been fetched but for this; 0: none waits.",
+        "How long the task that has waited longest could have been fetched, were it not for this reason; 0: none waits.",
     );
     for waits_for in WaitsFor::ALL {
         let since_ms = waits.of(waits_for).since_ms;

@@ -220,7 +220,7 @@ impl Findings {
         }
         for alert in &self.alerts {
             let told = alert.text().escape_debug().to_string();
-            let _ = writeln!(text, "  ALARM     {told}; see `webfill health`");
+            let _ = writeln!(text, "  ALERT     {told}; see `webfill health`");
         }
         for warning in &self.warnings {
             let told = warning.text().escape_debug().to_string();

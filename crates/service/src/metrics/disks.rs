@@ -17,7 +17,7 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     rooms.dedup_by(|one, other| one.0 == other.0);
     let mut free = page.gauge(
         "webfill_disk_free_bytes",
-        "What may still be written to the disk of a folder.",
+        "Space that may still be written on the disk of a folder.",
     );
     for (folder, room) in &rooms {
         free.with(&[("folder", folder)], room.free_bytes);
@@ -32,7 +32,7 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
 pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
     page.gauge(
         "webfill_disk_low",
-        "Whether it pauses because a disk has too little room.",
+        "Whether the process pauses because a disk has too little space.",
     )
     .value(u8::from(is_low));
 }

@@ -10,7 +10,7 @@ use crate::metrics::exposition::Exposition;
 pub fn add_loop_age(page: &mut Exposition, published: Instant) {
     page.gauge(
         "webfill_loop_age_seconds",
-        "How long ago the loop told the figures of this page; a few seconds at most, unless it is stuck.",
+        "Time since the loop published the values of this page; a few seconds at most, unless it is stuck.",
     )
     .value(published.elapsed().as_secs_f64());
 }

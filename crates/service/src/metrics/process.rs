@@ -42,7 +42,7 @@ pub fn add_build(page: &mut Exposition) {
 pub fn add_starts(page: &mut Exposition, starts: u64) {
     page.counter(
         "webfill_starts_total",
-        "Starts of this role on its state folder, the present one included; it outlives the process.",
+        "Starts of this role on its state folder, including the current one; it outlives the process.",
     )
     .value(starts);
 }
@@ -75,7 +75,7 @@ pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
     });
     gauge(
         "process_max_fds",
-        "The most file descriptors that may be open.",
+        "Maximum number of open file descriptors.",
         |facts| facts.most_files as f64,
     );
     let mut cpu = page.counter(
