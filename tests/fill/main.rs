@@ -3,6 +3,7 @@
 
 mod doubts;
 mod filled;
+mod layouts;
 mod made_web;
 mod proof;
 mod resumed;

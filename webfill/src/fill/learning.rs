@@ -180,9 +180,10 @@ fn learn_site(
                 .collect::<Vec<_>>(),
         )?;
         let behind = joined_behind(table, pages, &links)?;
+        let own = joined.len();
         joined.extend(behind);
         let with_links = learn_pages(table, site, &joined)?;
-        if linked::reads_more(&with_links, &learned) {
+        if linked::is_better(&with_links, &learned, &joined[..own]) {
             learned = with_links;
         }
     }

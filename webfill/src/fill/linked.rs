@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use webfill_learn::{Learned, Page};
+use webfill_learn::{Learned, LearnedMapping, Page};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Wants};
 use webfill_urls::{Url, site};
 
@@ -16,7 +16,7 @@ use crate::mapping_command::learn::gathered::Gathered;
 const PAGES: usize = 5;
 const LINKS: usize = 10;
 
-/// So many rows must know a value that is on none of the pages.
+/// So many rows must know a value that is not found on their pages.
 const KNOWN: usize = 3;
 
 /// A link of the page of a row.
@@ -32,18 +32,8 @@ pub fn to_explore(
     gathered: &[Gathered],
     learned: &Learned,
 ) -> Vec<Linked> {
-    let found = fields_of(learned);
-    let is_missing = |name: &str| {
-        let known = pages.iter().filter(|page| page.known.contains_key(name));
-        !found.contains(name) && known.count() >= KNOWN
-    };
-    let missing: BTreeSet<&str> = table
-        .fields
-        .iter()
-        .map(|field| field.name.as_str())
-        .filter(|name| is_missing(name))
-        .collect();
-    if missing.is_empty() {
+    let missing: Vec<usize> = pages.iter().map(|page| missing(page, learned)).collect();
+    if missing.iter().filter(|count| **count > 0).count() < KNOWN {
         return Vec::new();
     }
     let all: Vec<Vec<String>> = links_of(gathered);
@@ -52,16 +42,8 @@ pub fn to_explore(
         *counts.entry(link).or_default() += 1;
     }
     let own: BTreeSet<&str> = table.links.iter().map(|link| link.url.as_str()).collect();
-    let knows = |page: &Page| {
-        page.known
-            .keys()
-            .filter(|name| missing.contains(name.as_str()))
-            .count()
-    };
-    let mut chosen: Vec<usize> = (0..pages.len())
-        .filter(|&at| knows(&pages[at]) > 0)
-        .collect();
-    chosen.sort_by_key(|&at| (usize::MAX - knows(&pages[at]), at));
+    let mut chosen: Vec<usize> = (0..pages.len()).filter(|&at| missing[at] > 0).collect();
+    chosen.sort_by_key(|&at| (usize::MAX - missing[at], at));
     let mut links = Vec::new();
     for at in chosen.into_iter().take(PAGES) {
         let row = pages[at]
@@ -111,14 +93,34 @@ fn links_of(pages: &[Gathered]) -> Vec<Vec<String>> {
     links.collect()
 }
 
-fn fields_of(learned: &Learned) -> BTreeSet<&str> {
-    let fields = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
+/// How many fields of a page its row knows that the mapping of the page does not read.
+fn missing(page: &Page, learned: &Learned) -> usize {
+    let found = fields_of(page, learned);
+    let known = page.known.keys();
+    known.filter(|name| !found.contains(name.as_str())).count()
+}
+
+/// The fields that the mapping of a page reads.
+fn fields_of<'l>(page: &Page, learned: &'l Learned) -> BTreeSet<&'l str> {
+    let is_its =
+        |mapping: &&LearnedMapping| mapping.pages.iter().any(|url| *url == page.url.as_str());
+    let fields = learned
+        .mappings
+        .iter()
+        .filter(is_its)
+        .flat_map(|mapping| &mapping.fields);
     let found = fields.filter(|field| field.processors.is_some());
     found.map(|field| field.field.as_str()).collect()
 }
 
-/// Whether the one has fields that the other lacks, and all of the other's.
-pub fn reads_more(one: &Learned, other: &Learned) -> bool {
-    let (one, other) = (fields_of(one), fields_of(other));
-    one.is_superset(&other) && one.len() > other.len()
+/// Whether the one leads to pages behind links, and reads no less on these pages.
+pub fn is_better(one: &Learned, other: &Learned, pages: &[Page]) -> bool {
+    let leads_on = one
+        .mappings
+        .iter()
+        .any(|mapping| mapping.mapping.get("url_parsers").is_some());
+    leads_on
+        && pages
+            .iter()
+            .all(|page| fields_of(page, one).is_superset(&fields_of(page, other)))
 }

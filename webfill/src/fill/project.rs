@@ -27,7 +27,8 @@ impl Project {
 
     /// Makes the folder, and locks it for as long as the result lives.
     pub fn open(&self) -> Result<StateFolder, Fault> {
-        let lock = StateFolder::open(&self.folder, "fill")?;
+        // A person may have made the folder above, to put mappings there.
+        let lock = StateFolder::open(&self.state(), "fill")?;
         for folder in [self.mappings(), self.learned(), self.no_mappings()] {
             std::fs::create_dir_all(&folder).map_err(|error| {
                 Fault::error(format!("cannot create {}: {error}", folder.display()))

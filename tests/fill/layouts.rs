@@ -1,0 +1,211 @@
+//! Sites that are harder: values behind a link, and pages of another layout that no sample has shown.
+
+use std::collections::BTreeMap;
+
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{is_gap, rows, truth};
+
+const HOST: &str = "one.example";
+const BOOKS: usize = 60;
+
+/// What surrounds the values.
+const REVIEWS: &str = "<div class=\"review\"><h4>A reader</h4><p>Read it <em>twice</em>.</p><span>5 stars</span></div>";
+const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>Pages</dt><dd><code>300</code></dd></dl><hr><blockquote>An \
+     excerpt</blockquote>";
+
+/// A page, with much else on it: layouts are told apart by all that pages have.
+fn html(main: &str, around: &str) -> Page {
+    let around = around.repeat(8);
+    let text = format!(
+        "<!DOCTYPE html><html><head><title>Books</title></head><body><div id=\"nav\"><a href=\"/\">Home</a> \
+         <a href=\"/about\">About</a></div>{main}<div class=\"around\">{around}</div><p class=\"foot\">Since 1899</p></body></html>"
+    );
+    let page = status(200).header("content-type", "text/html; charset=utf-8");
+    page.body(text)
+}
+
+fn values(book: usize) -> [String; 4] {
+    truth(book).map(|value| value.replace('&', "&amp;"))
+}
+
+fn serve(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) {
+    web.site(HOST).otherwise(move |request| -> Reply {
+        let page = answer(&request.path).unwrap_or_else(|| page("Nothing here").status(404));
+        page.into()
+    });
+}
+
+fn table(path: impl Fn(usize) -> String, is_gap: impl Fn(usize, usize) -> bool) -> String {
+    let mut text = String::from("id,link,title,author,year,publisher\n");
+    for book in 0..BOOKS {
+        let cells = truth(book).into_iter().enumerate();
+        let cells: Vec<String> = cells
+            .map(|(field, value)| {
+                if is_gap(book, field) {
+                    String::new()
+                } else {
+                    value
+                }
+            })
+            .collect();
+        text += &format!("b{book},http://{HOST}{},{}\n", path(book), cells.join(","));
+    }
+    text
+}
+
+fn fill(work: &Workplace, web: &Web) -> Run {
+    Run::new([
+        "fill",
+        "books.csv",
+        "--delay",
+        "0",
+        "--progress",
+        "none",
+        "--workers",
+        "2",
+    ])
+    .arg("--allow-private-networks")
+    .args(web.resolve_args())
+    .in_folder(work.path("."))
+}
+
+fn assert_complete(work: &Workplace) {
+    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], truth(book), "book {book}");
+    }
+}
+
+#[test]
+fn values_behind_a_link_are_found() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, |path| {
+        let mut parts = path.strip_prefix("/b/")?.split('/');
+        let number: usize = parts.next()?.parse().ok()?;
+        let [title, author, year, publisher] = values(number.checked_sub(500)? / 3);
+        match parts.next() {
+            None => Some(html(
+                &format!(
+                    "<h1>{title}</h1><p>by <b class=\"author\">{author}</b></p><p><a class=\"more\" \
+                 href=\"/b/{number}/details\">All details</a> <a href=\"/similar/{number}\">Similar</a></p>"
+                ),
+                REVIEWS,
+            )),
+            Some("details") => Some(html(
+                &format!(
+                    "<table class=\"t\"><tr><th>First published</th><td>{year}</td></tr>\
+                 <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
+                ),
+                EDITIONS,
+            )),
+            Some(_) => None,
+        }
+    });
+    work.write(
+        "books.csv",
+        table(|book| format!("/b/{}", 500 + book * 3), is_gap),
+    );
+    fill(&work, &web).finish().expect(0);
+    assert_complete(&work);
+    let before = web.visits().len();
+    let counts: BTreeMap<String, usize> = web.visits().pages().counts();
+    assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
+    // A few links are tried to find the one that leads on.
+    let tried = counts.keys().filter(|url| url.contains("similar")).count();
+    assert!(tried <= 5, "{counts:#?}");
+    // Of a book whose year and publisher are known nothing more is needed.
+    let details = counts.keys().filter(|url| url.contains("details")).count();
+    let lacking = (0..BOOKS)
+        .filter(|&book| is_gap(book, 2) || is_gap(book, 3))
+        .count();
+    assert!(details <= lacking + 5, "{details} {lacking}");
+    fill(&work, &web).finish().expect(0);
+    assert_eq!(web.visits().len(), before);
+}
+
+#[test]
+fn a_layout_that_turns_up_late_is_learned() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, |path| {
+        let name = path.strip_prefix("/book/")?;
+        let number: usize = name.trim_start_matches("old-").parse().ok()?;
+        let [title, author, year, publisher] = values(number);
+        match name.starts_with("old-") {
+            false => Some(html(
+                &format!(
+                    "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
+                 <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
+                ),
+                REVIEWS,
+            )),
+            true => Some(html(
+                &format!(
+                    "<section><h3 class=\"name\">{title}</h3><ul class=\"list\"><li class=\"writer\">{author}</li>\
+                 <li class=\"year\">{year}</li><li class=\"house\">{publisher}</li></ul><div>Printed <i>here</i></div></section>"
+                ),
+                EDITIONS,
+            )),
+        }
+    });
+    let is_old = |book: usize| book % 6 == 2;
+    let path = move |book: usize| match is_old(book) {
+        true => format!("/book/old-{book}"),
+        false => format!("/book/{book}"),
+    };
+    // Rows of new pages know most, so that only these are sampled.
+    let lacks = move |book: usize, field: usize| match is_old(book) {
+        true => field == book % 4 || field == (book / 4) % 4,
+        false => field == book % 4 && book > 25,
+    };
+    work.write("books.csv", table(path, lacks));
+    fill(&work, &web)
+        .args(["--sample", "12"])
+        .finish()
+        .expect(0);
+    assert_complete(&work);
+    let mapping =
+        std::fs::read_to_string(work.path("books.webfill/mappings/one.example.json")).unwrap();
+    assert!(mapping.contains("old"), "{mapping}");
+    let before = web.visits().len();
+    fill(&work, &web)
+        .args(["--sample", "12"])
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().len(), before);
+}
+
+/// A mapping of a person is used as it is, however wrong it looks.
+#[test]
+fn a_mapping_of_a_person_wins() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, |path| {
+        let number: usize = path.strip_prefix("/book/")?.parse().ok()?;
+        let [title, author, year, publisher] = values(number);
+        Some(html(
+            &format!(
+                "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
+             <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
+            ),
+            REVIEWS,
+        ))
+    });
+    work.write("books.csv", table(|book| format!("/book/{book}"), is_gap));
+    let mapping = serde_json::json!({"name": "mine", "url_patterns": [{"type": "host", "pattern": HOST}], "fields": [
+        {"name": "title", "processors": [{"type": "xpath", "parameters": {"expression": "//h1"}}, {"type": "trim"}]}]});
+    work.write_json("books.webfill/mappings/mine.json", &mapping);
+    fill(&work, &web).finish().expect(0);
+    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        for (field, value) in truth(book).into_iter().enumerate() {
+            let expected = if is_gap(book, field) && field > 0 {
+                String::new()
+            } else {
+                value
+            };
+            assert_eq!(row[2 + field], expected, "book {book}");
+        }
+    }
+    let files = std::fs::read_dir(work.path("books.webfill/mappings")).unwrap();
+    assert_eq!(files.count(), 1);
+}
