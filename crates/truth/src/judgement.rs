@@ -99,8 +99,9 @@ pub enum Why {
 impl Judgement {
     /// Of a doubt: the record is more probably wrong than the page.
     pub const DOUBTED: f64 = 0.5;
-    /// The certainty that a decision to fill needs.
-    pub const CERTAINTY: f64 = 0.8;
+    /// The certainty that a decision to fill needs: three measured values that all agree, where the neighbours of
+    /// a layout are as usual and the wish is .95.
+    pub const CERTAINTY: f64 = 0.9;
 
     pub(crate) fn new(index: &Index, model: &Model) -> Judgement {
         let items = index
@@ -199,15 +200,29 @@ fn precision(index: &Index, cell: &Cell) -> Precision {
     }
 }
 
-fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
-    let shape = index.shape(item);
-    let values = match shape {
+/// The values of an item by its pages alone, in their order by number.
+fn by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
+    match index.shape(item) {
         FieldShape::Single => single::posterior(index, model, item, None).values,
         FieldShape::Several => several::posterior(index, model, item, false),
-    };
-    let mut judged: Vec<Judged> = values
-        .iter()
-        .map(|(value, confidence)| counted(index, item, *value, *confidence))
+    }
+}
+
+/// The values of an item by its pages and its record.
+fn by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
+    match index.shape(item) {
+        FieldShape::Single => {
+            single::posterior(index, model, item, index.known(item).first()).values
+        }
+        FieldShape::Several => several::posterior(index, model, item, true),
+    }
+}
+
+fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
+    let shape = index.shape(item);
+    let mut judged: Vec<Judged> = by_pages(index, model, item)
+        .into_iter()
+        .map(|(value, confidence)| counted(index, item, value, confidence))
         .collect();
     judged.sort_by(|a, b| {
         b.confidence
@@ -269,10 +284,7 @@ fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     if record.is_empty() {
         return Vec::new();
     }
-    let values = match index.shape(item) {
-        FieldShape::Single => single::posterior(index, model, item, record.first()).values,
-        FieldShape::Several => several::posterior(index, model, item, true),
-    };
+    let values = by_all(index, model, item);
     let listed = |value: u32| record.iter().any(|known| known.value == value);
     let instead = values
         .iter()

@@ -7,7 +7,7 @@ use made::{Plan, Table, make};
 use rivals::{Choices, METHODS, Votes};
 use webfill_truth::judge;
 
-const SEEDS: u64 = 4;
+const SEEDS: u64 = 3;
 /// Within so much, methods are equal: a few items of each table.
 const EQUAL: f64 = 0.006;
 
@@ -39,7 +39,7 @@ fn chosen(table: &Table) -> Choices {
 
 fn plans() -> Vec<(&'static str, Plan)> {
     let sites = Plan {
-        rows: 600,
+        rows: 500,
         fields: 2,
         sites: 8,
         alternatives: 0,
@@ -133,10 +133,10 @@ fn fusion_is_above_other_methods() {
             scores.iter().for_each(|score| print!("{score:>12.4}"));
             println!("{own:>12.4}");
             let best = scores.iter().fold(0.0_f64, |a, b| a.max(*b));
-            let wanted = if name.starts_with("copiers") {
-                best
-            } else {
-                best - EQUAL
+            // Where sites copy and mistakes are alike, nobody else comes near.
+            let wanted = match name {
+                "copiers, five values" => best,
+                _ => best - EQUAL,
             };
             if own <= wanted {
                 below.push(format!("{name}, {known} known: {own:.4}, and {best:.4}"));

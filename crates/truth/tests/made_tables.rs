@@ -124,6 +124,13 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
             },
         ),
         (
+            "sites sound",
+            Plan {
+                site_accuracy: (0.995, 1.0),
+                ..Plan::default()
+            },
+        ),
+        (
             "poor chains",
             Plan {
                 chains: vec![0.9, 0.7, 0.3],
@@ -135,10 +142,10 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
             let mut buckets = Buckets::default();
             let mut doubting = Doubting::default();
             let mut decisions = Decisions::default();
-            for seed in 0..60 {
+            for seed in 0..40 {
                 let table = make(
                     &Plan {
-                        rows: 300,
+                        rows: 200,
                         sites: 1,
                         coverage: 1.0,
                         known,
@@ -159,6 +166,20 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
                 doubting.found(),
                 doubting.false_flags()
             );
+            if name.ends_with("sound") && known >= 100 {
+                assert!(buckets.error() <= 0.02, "{name}: {}", buckets.error());
+                assert!(
+                    buckets.right_at_99() >= 0.985,
+                    "{name}: {}",
+                    buckets.right_at_99()
+                );
+            }
+            if name != "poor chains" && known >= 20 {
+                assert!(
+                    decisions.precision() >= 0.95,
+                    "{name}, {known} known: {decisions}"
+                );
+            }
         }
     }
 }

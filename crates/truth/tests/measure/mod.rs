@@ -91,6 +91,12 @@ impl Decisions {
     }
 }
 
+impl Decisions {
+    pub fn precision(&self) -> f64 {
+        self.precision / self.filled
+    }
+}
+
 impl std::fmt::Display for Decisions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
