@@ -13,6 +13,13 @@ pub enum Format {
     JsonArray(TextForm),
     /// Columns of typed values.
     Parquet,
+    /// A sheet of a workbook.
+    Xlsx {
+        /// Its name.
+        sheet: String,
+        /// The first row of the table names the columns.
+        has_header: bool,
+    },
 }
 
 /// How a text is stored.
@@ -87,6 +94,10 @@ impl Display for Format {
             Format::JsonLines(form) => write!(f, "JSON lines, {form}"),
             Format::JsonArray(form) => write!(f, "JSON array, {form}"),
             Format::Parquet => f.write_str("Parquet"),
+            Format::Xlsx { sheet, has_header } => {
+                let header = if *has_header { "" } else { ", no header" };
+                write!(f, "XLSX, sheet `{sheet:.40}`{header}")
+            }
         }
     }
 }

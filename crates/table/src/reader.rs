@@ -11,6 +11,7 @@ use crate::error::{RowFault, TableError};
 use crate::format::Format;
 use crate::json::{JsonRows, Layout};
 use crate::parquet::ParquetRows;
+use crate::sheet::SheetRows;
 use crate::text::{Content, TextRows, TextSource};
 
 /// A table that is open.
@@ -37,6 +38,11 @@ pub(crate) trait TypedRows: Send {
 
 /// Opens a table. Its format is found from its content, and from its name only where the content leaves it open.
 pub fn open(path: &Path) -> Result<TableReader, TableError> {
+    open_sheet(path, None)
+}
+
+/// Opens a table; of a workbook, the sheet of this name (`--sheet`) instead of the first one.
+pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, TableError> {
     if path.is_dir() {
         return Err(TableError::unreadable(path, "it is a folder"));
     }
@@ -45,6 +51,26 @@ pub fn open(path: &Path) -> Result<TableReader, TableError> {
             Format::Parquet,
             Rows::Typed(Box::new(ParquetRows::open(path)?)),
         ),
+        b"PK\x03\x04" => {
+            let rows = SheetRows::open(path, sheet, None)?;
+            let format = Format::Xlsx {
+                sheet: rows.sheet.clone(),
+                has_header: rows.has_header,
+            };
+            (format, Rows::Typed(Box::new(rows)))
+        }
+        _ if sheet.is_some() => {
+            return Err(TableError::unreadable(
+                path,
+                "it is no XLSX: only those have sheets",
+            ));
+        }
+        [0xd0, 0xcf, 0x11, 0xe0] => {
+            return Err(TableError::unreadable(
+                path,
+                "it is XLS, or encrypted: save it as XLSX",
+            ));
+        }
         _ => {
             let rows = open_text(path, None)?;
             (rows.format(), Rows::Text(rows))
@@ -83,7 +109,9 @@ pub(crate) fn open_text(
         }
         Some(Format::JsonLines(_)) => (None, Some(Layout::Lines)),
         Some(Format::JsonArray(_)) => (None, Some(Layout::Array)),
-        Some(Format::Parquet) | None => (None, Layout::of(source.buffer.bytes())),
+        Some(Format::Parquet | Format::Xlsx { .. }) | None => {
+            (None, Layout::of(source.buffer.bytes()))
+        }
     };
     if source.buffer.bytes().is_empty() {
         return Err(TableError::unreadable(path, "it is empty"));

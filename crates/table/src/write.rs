@@ -83,6 +83,10 @@ pub fn write_changed(
     let form = match &understanding.format {
         Format::Delimited(form, _) | Format::JsonLines(form) | Format::JsonArray(form) => *form,
         Format::Parquet => return crate::parquet::write(input, output, understanding, change),
+        Format::Xlsx { sheet, has_header } => {
+            let has_header = *has_header;
+            return crate::sheet::write(input, output, sheet, has_header, understanding, change);
+        }
     };
     let rows = open_text(input, Some(&understanding.format))?;
     if rows.columns() != understanding.columns.as_slice() {

@@ -12,7 +12,11 @@ const ROWS: usize = 200;
 /// Decides by the kinds of values. Names are texts: a first row in which a number stands above numbers, or a link above
 /// links, is none of names.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
-    let rows = first_rows(beginning, dialect, encoding);
+    is_header(&first_rows(beginning, dialect, encoding))
+}
+
+/// Whether the first of these rows names the columns.
+pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
     let Some((first, rest)) = rows.split_first() else {
         return true;
     };

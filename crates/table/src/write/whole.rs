@@ -1,7 +1,7 @@
 //! A file that is there whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file under a hidden name beside its own, which it gets by [`WholeFile::persist`]. Without that, nothing is left of
@@ -58,6 +58,12 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+impl Seek for WholeFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }
 

@@ -1,0 +1,10 @@
+//! XLSX: one sheet of a workbook is the table.
+
+mod cell;
+mod package;
+mod rewrite;
+mod rows;
+mod write;
+
+pub(crate) use rows::SheetRows;
+pub(crate) use write::write;

@@ -1,0 +1,129 @@
+//! Cells of sheets: what they hold, and what is written into them.
+
+use calamine::{DataRef, ExcelDateTime};
+use jiff::civil::{Date, DateTime, Time, date};
+use serde_json::Value;
+use webfill_values::Decimal;
+
+use crate::cell::Cell;
+use crate::kind::Kind;
+use crate::shape::Shape;
+use crate::value::typed_json;
+
+/// No cell holds more characters.
+const MAX_CHARACTERS: usize = 32_767;
+
+pub(super) fn cell(value: &DataRef<'_>) -> Cell {
+    match value {
+        DataRef::Int(number) => Cell::Number(number.to_string()),
+        // Zero has no sign.
+        DataRef::Float(number) => Cell::Number((number + 0.0).to_string()),
+        DataRef::String(text) => of_text(text),
+        DataRef::SharedString(text) => of_text(text),
+        DataRef::DateTimeIso(text) => Cell::Date(text.clone()),
+        DataRef::DurationIso(text) => Cell::Text(text.clone()),
+        DataRef::Bool(value) => Cell::Bool(*value),
+        DataRef::DateTime(time) => of_time(time),
+        DataRef::Error(error) => Cell::Text(error.to_string()),
+        DataRef::Empty => Cell::Missing,
+    }
+}
+
+fn of_text(text: &str) -> Cell {
+    match text.is_empty() {
+        true => Cell::Missing,
+        false => Cell::Text(text.to_owned()),
+    }
+}
+
+/// A day without a time of day if it is midnight; of less than a day, the time of day.
+fn of_time(time: &ExcelDateTime) -> Cell {
+    if time.is_duration() {
+        return Cell::Number(time.as_f64().to_string());
+    }
+    let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
+    let fraction = match milli {
+        0 => String::new(),
+        milli => format!(".{milli:03}"),
+    };
+    let clock = format!("{hour:02}:{minute:02}:{second:02}{fraction}");
+    let day = format!("{year:04}-{month:02}-{day:02}");
+    Cell::Date(match (time.as_f64() < 1.0, clock.as_str()) {
+        (true, clock) => clock.to_owned(),
+        (false, "00:00:00") => day,
+        (false, clock) => format!("{day}T{clock}"),
+    })
+}
+
+/// What is written into a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum NewCell {
+    Text(String),
+    Number(String),
+    Bool(bool),
+    /// Days; how they are shown is up to the format of the cell.
+    Days(String),
+}
+
+impl NewCell {
+    /// For messages.
+    pub(super) fn text(self) -> String {
+        match self {
+            NewCell::Text(text) | NewCell::Number(text) | NewCell::Days(text) => text,
+            NewCell::Bool(value) => value.to_string(),
+        }
+    }
+}
+
+/// The cell of a value for a column of this form. An error says why it does not fit.
+pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result<NewCell, String> {
+    if shape.is_typed && matches!(shape.kind, Kind::Date | Kind::Time) {
+        return days(value.trim(), is_from_1904).map(NewCell::Days);
+    }
+    match typed_json(value, shape)? {
+        Value::Bool(value) => Ok(NewCell::Bool(value)),
+        Value::Number(number) => {
+            let text = number.to_string();
+            let stored: f64 = text.parse().map_err(|_| "it is out of range")?;
+            match Decimal::of_text(&stored.to_string()) == Decimal::of_text(&text) {
+                true => Ok(NewCell::Number(text)),
+                false => Err(String::from("no number of a sheet has all its digits")),
+            }
+        }
+        Value::String(text) => match fault_of(&text) {
+            Some(fault) => Err(fault.to_owned()),
+            None => Ok(NewCell::Text(text)),
+        },
+        _ => Err(String::from("the column holds single values")),
+    }
+}
+
+fn fault_of(text: &str) -> Option<&'static str> {
+    let is_unfit = |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_unfit) {
+        return Some("it holds control characters");
+    }
+    let is_long = text.encode_utf16().count() > MAX_CHARACTERS;
+    is_long.then_some("it is longer than 32,767 characters")
+}
+
+fn days(text: &str, is_from_1904: bool) -> Result<String, String> {
+    let first = match is_from_1904 {
+        true => date(1904, 1, 1),
+        false => date(1899, 12, 30),
+    };
+    let of_clock = |time: Time| time.duration_since(Time::midnight()).as_secs_f64() / 86_400.0;
+    if let Ok(time) = text.parse::<Time>()
+        && !text.contains('-')
+    {
+        return Ok(of_clock(time).to_string());
+    }
+    let time: DateTime = text.parse().map_err(|_| "the column holds dates")?;
+    let day: Date = time.date();
+    // Sheets count a day that 1900 did not have.
+    if day < date(1900, 3, 1).max(first) {
+        return Err(String::from("sheets count no days before March 1900"));
+    }
+    let whole = day.duration_since(first).as_hours() / 24;
+    Ok((whole as f64 + of_clock(time.time())).to_string())
+}

@@ -1,0 +1,287 @@
+//! Puts cells into the XML of a sheet. All events that are not these cells are written as they were read.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, Write};
+
+use quick_xml::escape::escape;
+use quick_xml::events::{BytesStart, BytesText, Event};
+use quick_xml::{Reader, Writer};
+
+use super::cell::NewCell;
+use super::package::attribute;
+
+/// Cells by row and column, from 0.
+pub(super) type NewCells = HashMap<u32, BTreeMap<u32, NewCell>>;
+
+/// The number of the style that most cells of a column have.
+pub(super) type Styles = HashMap<u32, String>;
+
+type Fault = Box<dyn std::error::Error>;
+
+/// Where in a sheet an event stands.
+#[derive(Default)]
+struct Place {
+    row: u32,
+    /// The column of the next cell that does not say its own.
+    column: u32,
+    next_row: u32,
+}
+
+impl Place {
+    fn enter_row(&mut self, row: &BytesStart<'_>) {
+        let said = attribute(row, "r").and_then(|number| number.parse::<u32>().ok());
+        self.row = said.map_or(self.next_row, |number| number.saturating_sub(1));
+        self.next_row = self.row + 1;
+        self.column = 0;
+    }
+
+    /// The column of a cell.
+    fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
+        let said = attribute(cell, "r").and_then(|reference| column_of(&reference));
+        let column = said.unwrap_or(self.column);
+        self.column = column + 1;
+        column
+    }
+}
+
+fn column_of(reference: &str) -> Option<u32> {
+    let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
+    let number = letters.fold(0_u32, |number, letter| {
+        let digit = u32::from(letter.to_ascii_uppercase() - b'A') + 1;
+        number.saturating_mul(26).saturating_add(digit)
+    });
+    number.checked_sub(1)
+}
+
+fn letters_of(column: u32) -> String {
+    let mut letters = Vec::new();
+    let mut rest = column + 1;
+    while rest > 0 {
+        rest -= 1;
+        letters.push(b'A' + (rest % 26) as u8);
+        rest /= 26;
+    }
+    letters
+        .iter()
+        .rev()
+        .map(|letter| char::from(*letter))
+        .collect()
+}
+
+/// The style that most cells with a value have, for each of these columns, below the first row.
+pub(super) fn styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fault> {
+    let mut counts: HashMap<u32, HashMap<String, u64>> = HashMap::new();
+    let mut reader = Reader::from_reader(sheet);
+    let mut buffer = Vec::new();
+    let mut place = Place::default();
+    let mut first_row = None;
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer)? {
+            Event::Start(element) if element.local_name().as_ref() == "row" => {
+                place.enter_row(&element);
+                first_row.get_or_insert(place.row);
+            }
+            Event::Start(element) if element.local_name().as_ref() == "c" => {
+                let column = place.enter_cell(&element);
+                if first_row != Some(place.row) && columns.contains(&column) {
+                    let style = attribute(&element, "s").unwrap_or_default();
+                    *counts.entry(column).or_default().entry(style).or_default() += 1;
+                }
+            }
+            Event::Empty(element) if element.local_name().as_ref() == "c" => {
+                place.enter_cell(&element);
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    let most = |(column, counts): (u32, HashMap<String, u64>)| {
+        let most = counts
+            .into_iter()
+            .max_by_key(|(style, count)| (*count, style.clone()));
+        most.map(|(style, _)| (column, style))
+    };
+    Ok(counts.into_iter().filter_map(most).collect())
+}
+
+/// Writes the sheet with these cells. What is left of them could not be put in: their places hold formulas.
+pub(super) fn rewrite(
+    sheet: impl BufRead,
+    out: impl Write,
+    cells: &mut NewCells,
+    styles: &Styles,
+) -> Result<(), Fault> {
+    let mut reader = Reader::from_reader(sheet);
+    let mut writer = Writer::new(out);
+    let mut buffer = Vec::new();
+    let mut place = Place::default();
+    let mut name = String::from("c");
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer)? {
+            Event::Eof => return Ok(()),
+            Event::Start(element) if element.local_name().as_ref() == "row" => {
+                place.enter_row(&element);
+                // The same prefix, if there is one.
+                let row_name = element.name();
+                let prefix = row_name
+                    .prefix()
+                    .map(|prefix| format!("{}:", prefix.as_ref()));
+                name = format!("{}c", prefix.unwrap_or_default());
+                writer.write_event(Event::Start(element))?;
+            }
+            Event::End(element) if element.local_name().as_ref() == "row" => {
+                write_before(u32::MAX, &place, &name, cells, styles, &mut writer)?;
+                writer.write_event(Event::End(element))?;
+            }
+            Event::Empty(element) if element.local_name().as_ref() == "c" => {
+                let column = place.enter_cell(&element);
+                write_before(column, &place, &name, cells, styles, &mut writer)?;
+                match take(cells, place.row, column) {
+                    Some(cell) => {
+                        let style = style_of(&cell, attribute(&element, "s"), styles.get(&column));
+                        write_cell(&name, place.row, column, style, &cell, &mut writer)?;
+                    }
+                    None => writer.write_event(Event::Empty(element))?,
+                }
+            }
+            Event::Start(element) if element.local_name().as_ref() == "c" => {
+                let column = place.enter_cell(&element);
+                write_before(column, &place, &name, cells, styles, &mut writer)?;
+                let Some(cell) = take(cells, place.row, column) else {
+                    writer.write_event(Event::Start(element))?;
+                    continue;
+                };
+                let start = element.into_owned();
+                let (inner, has_formula) = inner_of_cell(&mut reader)?;
+                if has_formula {
+                    cells.entry(place.row).or_default().insert(column, cell);
+                    // It is not to be put before the next cell of the row.
+                    let held = cells.remove(&place.row).unwrap_or_default();
+                    writer.write_event(Event::Start(start))?;
+                    for event in inner {
+                        writer.write_event(event)?;
+                    }
+                    let (formulas, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                        held.into_iter().partition(|(of, _)| *of <= column);
+                    cells.insert(place.row, rest);
+                    cells
+                        .entry(FORMULAS | place.row)
+                        .or_default()
+                        .extend(formulas);
+                    continue;
+                }
+                let style = style_of(&cell, attribute(&start, "s"), styles.get(&column));
+                write_cell(&name, place.row, column, style, &cell, &mut writer)?;
+            }
+            event => writer.write_event(event)?,
+        }
+    }
+}
+
+/// Marks the rows of cells that were not put in because of a formula. Sheets have fewer rows.
+pub(super) const FORMULAS: u32 = 1 << 31;
+
+fn take(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
+    let of_row = cells.get_mut(&row)?;
+    let cell = of_row.remove(&column);
+    if of_row.is_empty() {
+        cells.remove(&row);
+    }
+    cell
+}
+
+/// The events up to the end of the cell, and whether one of them is a formula.
+fn inner_of_cell(reader: &mut Reader<impl BufRead>) -> Result<(Vec<Event<'static>>, bool), Fault> {
+    let mut events = Vec::new();
+    let mut has_formula = false;
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer)?.into_owned();
+        let is_end = match &event {
+            Event::Start(element) | Event::Empty(element) => {
+                has_formula |= element.local_name().as_ref() == "f";
+                false
+            }
+            Event::End(element) => element.local_name().as_ref() == "c",
+            Event::Eof => return Err("the sheet ends within a cell".into()),
+            _ => false,
+        };
+        events.push(event);
+        if is_end {
+            return Ok((events, has_formula));
+        }
+    }
+}
+
+/// Writes the cells of the row that come before this column, and that the sheet does not have.
+fn write_before(
+    column: u32,
+    place: &Place,
+    name: &str,
+    cells: &mut NewCells,
+    styles: &Styles,
+    writer: &mut Writer<impl Write>,
+) -> Result<(), Fault> {
+    loop {
+        let first = cells.get(&place.row).and_then(|cells| cells.keys().next());
+        let Some(first) = first.copied().filter(|first| *first < column) else {
+            return Ok(());
+        };
+        if let Some(cell) = take(cells, place.row, first) {
+            let style = style_of(&cell, None, styles.get(&first));
+            write_cell(name, place.row, first, style, &cell, writer)?;
+        }
+    }
+}
+
+/// Its own style, or that of the column; a day is shown as one only by the style of the column.
+fn style_of(cell: &NewCell, own: Option<String>, of_column: Option<&String>) -> Option<String> {
+    let of_column = of_column.cloned().filter(|style| !style.is_empty());
+    match cell {
+        NewCell::Days(_) => of_column.or(own),
+        _ => own.or(of_column),
+    }
+}
+
+fn write_cell(
+    name: &str,
+    row: u32,
+    column: u32,
+    style: Option<String>,
+    cell: &NewCell,
+    writer: &mut Writer<impl Write>,
+) -> Result<(), Fault> {
+    let prefix = name.strip_suffix('c').unwrap_or_default();
+    let mut start = BytesStart::new(name);
+    start.push_attribute(("r", format!("{}{}", letters_of(column), row + 1).as_str()));
+    if let Some(style) = &style {
+        start.push_attribute(("s", style.as_str()));
+    }
+    let (kind, inner) = match cell {
+        NewCell::Text(text) => {
+            let text = escape(text.as_str()).replace('\r', "&#13;");
+            let texts = format!(
+                "<{prefix}is><{prefix}t xml:space=\"preserve\">{text}</{prefix}t></{prefix}is>"
+            );
+            (Some("inlineStr"), texts)
+        }
+        NewCell::Number(value) | NewCell::Days(value) => {
+            (None, format!("<{prefix}v>{value}</{prefix}v>"))
+        }
+        NewCell::Bool(value) => {
+            let value = u8::from(*value);
+            (Some("b"), format!("<{prefix}v>{value}</{prefix}v>"))
+        }
+    };
+    if let Some(kind) = kind {
+        start.push_attribute(("t", kind));
+    }
+    let end = start.to_end().into_owned();
+    writer.write_event(Event::Start(start))?;
+    writer.write_event(Event::Text(BytesText::from_escaped(inner)))?;
+    writer.write_event(Event::End(end))?;
+    Ok(())
+}

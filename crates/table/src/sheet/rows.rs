@@ -1,0 +1,233 @@
+//! The rows of a sheet, read by a thread of its own that holds the texts of the workbook, and no rows.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use calamine::{Reader, Xlsx, XlsxError};
+
+use super::cell::cell;
+use super::package::Package;
+use crate::cell::{Cell, Column, Row};
+use crate::delimited::is_header;
+use crate::error::{RowFault, TableError};
+use crate::reader::TypedRows;
+
+/// So many rows show which of them is the header.
+const SHOWING_ROWS: usize = 200;
+
+/// Rows that wait to be taken.
+const WAITING_ROWS: usize = 256;
+
+/// A sheet that is open.
+pub(crate) struct SheetRows {
+    pub(crate) sheet: String,
+    pub(crate) has_header: bool,
+    /// The column at which the table begins, from 0.
+    pub(super) first_column: u32,
+    columns: Vec<Column>,
+    ready: VecDeque<SheetRow>,
+    rows: Receiver<Read>,
+    has_ended: bool,
+}
+
+/// The cells of a row that hold something, with their columns.
+struct SheetRow {
+    /// From 0.
+    row: u32,
+    cells: Vec<(u32, Cell)>,
+}
+
+enum Read {
+    Row(SheetRow),
+    End,
+    Failed(String),
+}
+
+impl SheetRows {
+    /// Opens the sheet of this name, or the first one.
+    pub(crate) fn open(
+        path: &Path,
+        sheet: Option<&str>,
+        has_header: Option<bool>,
+    ) -> Result<SheetRows, TableError> {
+        let unreadable = |reason: String| TableError::unreadable(path, reason);
+        let (sheet, _) = Package::open(path)?.sheet(sheet).map_err(unreadable)?;
+        let (to, rows) = sync_channel(WAITING_ROWS);
+        let (file, name) = (path.to_owned(), sheet.clone());
+        std::thread::spawn(move || {
+            let end = match read(&file, &name, &to) {
+                Ok(()) => Read::End,
+                Err(reason) => Read::Failed(reason),
+            };
+            // Nobody may be waiting any more.
+            let _ = to.send(end);
+        });
+        let mut rows = SheetRows {
+            sheet,
+            has_header: has_header.unwrap_or(true),
+            first_column: 0,
+            columns: Vec::new(),
+            ready: VecDeque::new(),
+            rows,
+            has_ended: false,
+        };
+        while rows.ready.len() < SHOWING_ROWS {
+            match rows.receive().map_err(unreadable)? {
+                Some(row) => rows.ready.push_back(row),
+                None => break,
+            }
+        }
+        rows.find_columns(has_header);
+        match rows.columns.is_empty() {
+            true => Err(TableError::unreadable(
+                path,
+                format!("the sheet `{:.40}` is empty", rows.sheet),
+            )),
+            false => Ok(rows),
+        }
+    }
+
+    fn receive(&mut self) -> Result<Option<SheetRow>, String> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        match self.rows.recv() {
+            Ok(Read::Row(row)) => Ok(Some(row)),
+            Ok(Read::End) => {
+                self.has_ended = true;
+                Ok(None)
+            }
+            Ok(Read::Failed(reason)) => Err(reason),
+            Err(_) => Err(String::from("its content is not what it says")),
+        }
+    }
+
+    /// The table begins with the first row that is not much narrower than the widest: above may stand a title.
+    fn find_columns(&mut self, has_header: Option<bool>) {
+        let widest = self.ready.iter().map(|row| row.cells.len()).max();
+        let is_wide = |row: &SheetRow| row.cells.len() * 2 >= widest.unwrap_or(0);
+        while self.ready.front().is_some_and(|row| !is_wide(row)) {
+            self.ready.pop_front();
+        }
+        let texts = |row: &SheetRow| -> Vec<String> {
+            let first = self.ready.iter().filter_map(|row| row.cells.first());
+            let first = first.map(|(column, _)| *column).min().unwrap_or(0);
+            let last = row.cells.last().map_or(first, |(column, _)| *column);
+            let mut texts = vec![String::new(); (last.saturating_sub(first) + 1) as usize];
+            for (column, cell) in &row.cells {
+                texts[(column - first) as usize] = cell.text().unwrap_or_default().to_owned();
+            }
+            texts
+        };
+        let shown: Vec<Vec<String>> = self.ready.iter().map(texts).collect();
+        self.has_header = has_header.unwrap_or_else(|| is_header(&shown));
+        let named: Vec<&SheetRow> = match self.has_header {
+            true => self.ready.iter().take(1).collect(),
+            false => self.ready.iter().collect(),
+        };
+        let columns = || {
+            named
+                .iter()
+                .flat_map(|row| &row.cells)
+                .map(|(column, _)| *column)
+        };
+        let (Some(first), Some(last)) = (columns().min(), columns().max()) else {
+            return;
+        };
+        let name = |column: u32| match self.has_header {
+            true => {
+                let cells = self.ready.front().map(|row| row.cells.as_slice());
+                let mut cells = cells.unwrap_or_default().iter();
+                let found = cells.find(|(of, _)| *of == column);
+                let text = found.and_then(|(_, cell)| cell.text());
+                text.unwrap_or_default().to_owned()
+            }
+            false => format!("column{}", column - first + 1),
+        };
+        self.columns = (first..=last)
+            .map(|column| Column { name: name(column) })
+            .collect();
+        self.first_column = first;
+        if self.has_header {
+            self.ready.pop_front();
+        }
+    }
+
+    fn judged(&self, row: SheetRow) -> Result<Row, RowFault> {
+        let number = u64::from(row.row) + 1;
+        let mut cells = vec![Cell::Missing; self.columns.len()];
+        for (column, cell) in row.cells {
+            let at = column.checked_sub(self.first_column).map(|at| at as usize);
+            match at.and_then(|at| cells.get_mut(at)) {
+                Some(place) => *place = cell,
+                None => {
+                    return Err(RowFault {
+                        number,
+                        reason: String::from("a value stands beside the table"),
+                        beginning: cell.text().unwrap_or_default().chars().take(80).collect(),
+                        is_end: false,
+                    });
+                }
+            }
+        }
+        Ok(Row { number, cells })
+    }
+}
+
+impl TypedRows for SheetRows {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String> {
+        let row = match self.ready.pop_front() {
+            Some(row) => Some(row),
+            None => self.receive()?,
+        };
+        Ok(row.map(|row| self.judged(row)))
+    }
+}
+
+/// Passes the rows of a sheet on. Nobody taking them is no error.
+fn read(path: &Path, sheet: &str, to: &SyncSender<Read>) -> Result<(), String> {
+    let broken = |error: XlsxError| match error {
+        XlsxError::Password => String::from("it is encrypted: save it without a password"),
+        other => format!("broken XLSX: {other}"),
+    };
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut workbook = Xlsx::new(BufReader::new(file)).map_err(broken)?;
+    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(broken)?;
+    let mut row: Option<SheetRow> = None;
+    while let Some(next) = cells.next_cell().map_err(broken)? {
+        let (of_row, column) = next.get_position();
+        let value = cell(next.get_value());
+        if value == Cell::Missing {
+            continue;
+        }
+        if let Some(row) = row.as_mut().filter(|row| row.row == of_row) {
+            row.cells.push((column, value));
+            continue;
+        }
+        let begun = SheetRow {
+            row: of_row,
+            cells: vec![(column, value)],
+        };
+        if let Some(whole) = row.replace(begun)
+            && to.send(Read::Row(sorted(whole))).is_err()
+        {
+            return Ok(());
+        }
+    }
+    if let Some(whole) = row {
+        let _ = to.send(Read::Row(sorted(whole)));
+    }
+    Ok(())
+}
+
+fn sorted(mut row: SheetRow) -> SheetRow {
+    row.cells.sort_by_key(|(column, _)| *column);
+    row
+}

@@ -1,0 +1,127 @@
+//! Writes a workbook again, with other values in some cells of one sheet.
+
+use std::io::BufReader;
+use std::path::Path;
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::cell::new_cell;
+use super::package::Package;
+use super::rewrite::{FORMULAS, NewCells, rewrite, styles};
+use super::rows::SheetRows;
+use crate::error::{Refusal, TableError};
+use crate::reader::TypedRows;
+use crate::understand::Understanding;
+use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
+
+/// Writes the table again. What is held are the new values.
+pub(crate) fn write(
+    input: &Path,
+    output: &Path,
+    sheet: &str,
+    has_header: bool,
+    understanding: &Understanding,
+    change: &mut ChangeCell<'_>,
+) -> Result<WrittenTable, TableError> {
+    let mut rows = SheetRows::open(input, Some(sheet), Some(has_header))?;
+    if rows.columns() != understanding.columns.as_slice() {
+        return Err(TableError::unreadable(
+            input,
+            "its columns are others than when it was read",
+        ));
+    }
+    let mut package = Package::open(input)?;
+    let unreadable = |reason: String| TableError::unreadable(input, reason);
+    let (_, part) = package.sheet(Some(sheet)).map_err(unreadable)?;
+    let mut written = WrittenTable::default();
+    let mut cells = NewCells::new();
+    let mut refusals = Vec::new();
+    while let Some(row) = rows.next_row().map_err(unreadable)? {
+        let row = match row {
+            Ok(row) => row,
+            Err(fault) => {
+                written.note_fault(fault);
+                continue;
+            }
+        };
+        written.row_count += 1;
+        for edit in edits(row.number, &row.cells, understanding, change, &mut refusals) {
+            let shape = &understanding.shapes[edit.column];
+            match new_cell(&edit.value, shape, package.is_from_1904) {
+                Ok(cell) => {
+                    let at = row.number as u32 - 1;
+                    let column = rows.first_column + edit.column as u32;
+                    cells.entry(at).or_default().insert(column, cell);
+                    written.filled_count += 1;
+                }
+                Err(reason) => refusals.push(Refusal {
+                    row: row.number,
+                    column: edit.column,
+                    value: edit.value,
+                    reason,
+                }),
+            }
+        }
+        written.note_refusals(&mut refusals);
+    }
+    let unwritten = |error| TableError::write(output, error);
+    let file = WholeFile::create(output).map_err(unwritten)?;
+    let file = copy(&mut package, &part, &mut cells, file)
+        .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;
+    file.persist().map_err(unwritten)?;
+    let left = cells.into_iter().flat_map(|(row, cells)| {
+        let of_row = cells.into_iter();
+        of_row.map(move |(column, cell)| (row, column, cell))
+    });
+    for (row, column, cell) in left {
+        written.filled_count -= 1;
+        let reason = match row & FORMULAS {
+            0 => "its place was not found in the sheet",
+            _ => "the cell holds a formula",
+        };
+        refusals.push(Refusal {
+            row: u64::from(row & !FORMULAS) + 1,
+            column: (column - rows.first_column) as usize,
+            value: cell.text(),
+            reason: reason.to_owned(),
+        });
+    }
+    refusals.sort_by_key(|refusal| (refusal.row, refusal.column));
+    written.note_refusals(&mut refusals);
+    Ok(written)
+}
+
+/// Copies all parts as they are stored, but for the sheet.
+fn copy(
+    package: &mut Package,
+    part: &str,
+    cells: &mut NewCells,
+    file: WholeFile,
+) -> Result<WholeFile, Box<dyn std::error::Error>> {
+    let mut columns: Vec<u32> = cells
+        .values()
+        .flat_map(|cells| cells.keys().copied())
+        .collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let archive = &mut package.archive;
+    let styles = match columns.is_empty() {
+        true => Default::default(),
+        false => styles(BufReader::new(archive.by_name(part)?), &columns)?,
+    };
+    let mut zip = ZipWriter::new(file);
+    for number in 0..archive.len() {
+        let stored = archive.by_index_raw(number)?;
+        let is_sheet = stored.name().is_ok_and(|name| name == part);
+        if !is_sheet || columns.is_empty() {
+            zip.raw_copy_file(stored)?;
+            continue;
+        }
+        drop(stored);
+        let sheet = archive.by_index(number)?;
+        zip.start_file(part, SimpleFileOptions::default())?;
+        rewrite(BufReader::new(sheet), &mut zip, cells, &styles)?;
+    }
+    Ok(zip.finish()?)
+}
