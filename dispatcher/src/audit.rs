@@ -6,87 +6,11 @@
 //! lasts ([`AuditFile`]). So do repeated refusals. What was done besides is a line each, and is synced.
 //! Questions that were answered are not in it.
 
-mod audited;
-
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use webfill_scheduler::effects::Audited;
+use webfill_scheduler::requester::Way;
 use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
-
-pub(crate) use self::audited::AuditedAction;
-use crate::requester::{Way, Who};
-
-/// Something that was done or refused.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Audited {
-    /// When, by the wall clock.
-    pub(crate) at_ms: i64,
-    pub(crate) who: Who,
-    pub(crate) audited: AuditedAction,
-    pub(crate) end: ActionEnd,
-}
-
-/// What became of it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ActionEnd {
-    Done,
-    /// It was begun, and is answered when it is in force everywhere.
-    Begun,
-    Refused {
-        path: String,
-        why: String,
-    },
-}
-
-impl ActionEnd {
-    /// What an answer says of it.
-    pub(crate) fn of_answer(answer: &Value) -> ActionEnd {
-        let Some(error) = answer.get("error") else {
-            return ActionEnd::Done;
-        };
-        let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
-        ActionEnd::Refused {
-            path: text("path"),
-            why: text("message"),
-        }
-    }
-}
-
-impl Audited {
-    /// Whether the two are told in one line, if they are of one second.
-    fn is_like(&self, other: &Audited) -> bool {
-        self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
-    }
-
-    /// Whether it is told together with others of its second.
-    fn is_summed(&self) -> bool {
-        self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
-    }
-
-    fn line(&self, times: u64) -> String {
-        let mut line = Map::new();
-        line.insert("timestamp".into(), iso_time(self.at_ms).into());
-        line.insert("action".into(), self.audited.action().into());
-        line.insert("who".into(), json!(self.who.name.as_deref()));
-        line.insert("address".into(), json!(self.who.address.as_deref()));
-        line.insert("by".into(), self.who.way.as_str().into());
-        let result = match &self.end {
-            ActionEnd::Done => "done",
-            ActionEnd::Begun => "begun",
-            ActionEnd::Refused { .. } => "refused",
-        };
-        line.insert("result".into(), result.into());
-        if let ActionEnd::Refused { path, why } = &self.end {
-            line.insert("path".into(), path.as_str().into());
-            line.insert("why".into(), why.as_str().into());
-        }
-        if times > 1 {
-            line.insert("times".into(), times.into());
-        }
-        self.audited.tell(&mut line);
-        line.retain(|_, value| !value.is_null());
-        Value::Object(line).to_string() + "\n"
-    }
-}
 
 /// Lines that could not be written yet take this much memory at most; further ones are counted.
 const MOST_UNWRITTEN_BYTES: usize = 1 << 20;

@@ -1,11 +1,11 @@
-//! Whether the store and the cache answer, and how soon: asked every few seconds beside the writes, and told
-//! by `status`. Nothing is decided by it.
+//! Whether the store and the cache answer, and how soon: asked every few seconds beside the writes. The core
+//! tells people of it.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use webfill_scheduler::core::{BackendReport, BackendsReport};
 use webfill_store::{Cache, CrawlId, Store, StoreError};
 
 /// How often they are asked, and how long an answer is waited for.
@@ -36,6 +36,16 @@ struct Asked {
     fault: Option<String>,
 }
 
+impl Asked {
+    fn report(&self) -> BackendReport {
+        BackendReport {
+            latency: self.latency,
+            asked_ago: self.at.elapsed(),
+            fault: self.fault.clone(),
+        }
+    }
+}
+
 impl Backends {
     /// The store accepts writes, or does not.
     pub(crate) fn note_store(&self, is_away: bool) {
@@ -54,23 +64,13 @@ impl Backends {
         }
     }
 
-    /// The store and the cache, as `status` tells of them.
-    pub(crate) fn told(&self) -> (Value, Value) {
+    /// What the core tells people of them.
+    pub(crate) fn report(&self) -> BackendsReport {
         let known = self.lock();
-        let is_away = known.is_store_away.then_some("it accepts no writes");
-        (
-            told(known.store.as_ref(), is_away),
-            told(known.cache.as_ref(), None),
-        )
-    }
-
-    /// Why pages cannot be saved, in words.
-    pub(crate) fn store_fault(&self) -> Option<String> {
-        let known = self.lock();
-        match (known.is_store_away, &known.store) {
-            (true, _) => Some("it accepts no writes".into()),
-            (false, Some(asked)) => asked.fault.clone(),
-            (false, None) => None,
+        BackendsReport {
+            store: known.store.as_ref().map(Asked::report),
+            cache: known.cache.as_ref().map(Asked::report),
+            is_store_away: known.is_store_away,
         }
     }
 
@@ -90,48 +90,23 @@ async fn ask<T>(question: impl Future<Output = Result<T, StoreError>>) -> Asked 
     Asked { at, latency, fault }
 }
 
-fn told(asked: Option<&Asked>, fault: Option<&str>) -> Value {
-    let Some(asked) = asked else {
-        return json!({"up": null});
-    };
-    let fault = fault.or(asked.fault.as_deref());
-    let latency_ms = asked.latency.as_micros() as f64 / 1_000.0;
-    json!({
-        "up": fault.is_none(),
-        "latency_ms": asked.fault.is_none().then_some(latency_ms),
-        "asked_ago_s": asked.at.elapsed().as_secs(),
-        "fault": fault,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_says_whether_it_answers_and_accepts_writes() {
+    fn the_report_has_the_last_answers_and_whether_the_store_accepts_writes() {
         let backends = Backends::default();
-        assert_eq!(backends.told().0, json!({"up": null}));
-        let asked = |fault: Option<&str>| Asked {
+        assert!(backends.report().store.is_none());
+        let latency = Duration::from_micros(2_500);
+        backends.lock().store = Some(Asked {
             at: Instant::now(),
-            latency: Duration::from_micros(2_500),
-            fault: fault.map(str::to_owned),
-        };
-        backends.lock().store = Some(asked(None));
-        backends.lock().cache = Some(asked(Some("gone")));
-        let (store, cache) = backends.told();
-        assert_eq!(
-            (&store["up"], &store["latency_ms"]),
-            (&json!(true), &json!(2.5))
-        );
-        assert_eq!(
-            (&cache["up"], &cache["fault"]),
-            (&json!(false), &json!("gone"))
-        );
-        assert_eq!(cache["latency_ms"], Value::Null);
-        assert_eq!(backends.store_fault(), None);
+            latency,
+            fault: None,
+        });
         backends.note_store(true);
-        assert_eq!(backends.told().0["up"], json!(false));
-        assert!(backends.store_fault().is_some());
+        let report = backends.report();
+        assert_eq!(report.store.map(|store| store.latency), Some(latency));
+        assert!(report.is_store_away && report.cache.is_none());
     }
 }

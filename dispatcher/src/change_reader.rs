@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use webfill_scheduler::core::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use webfill_service::Fault;
 use webfill_store::{Store, StoreError, StoreUri};
 
-use crate::core::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion, Core};
 use crate::feeders::FeederSetup;
-use crate::frontier::FrontierError;
 use crate::run_changes;
 
 /// How often it is looked whether a question can be answered; after a long look, less often.
@@ -65,17 +64,13 @@ impl ChangeReader {
         Ok(ChangeReader(Some(ask)))
     }
 
-    /// Asks what the core wants to know.
-    pub(crate) fn advance(&self, core: &mut Core, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(ask) = &self.0 else { return Ok(()) };
-        for asked in core.take_changes_asked() {
-            // The thread is gone only if it panicked: the ends of runs do not wait for it.
-            if let Err(mpsc::error::SendError(asked)) = ask.send(asked) {
-                let found = ChangesFound::Late;
-                core.changes_answered(ChangesAnswer { asked, found }, now_ms)?;
-            }
-        }
-        Ok(())
+    /// Asks, and returns what nobody reads because the thread has panicked.
+    pub(crate) fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
+        let Some(ask) = &self.0 else {
+            return Vec::new();
+        };
+        let unread = |asked| ask.send(asked).err().map(|error| error.0);
+        questions.into_iter().filter_map(unread).collect()
     }
 }
 

@@ -3,9 +3,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Added to each lease, because the clocks of two machines do not run equally fast.
-pub(crate) const CLOCK_SLACK_MS: i64 = 1_000;
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SteadyClock {
     started: Instant,

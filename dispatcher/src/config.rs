@@ -7,6 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webfill_dashboard::DashboardSetup;
+use webfill_scheduler::ApplicationLimits;
+use webfill_scheduler::BackoffTable;
+use webfill_scheduler::GroupBounds;
+use webfill_scheduler::RetryTable;
+use webfill_scheduler::frontier::Restoring;
 use webfill_service::disk::Disks;
 use webfill_service::http::{HttpFiles, Protection};
 use webfill_service::log::audit::AuditFile;
@@ -14,12 +19,7 @@ use webfill_store::{MappingRules, RetentionConfig, StoreUri};
 use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;
 
-use crate::application_limits::ApplicationLimits;
-use crate::backoff_table::BackoffTable;
-use crate::dispatch::GroupBounds;
 use crate::feeders::FeederSetup;
-use crate::frontier::Restoring;
-use crate::retry_table::RetryTable;
 
 /// Where a dispatcher listens and how much memory it may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use webfill_notifications::{Courier, Ended};
+use webfill_notifications::{Courier, Delivery, Ended};
 use webfill_service::Fault;
 
-use crate::core::Core;
 use crate::feeders::FeederSetup;
 use crate::firehose::Notifications;
 
@@ -30,10 +29,10 @@ impl Deliveries {
         courier.transpose().map(Deliveries)
     }
 
-    /// Delivers what is due, after its commit.
-    pub(crate) fn advance(&self, core: &mut Core) {
+    /// Delivers what is committed.
+    pub(crate) fn deliver(&self, deliveries: Vec<Delivery>) {
         if let Some(courier) = &self.0 {
-            let deliveries = core.take_deliveries().into_iter();
+            let deliveries = deliveries.into_iter();
             deliveries.for_each(|delivery| courier.deliver(delivery));
         }
     }

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use webfill_notifications::Standing;
+use webfill_scheduler::effects::StandingExtractions;
 use webfill_service::Fault;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
 
@@ -42,9 +43,6 @@ const SAVE_AFTER: u64 = 20_000;
 
 /// How long a dispatcher goes on reading that ends without a word.
 const LAST_READ: Duration = Duration::from_secs(10);
-
-/// What stands of extractions.
-pub(crate) type StandingExtractions = Arc<Standing>;
 
 /// The thread's handle.
 pub(crate) struct ExtractionHealth {

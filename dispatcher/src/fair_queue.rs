@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::requester::Sender;
+use webfill_scheduler::requester::Sender;
 
 /// What of each sender waits, in its order.
 #[derive(Debug)]

@@ -9,11 +9,10 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use webfill_notifications::Permissions;
+use webfill_scheduler::WatchSources;
+use webfill_scheduler::core::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
-
-use crate::core::FeederOrder;
-use crate::watch_sources::WatchSources;
 
 /// A feeder that dies this often, each time within a minute of its start, is given up.
 const MOST_EARLY_DEATHS: u32 = 5;

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
+use webfill_scheduler::effects::FinishedPage;
 use webfill_service::Fault;
 use webfill_store::{ExportError, Store, StoreError, StoreUri, page_id};
 use webfill_wire::socket::{Outbox, SocketName};
@@ -42,16 +43,6 @@ const RETRY: Duration = Duration::from_millis(500);
 /// looked for this many times, [`READ_AGAIN_AFTER`] apart.
 const MOST_READS: u32 = 5;
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
-
-/// The announcement of a page that has its final outcome.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FinishedPage {
-    pub(crate) app_id: String,
-    pub(crate) crawl_id: String,
-    pub(crate) url: String,
-    /// Its crawl wants the body in results.
-    pub(crate) body: bool,
-}
 
 /// The topic of an application's results.
 pub(crate) fn crawled(app_id: &str) -> String {

@@ -26,6 +26,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_dashboard::{Dashboard, DashboardSetup};
+use webfill_scheduler::control::Asked;
+use webfill_scheduler::requester::{Way, Who};
 use webfill_service::Fault;
 use webfill_service::http::body::MOST_LARGE;
 use webfill_service::http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
@@ -37,10 +39,8 @@ use self::guard::{MediaType, media_type};
 pub(crate) use self::pending_requests::PendingRequests;
 use self::watches::is_of_watches;
 use crate::clock::SteadyClock;
-use crate::control::Asked;
 use crate::health::Health;
 use crate::permits::Permit;
-use crate::requester::{Way, Who};
 
 /// The shared state of all connections.
 struct Service {

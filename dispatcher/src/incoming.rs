@@ -4,14 +4,13 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use webfill_scheduler::Caller;
+use webfill_scheduler::Core;
+use webfill_scheduler::frontier::FrontierError;
 use webfill_wire::greeting::{self, FromSupervisor, Greeting, Versions};
 use webfill_wire::keys::{self, Entry};
 use webfill_wire::socket::{Arrived, Outbox, Peer};
 use webfill_wire::{SupervisorOutcomes, SupervisorToDispatcher, codec};
-
-use crate::caller::Caller;
-use crate::core::Core;
-use crate::frontier::FrontierError;
 
 /// Applies a frame that has arrived on the tasks socket.
 pub(crate) fn apply_word(

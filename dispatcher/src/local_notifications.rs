@@ -12,10 +12,9 @@ use webfill_api::{About, NotificationTime, Watch, WatchRun};
 use webfill_notifications::{
     Courier, Ended, Facts, Permissions, ReadChanges, Standing, Told, Verdict, compose, wait_ms,
 };
+use webfill_scheduler::frontier::open_file;
+use webfill_scheduler::frontier::outbox::{self, TargetKey};
 use webfill_service::Fault;
-
-use crate::frontier::open_file;
-use crate::frontier::outbox::{self, TargetKey};
 
 /// How often it is looked whether more is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

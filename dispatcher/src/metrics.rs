@@ -11,15 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use webfill_scheduler::core::{Conditions, CoreFigures};
 use webfill_service::Fault;
 use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
 
 use self::counts::{Counts, CountsThread};
-pub(crate) use self::waiting::Conditions;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
-use crate::core::CoreFigures;
 use crate::health::Health;
 
 /// How often the loop publishes what it knows.

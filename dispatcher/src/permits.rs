@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use webfill_scheduler::effects::RequestPermit;
 use webfill_wire::socket::{Held, Peer};
 
 /// What may be under way at once.
@@ -271,8 +272,18 @@ impl Permit {
         }
     }
 
-    /// It was read, and takes so much until it is carried out.
-    pub(crate) fn note_read(&self, bytes: usize) {
+    fn release_bytes(&self) {
+        let bytes = self.bytes.swap(0, Relaxed);
+        self.connection.count(|account| {
+            account.bytes.fetch_sub(bytes, Relaxed);
+        });
+        let read = self.read.swap(0, Relaxed);
+        self.connection.all.read.fetch_sub(read, Relaxed);
+    }
+}
+
+impl RequestPermit for Permit {
+    fn note_read(&self, bytes: usize) {
         self.release_bytes();
         self.bytes.store(bytes, Relaxed);
         self.connection.count(|account| {
@@ -284,8 +295,7 @@ impl Permit {
         }
     }
 
-    /// It is answered, and its answer takes so much until its sender reads it.
-    pub(crate) fn note_answer(&self, bytes: usize) {
+    fn note_answer(&self, bytes: usize) {
         self.release_bytes();
         let bytes = bytes + BYTES_OF_AN_ANSWER;
         self.answer_bytes.fetch_add(bytes, Relaxed);
@@ -294,8 +304,7 @@ impl Permit {
         });
     }
 
-    /// Whether its sender has to read answers before there are more.
-    pub(crate) fn has_unread(&self) -> bool {
+    fn has_unread(&self) -> bool {
         let mut accounts = self.connection.accounts();
         let exceeds = |(account, bounds): (&Account, &Bounds)| {
             account.answer_bytes.load(Relaxed) > bounds.answer_bytes
@@ -303,22 +312,12 @@ impl Permit {
         self.connection.own.answer_bytes.load(Relaxed) > 0 && accounts.any(exceeds)
     }
 
-    /// Whether nobody waits for the answer.
-    pub(crate) fn is_for_nobody(&self) -> bool {
+    fn is_for_nobody(&self) -> bool {
         self.connection.is_gone.load(Relaxed)
     }
 
-    pub(crate) fn note_gone(&self) {
+    fn note_gone(&self) {
         self.connection.is_gone.store(true, Relaxed);
-    }
-
-    fn release_bytes(&self) {
-        let bytes = self.bytes.swap(0, Relaxed);
-        self.connection.count(|account| {
-            account.bytes.fetch_sub(bytes, Relaxed);
-        });
-        let read = self.read.swap(0, Relaxed);
-        self.connection.all.read.fetch_sub(read, Relaxed);
     }
 }
 
@@ -334,7 +333,7 @@ impl Drop for Permit {
 }
 
 /// A permit on its way with the answer.
-pub(crate) struct OfAnswer(pub(crate) Arc<Permit>);
+pub(crate) struct OfAnswer(pub(crate) Arc<dyn RequestPermit>);
 
 impl Held for OfAnswer {
     fn receiver_is_gone(&self) {

@@ -12,16 +12,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use webfill_api::Refusal;
+use webfill_scheduler::control::{self, Asked};
+use webfill_scheduler::effects::Client;
+use webfill_scheduler::requester::{Requester, Sender, Who};
 use webfill_service::Fault;
 use webfill_wire::RefusalLog;
 use webfill_wire::socket::Peer;
 
 use crate::clock::SteadyClock;
-use crate::control::{self, Asked};
 use crate::fair_queue::FairQueue;
-use crate::outgoing::Client;
 use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
-use crate::requester::{Requester, Sender, Who};
 
 /// While so much of long requests was read and not carried out, no further one is read.
 const MOST_READ_BYTES: usize = 24 << 20;

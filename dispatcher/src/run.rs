@@ -16,6 +16,13 @@ use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
 use webfill_notifications::Ended;
+use webfill_scheduler::Mappings;
+use webfill_scheduler::core::{
+    ChangesAnswer, ChangesAsked, ChangesFound, Core, FeederOrder, TurnEnd,
+};
+use webfill_scheduler::effects::{Committed, OutgoingMessage};
+use webfill_scheduler::frontier::{FrontierError, if_pruned};
+use webfill_scheduler::reload::ReloadEnded;
 use webfill_service::disk::Disks;
 use webfill_service::http::InForce;
 use webfill_service::metrics::Probe;
@@ -35,22 +42,18 @@ use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::content_changes::ContentChanges;
-use crate::core::{ChangesAnswer, Core, TurnEnd};
 use crate::delivery::Deliveries;
 use crate::extraction_health::ExtractionHealth;
 use crate::fair_queue::FairQueue;
 use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
-use crate::frontier::{FrontierError, if_pruned};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
-use crate::mappings::Mappings;
 use crate::metrics::Metrics;
-use crate::outgoing::{Committed, OutgoingMessage};
 use crate::permits::SharedPermits;
 use crate::postponed::{Postponed, Turn};
-use crate::reload::{ReadAgain, ReloadEnded, Reloader};
+use crate::reload::{ReadAgain, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
 
@@ -137,7 +140,6 @@ pub fn run(
     // The frontier is opened before the sockets: whoever connects is answered at once.
     service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
-    core.backends = backends;
     if let Some(metrics) = &mut metrics {
         metrics.begin_counts(&setup.state)?;
     }
@@ -182,6 +184,7 @@ pub fn run(
     };
     let answering = Answering::start(setup.audit.map(AuditLog::new), ways)?;
     let mut process = Process {
+        backends,
         deliveries,
         change_reader,
         reloader,
@@ -219,6 +222,7 @@ pub fn run(
 
 /// The core with its sockets, threads and clock.
 struct Process {
+    backends: Backends,
     deliveries: Deliveries,
     change_reader: ChangeReader,
     reloader: Reloader,
@@ -255,6 +259,7 @@ impl Process {
             let batch = self.collect_events(arrived, committed)?;
             let began = Instant::now();
             self.core.standing = self.extraction_health.standing();
+            self.core.backends = self.backends.report();
             self.apply_events(batch)?;
             self.take_requests()?;
             if signals::asked() >= Asked::Drain {
@@ -264,22 +269,22 @@ impl Process {
                 }
                 self.core.drain();
             }
-            self.begin_reloads();
+            self.note_signalled_reload();
             self.audit_list_changes();
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
-            let to_send = self.advance_core(now_ms).map_err(frontier_fault)?;
+            let mut due = self.advance_core(now_ms).map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
             let took = committed - began;
-            self.send(to_send);
+            self.send(&mut due);
             self.publish_figures(took, now_ms);
-            self.advance_feeders()?;
-            self.deliveries.advance(&mut self.core);
-            let read = self.change_reader.advance(&mut self.core, now_ms);
-            if_pruned(read, ()).map_err(frontier_fault)?;
+            self.begin_reloads(due.reloads_asked);
+            self.advance_feeders(due.feeder_orders)?;
+            self.deliveries.deliver(due.deliveries);
+            self.read_changes(due.changes_asked, now_ms)?;
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -288,20 +293,33 @@ impl Process {
 
     /// What is due is done, for a while, and what can be is handed out, for a while; then all is committed.
     fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
-        self.core.turn_end = TurnEnd::at(Instant::now() + TICK_FOR);
+        self.core.turn_end = turn_end_after(TICK_FOR);
         self.core.on_tick(now_ms)?;
-        self.core.turn_end = TurnEnd::at(Instant::now() + HANDING_OUT_FOR);
+        self.core.turn_end = turn_end_after(HANDING_OUT_FOR);
         self.core.hand_out(now_ms)?;
         self.core.commit(now_ms)
     }
 
     /// Starts the feeders of runs that have begun, after their commit.
-    fn advance_feeders(&mut self) -> Result<(), Fault> {
-        let orders = self.core.take_feeder_orders();
+    fn advance_feeders(&mut self, orders: Vec<FeederOrder>) -> Result<(), Fault> {
         let core = &self.core;
         let is_over = |watch: &str, run| core.tell_run_state(watch, run)["over"] == true;
         for ended in self.feeders.advance(orders, is_over) {
             let noted = self.core.feeder_ended(&ended.watch, ended.run, ended.why);
+            if_pruned(noted, ()).map_err(frontier_fault)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what is to be read of changes.
+    fn read_changes(&mut self, asked: Vec<ChangesAsked>, now_ms: i64) -> Result<(), Fault> {
+        for unread in self.change_reader.ask(asked) {
+            // The ends of runs do not wait for a thread that is gone.
+            let answer = ChangesAnswer {
+                asked: unread,
+                found: ChangesFound::Late,
+            };
+            let noted = self.core.changes_answered(answer, now_ms);
             if_pruned(noted, ()).map_err(frontier_fault)?;
         }
         Ok(())
@@ -411,9 +429,9 @@ impl Process {
     }
 
     /// Sends the messages and store writes of a commit. Answers leave once the audit log has what was done.
-    fn send(&mut self, committed: Committed) {
+    fn send(&mut self, committed: &mut Committed) {
         let mut answers = Vec::new();
-        for message in committed.outgoing {
+        for message in committed.outgoing.drain(..) {
             match message {
                 OutgoingMessage::ToSupervisor(caller, message) => {
                     let frame = codec::encode_in(caller.version, &message);
@@ -427,12 +445,17 @@ impl Process {
                 } => self.firehose.notification(&app_id, &notification),
             }
         }
-        let audited = committed.audited;
+        let audited = std::mem::take(&mut committed.audited);
         self.answering.tell(Told { audited, answers });
-        for write in committed.store_writes {
+        for write in committed.store_writes.drain(..) {
             self.store_writer.write(write);
         }
     }
+}
+
+fn turn_end_after(time: Duration) -> TurnEnd {
+    let end = Instant::now() + time;
+    TurnEnd::when(move || Instant::now() >= end)
 }
 
 /// How long a frame of outcomes is; `None` of all other events.

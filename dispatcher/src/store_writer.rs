@@ -15,64 +15,20 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, StoreWrite, TakeBackWrite};
+use webfill_scheduler::frontier::TaskId;
 use webfill_service::Fault;
 use webfill_store::{
-    ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, SiteState, Store, StoreError,
+    ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, Store, StoreError,
 };
 use webfill_wire::CrawlKey;
 
 use crate::backends::Backends;
 use crate::config::DispatcherSetup;
-use crate::frontier::{Backfill, TaskId};
 use crate::health::Health;
 use crate::retention::Retention;
 use crate::row_lists::ListJudge;
 use crate::thread_end::ends_well;
-
-/// A write to the store.
-pub enum StoreWrite {
-    Crawl(CrawlWrite),
-    /// A page whose task ended without a worker that could save it.
-    Page(Box<Page>),
-    Backfill(BackfillWrite),
-    /// A page that turns out to have been a block.
-    TakeBack(Box<TakeBackWrite>),
-    SiteStates(SiteStatesWrite),
-}
-
-/// The state of a crawl.
-pub struct CrawlWrite {
-    pub crawl: Box<Crawl>,
-    /// Of a crawl that has ended: what the frontier crosses out once all of the end is saved.
-    pub note: Option<i64>,
-}
-
-/// A block that takes the place of the page that it was taken for, and the records that this was for.
-#[derive(Debug, Clone)]
-pub struct TakeBackWrite {
-    pub crawl: CrawlKey,
-    pub task: TaskId,
-    pub save: Save,
-}
-
-/// A stored page that is to be applied to a further record.
-#[derive(Debug, Clone)]
-pub struct BackfillWrite {
-    pub crawl: CrawlKey,
-    pub app_id: String,
-    pub crawl_id: String,
-    pub page: Backfill,
-}
-
-/// What has become of sites.
-#[derive(Debug, Clone, Default)]
-pub struct SiteStatesWrite {
-    pub in_trouble: Vec<SiteState>,
-    /// The names of sites that are open: their states are removed.
-    pub open: Vec<String>,
-    /// The number of the last state, for the frontier.
-    pub last: i64,
-}
 
 /// The result of a write that the dispatcher's loop must know.
 pub enum WriteResult {
@@ -255,7 +211,7 @@ async fn write_all(
                         StoreWrite::SiteStates(states) => {
                             on_written(WriteResult::SiteStatesWritten { last: states.last });
                         }
-                        StoreWrite::TakeBack(write) => on_written(write.result(Vec::new())),
+                        StoreWrite::TakeBack(write) => on_written(taken_back(write, Vec::new())),
                         _ => {}
                     }
                 }
@@ -413,7 +369,7 @@ async fn write(
         StoreWrite::TakeBack(write) => {
             let mut answers = store.take_back(vec![write.save.clone()]).await;
             let saved = answers.pop().transpose()?.unwrap_or_default();
-            Ok(Some(write.result(saved.open)))
+            Ok(Some(taken_back(write, saved.open)))
         }
         StoreWrite::SiteStates(states) => {
             store.put_site_states(states.in_trouble.clone()).await?;
@@ -424,11 +380,9 @@ async fn write(
     }
 }
 
-impl TakeBackWrite {
-    fn result(&self, open: Vec<String>) -> WriteResult {
-        let (crawl, task) = (self.crawl, self.task);
-        WriteResult::TakenBack { crawl, task, open }
-    }
+fn taken_back(write: &TakeBackWrite, open: Vec<String>) -> WriteResult {
+    let (crawl, task) = (write.crawl, write.task);
+    WriteResult::TakenBack { crawl, task, open }
 }
 
 async fn apply(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use webfill_dispatcher::frontier::{FILE_NAME, Frontier};
+use webfill_scheduler::frontier::{FILE_NAME, Frontier};
 use webfill_service::last_backup::note_backup;
 use webfill_service::state::no_folder;
 use webfill_service::{ExitStatus, Fault};

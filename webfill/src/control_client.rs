@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_service::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};

@@ -27,9 +27,9 @@ use std::time::Instant;
 
 use webfill_api::CrawlSpec;
 use webfill_dispatcher::Endpoints;
-use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_dispatcher::local_crawl::{ChosenDataset, LocalRequest};
-use webfill_dispatcher::scope::Scope;
+use webfill_scheduler::excluded_sites::ExcludedSites;
+use webfill_scheduler::local_crawl::{ChosenDataset, LocalRequest};
+use webfill_scheduler::scope::Scope;
 use webfill_service::signals;
 use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log};

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toml::{Table, Value};
-use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_dispatcher::{ReadAgain, Reloaded};
+use webfill_dispatcher::ReadAgain;
+use webfill_scheduler::excluded_sites::ExcludedSites;
+use webfill_scheduler::reload::Reloaded;
 use webfill_service::Fault;
 use webfill_worker::RulesOfSet;
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webfill_dashboard::DashboardSetup;
-use webfill_dispatcher::frontier::{Backups, Restoring};
-use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup};
 use webfill_mapping::MappingSet;
 use webfill_notifications::Permissions;
+use webfill_scheduler::frontier::{Backups, Restoring};
+use webfill_scheduler::{GroupBounds, Mappings};
 use webfill_service::claim_file::ClaimFile;
 use webfill_service::disk::Disks;
 use webfill_service::http::Protection;

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::Table;
-use webfill_dispatcher::{
-    ApplicationLimits, BackoffTable, DispatcherConfig, RetryTable, WatchSources, WatchesConfig,
-};
+use webfill_dispatcher::DispatcherConfig;
 use webfill_notifications::NotificationsConfig;
+use webfill_scheduler::{ApplicationLimits, BackoffTable, RetryTable, WatchSources, WatchesConfig};
 use webfill_service::Fault;
 use webfill_service::disk::DiskConfig;
 use webfill_service::log::LogConfig;

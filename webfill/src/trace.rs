@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_dispatcher::frontier::tasks_in_file;
+use webfill_scheduler::frontier::tasks_in_file;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing, page_id};
 

@@ -1,5 +1,5 @@
 //! The scope of an application: domains, patterns, extensions. This module checks and compiles them; the dispatcher
-//! judges URLs by them (`dispatcher/src/scope.rs`).
+//! judges URLs by them (`crates/scheduler/src/scope.rs`).
 //!
 //! An entry that cannot be used is a [`ScopeError`], which names the list and the index.
 

@@ -1,6 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
+use webfill_scheduler::effects::{ActionEnd, AuditedAction};
+use webfill_scheduler::requester::Who;
 use webfill_wire::keys::{Entry, HEADING, ListChange, PublicKey, Rights, Role, parse};
 
 use super::*;
@@ -53,7 +56,7 @@ fn who(name: &str) -> Who {
 fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
     let one = json!({"url": "http://a.org/", "appid": "app", "crawlid": crawl_id});
     let text = json!([one, one, one]).to_string();
-    let asked = crate::control::read(text.as_bytes(), 0).unwrap();
+    let asked = webfill_scheduler::control::read(text.as_bytes(), 0).unwrap();
     let mut audited = AuditedAction::of(&asked).unwrap();
     audited.count_answer(&json!({"accepted": accepted}));
     Audited {

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use serde_json::Value;
 use webfill_api::Refusal;
 use webfill_dashboard::{Fleet, Visitor};
+use webfill_scheduler::control::Asked;
+use webfill_scheduler::requester::{Way, Who};
 
 use super::PendingRequests;
 use crate::clock::SteadyClock;
-use crate::control::Asked;
 use crate::health::Health;
-use crate::requester::{Way, Who};
 
 pub(super) struct AskLoop {
     pending_requests: PendingRequests,

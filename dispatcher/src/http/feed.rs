@@ -6,14 +6,15 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
+use webfill_scheduler::control::{Asked, RefusedLines};
+use webfill_scheduler::effects::RequestPermit;
+use webfill_scheduler::rights;
 use webfill_service::http::body::Arriving;
 
 use super::answers::{Answer, json_answer, refused};
 use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
 use super::{Visit, refusal_status};
-use crate::control::{Asked, RefusedLines};
-use crate::rights;
 
 /// Lines that are handed to the dispatcher together.
 const BATCH: usize = 1_000;
@@ -121,7 +122,9 @@ impl Lines<'_> {
                 begin += length + 1;
                 let has_many_patterns = self.parser.compiled_bytes() > MOST_COMPILED_BYTES;
                 let is_long = self.bytes >= MOST_BATCH_BYTES;
-                if self.batch.len() + self.unaudited.len() >= BATCH || has_many_patterns || is_long
+                if self.batch.len() + self.unaudited.count() >= BATCH
+                    || has_many_patterns
+                    || is_long
                 {
                     self.hand_over().await?;
                 }
@@ -174,7 +177,7 @@ impl Lines<'_> {
     /// Hands the lines so far to the dispatcher and waits until they are durable, which slows down
     /// a client that sends faster.
     async fn hand_over(&mut self) -> Result<(), Answer> {
-        if self.batch.is_empty() && self.unaudited.len() == 0 {
+        if self.batch.is_empty() && self.unaudited.count() == 0 {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);

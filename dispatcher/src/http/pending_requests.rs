@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use webfill_api::Refusal;
+use webfill_scheduler::control::Asked;
+use webfill_scheduler::effects::{Client, HttpAsker};
+use webfill_scheduler::requester::{Requester, Who};
 use webfill_wire::keys::Rights;
 
-use crate::control::Asked;
-use crate::outgoing::{Client, HttpAsker};
 use crate::permits::{Admission, Permit, SharedPermits, TOO_MUCH};
 use crate::request_reader::ClientRequest;
-use crate::requester::{Requester, Who};
 
 /// Shared by the HTTP thread, which asks, and the dispatcher's loop, which answers.
 #[derive(Clone)]

@@ -2,8 +2,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, mpsc};
 
+use webfill_scheduler::effects::Client;
+
 use super::*;
-use crate::outgoing::Client;
 use crate::permits::SharedPermits;
 use crate::request_reader::ClientRequest;
 

@@ -10,11 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Row, params};
+use webfill_scheduler::core::Conditions;
+use webfill_scheduler::frontier::FILE_NAME;
 use webfill_service::Fault;
 
-use super::waiting::{Conditions, Counter, Since, WaitTotals};
+use super::waiting::{Counter, Since, WaitTotals};
 use crate::clock::SteadyClock;
-use crate::frontier::FILE_NAME;
 
 /// Rows that are counted in one transaction.
 const SLICE: i64 = 20_000;
@@ -350,8 +351,8 @@ mod tests {
 
     fn frontier() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
-        let config = crate::frontier::FrontierConfig::default();
-        crate::frontier::Frontier::open(folder.path(), config, 0).unwrap();
+        let config = webfill_scheduler::frontier::FrontierConfig::default();
+        webfill_scheduler::frontier::Frontier::open(folder.path(), config, 0).unwrap();
         let db = Connection::open(folder.path().join(FILE_NAME)).unwrap();
         (folder, db)
     }

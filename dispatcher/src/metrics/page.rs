@@ -1,6 +1,8 @@
 //! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
 //! the first of a kind shows in a rate, and no label comes from the web.
 
+use webfill_scheduler::core::Deliveries;
+use webfill_scheduler::frontier::NothingHandedOut;
 use webfill_service::last_backup::last_backup_ms;
 use webfill_service::metrics::{
     Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
@@ -11,8 +13,6 @@ use webfill_wire::{BackoffReason, Outcome};
 use super::counts::Counts;
 use super::waiting::{WaitTotals, WaitsFor};
 use super::{LoopTold, Shared, lock};
-use crate::core::{CoreFigures, Deliveries};
-use crate::frontier::NothingHandedOut;
 
 const SITE_STATES: [&str; 6] = [
     "in_window",
@@ -67,21 +67,19 @@ impl LoopTold {
             &self.turns,
         );
         add_messages(page, self.traffic.iter().map(|(socket, n)| (*socket, *n)));
-        self.core.add_tasks_to(page);
-        self.core.add_fleet_to(page);
-        self.core.add_watches_to(page);
+        self.add_tasks_to(page);
+        self.add_fleet_to(page);
+        self.add_watches_to(page);
     }
-}
 
-impl CoreFigures {
     fn add_tasks_to(&self, page: &mut Exposition) {
-        let counters = &self.counters;
+        let counters = &self.core.counters;
         let mut ended = page.counter(
             "webfill_tasks_ended_total",
             "Tasks that have ended, by outcome.",
         );
         for outcome in Outcome::ALL {
-            let count = self.ended.get(outcome).copied().unwrap_or(0);
+            let count = self.core.ended.get(outcome).copied().unwrap_or(0);
             ended.with(&[("outcome", outcome.as_str())], count);
         }
         for (name, help, count) in [
@@ -114,19 +112,19 @@ impl CoreFigures {
             page.counter(name, help).value(count);
         }
         page.gauge("webfill_leases", "Tasks that supervisors hold.")
-            .value(self.leases);
+            .value(self.core.leases);
         page.gauge(
             "webfill_oldest_due_seconds",
             "How long the site that waits longest has been fetchable; 0: none waits.",
         )
-        .value(self.oldest_due_ms as f64 / 1_000.0);
+        .value(self.core.oldest_due_ms as f64 / 1_000.0);
         page.gauge("webfill_window_sites", "Sites in the window.")
-            .value(self.sites_in_window);
+            .value(self.core.sites_in_window);
         page.gauge(
             "webfill_window_sites_limit",
             "Maximum number of sites in the window.",
         )
-        .value(self.window_sites);
+        .value(self.core.window_sites);
         let mut backoff = page.counter(
             "webfill_site_backoffs_total",
             "Backoffs of sites that have begun, by reason.",
@@ -143,13 +141,19 @@ impl CoreFigures {
             "webfill_sites_set_aside",
             "Sites that are set aside because they repeatedly had nothing to hand out in their turn.",
         )
-        .value(self.sites_set_aside);
+        .value(self.core.sites_set_aside);
         let mut set_aside = page.counter(
             "webfill_sites_set_aside_total",
             "Turns of sites that handed out nothing and changed nothing, by reason.",
         );
         for reason in NothingHandedOut::UNEXPECTED {
-            let count = self.counters.set_aside.get(&reason).copied().unwrap_or(0);
+            let count = self
+                .core
+                .counters
+                .set_aside
+                .get(&reason)
+                .copied()
+                .unwrap_or(0);
             set_aside.with(&[("reason", reason.as_str())], count);
         }
     }
@@ -157,10 +161,10 @@ impl CoreFigures {
     fn add_fleet_to(&self, page: &mut Exposition) {
         let mut supervisors = page.gauge("webfill_supervisors", "Supervisors, by state.");
         for (state, count) in [
-            ("connected", self.fleet.connected),
-            ("silent", self.fleet.silent),
-            ("draining", self.fleet.draining),
-            ("awaited", self.fleet.awaited),
+            ("connected", self.core.fleet.connected),
+            ("silent", self.core.fleet.silent),
+            ("draining", self.core.fleet.draining),
+            ("awaited", self.core.fleet.awaited),
         ] {
             supervisors.with(&[("state", state)], count);
         }
@@ -168,23 +172,23 @@ impl CoreFigures {
             "webfill_supervisors_lost_total",
             "Supervisors that were declared lost.",
         )
-        .value(self.counters.supervisors_lost);
+        .value(self.core.counters.supervisors_lost);
         page.gauge(
             "webfill_clock_skew_seconds",
             "Largest difference of a supervisor's clock from the dispatcher's.",
         )
-        .value(self.fleet.clock_skew_ms as f64 / 1_000.0);
-        add_disk_low(page, self.is_disk_low);
+        .value(self.core.fleet.clock_skew_ms as f64 / 1_000.0);
+        add_disk_low(page, self.core.is_disk_low);
         page.gauge("webfill_draining", "Whether the dispatcher drains.")
-            .value(u8::from(self.is_draining));
+            .value(u8::from(self.core.is_draining));
     }
 
     fn add_watches_to(&self, page: &mut Exposition) {
         let mut watches = page.gauge("webfill_watches", "Watches, by what they do.");
         for (state, count) in [
-            ("running", self.watches.running),
-            ("paused", self.watches.paused),
-            ("waiting", self.watches.waiting),
+            ("running", self.core.watches.running),
+            ("paused", self.core.watches.paused),
+            ("waiting", self.core.watches.waiting),
         ] {
             watches.with(&[("state", state)], count);
         }
@@ -192,8 +196,8 @@ impl CoreFigures {
             "webfill_watches_silent",
             "Silent watches: without their usual results, or not running; only watches with recipients.",
         )
-        .value(self.watches.silent);
-        if let Some(alerts) = self.extraction_alerts {
+        .value(self.core.watches.silent);
+        if let Some(alerts) = self.core.extraction_alerts {
             page.gauge(
                 "webfill_extraction_alerts",
                 "Mappings in force whose pages no longer yield their earlier values.",
@@ -204,12 +208,12 @@ impl CoreFigures {
             "webfill_notification_targets_unreached",
             "Targets of watches that notifications do not reach.",
         )
-        .value(self.targets_unreached);
+        .value(self.core.targets_unreached);
         let Deliveries {
             delivered,
             failed,
             unreachable,
-        } = self.counters.deliveries;
+        } = self.core.counters.deliveries;
         let mut tries = page.counter(
             "webfill_notification_deliveries_total",
             "Attempts to deliver notifications, by their result.",

@@ -4,9 +4,10 @@
 //! has queued there counts for what holds the site. What the file does not say (which lanes are served, which
 //! applications are at a limit) is what the loop published last.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_scheduler::core::Conditions;
 use webfill_wire::Lane;
 
 /// Sites that are looked at in one transaction.
@@ -55,27 +56,6 @@ impl WaitsFor {
             WaitsFor::Store => "store",
             WaitsFor::Turn => "turn",
         }
-    }
-}
-
-/// What the file does not say.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Conditions {
-    /// Lanes whose pages a connected supervisor fetches.
-    pub(crate) serves_http: bool,
-    pub(crate) serves_browser: bool,
-    /// Nothing is handed out at all.
-    pub(crate) is_held: bool,
-    pub(crate) is_store_away: bool,
-    /// Applications whose crawls wait because all their pages are spent.
-    pub(crate) spent: BTreeSet<String>,
-    /// Applications whose crawls wait for their pace, or for one of their sites.
-    pub(crate) paced: BTreeSet<String>,
-}
-
-impl Conditions {
-    fn serves(&self, lane: Lane) -> bool {
-        self.serves_browser || (lane == Lane::Http && self.serves_http)
     }
 }
 
@@ -287,8 +267,10 @@ impl Counter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::frontier::{FILE_NAME, Frontier, FrontierConfig};
+    use webfill_scheduler::frontier::{FILE_NAME, Frontier, FrontierConfig};
 
     const NOW_MS: i64 = 100_000;
 

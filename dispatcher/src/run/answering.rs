@@ -10,13 +10,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::Value;
+use webfill_scheduler::effects::Audited;
+use webfill_scheduler::effects::Client;
 use webfill_service::Fault;
 use webfill_wire::socket::{Held, Outbox};
 
 use super::sockets::{CONTROL, FEEDERS};
-use crate::audit::{AuditLog, Audited};
+use crate::audit::AuditLog;
 use crate::http::PendingRequests;
-use crate::outgoing::Client;
 use crate::permits::OfAnswer;
 
 /// Commits whose answers wait for the log.

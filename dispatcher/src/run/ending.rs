@@ -49,7 +49,7 @@ impl Process {
         let closed = looked.try_for_each(|counted| counted);
         drop(looked);
         let closed = closed.and_then(|()| self.core.close(now_ms));
-        let closed = closed.map(|last| self.send(last)).map_err(|error| {
+        let closed = closed.map(|mut last| self.send(&mut last)).map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
             frontier_fault(error)
         });

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use webfill_scheduler::Mappings;
+use webfill_scheduler::Patience;
+use webfill_scheduler::excluded_sites::ExcludedSites;
+use webfill_scheduler::frontier::{self, Frontier, FrontierConfig, FrontierError};
+use webfill_scheduler::{Core, CoreSettings};
 use webfill_service::Fault;
 use webfill_urls::DroppedParameters;
 
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
-use crate::core::{Core, CoreSettings};
-use crate::excluded_sites::ExcludedSites;
-use crate::frontier::{self, Frontier, FrontierConfig, FrontierError};
-use crate::mappings::Mappings;
-use crate::patience::Patience;
 
 pub(super) fn open(
     setup: &DispatcherSetup,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use webfill_scheduler::reload::{ReloadAsked, ReloadEnded};
+use webfill_scheduler::requester::Who;
 use webfill_service::signals;
 
 use super::Process;
-use crate::reload::{ReloadAsked, ReloadEnded};
-use crate::requester::Who;
 
 impl Process {
     /// Lists of keys that are in force since the last turn: by whomever they were changed, what is new in
@@ -20,7 +20,8 @@ impl Process {
         }
     }
 
-    pub(super) fn begin_reloads(&mut self) {
+    /// A reload that a signal asks for.
+    pub(super) fn note_signalled_reload(&mut self) {
         if signals::take_reload() {
             self.core.audit_signal("reload", self.clock.now_ms());
             self.core.ask_reload(ReloadAsked {
@@ -29,7 +30,10 @@ impl Process {
                 uuid: None,
             });
         }
-        for asked in self.core.take_reloads_asked() {
+    }
+
+    pub(super) fn begin_reloads(&mut self, reloads: Vec<ReloadAsked>) {
+        for asked in reloads {
             self.service_manager.reloads();
             self.reloader.read(asked);
         }

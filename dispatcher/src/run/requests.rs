@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use webfill_api::Refusal;
+use webfill_scheduler::effects::Client;
+use webfill_scheduler::frontier::if_pruned;
+use webfill_scheduler::rights;
 use webfill_service::Fault;
 
 use super::Process;
 use super::opening::frontier_fault;
-use crate::frontier::if_pruned;
-use crate::outgoing::Client;
 use crate::request_reader::ClientRequest;
-use crate::rights;
 
 /// How long a turn takes requests. At least one is taken, and a piece of a list.
 const REQUESTS_FOR: Duration = Duration::from_millis(40);

@@ -1,9 +1,9 @@
 //! Requests on the control socket and by HTTP, as any client may send them.
 
 use webfill_api::MAX_REQUESTS;
-use webfill_dispatcher::control::{Asked, read};
-use webfill_dispatcher::local_crawl::LocalRequest;
-use webfill_dispatcher::scope::Scope;
+use webfill_scheduler::control::{Asked, read};
+use webfill_scheduler::local_crawl::LocalRequest;
+use webfill_scheduler::scope::Scope;
 use webfill_urls::canonical;
 
 /// The time of all requests, because the expiry of crawls is compared with it.

@@ -1,11 +1,9 @@
 //! The simulated dispatcher process: the real decisions and the real database, under a clock that
 //! can be set, a network that loses messages, and deaths within a turn.
 
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
-use webfill_dispatcher::{
-    BackfillWrite, Caller, Client, Committed, Core, CoreSettings, Mappings, OutgoingMessage,
-    StoreWrite, control,
-};
+use webfill_scheduler::effects::{BackfillWrite, Client, Committed, OutgoingMessage, StoreWrite};
+use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError};
+use webfill_scheduler::{Caller, Core, CoreSettings, Mappings, control};
 use webfill_wire::{
     DispatcherToSupervisor, Lane, RecallScope, SupervisorOutcomes, SupervisorToDispatcher,
 };
@@ -313,8 +311,8 @@ impl World {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
                 OutgoingMessage::ToClient(Client::Http(asker), answer) => {
-                    if asker.number() != STATUS {
-                        self.take_operators_answer(asker.number() as usize, &answer);
+                    if asker.number != STATUS {
+                        self.take_operators_answer(asker.number as usize, &answer);
                     }
                 }
                 OutgoingMessage::ToClient(_, answer) => self.client.answer = Some(answer),
@@ -333,7 +331,7 @@ impl World {
     fn note_statuses(&mut self, messages: &[OutgoingMessage]) {
         for message in messages {
             if let OutgoingMessage::ToClient(Client::Http(asker), status) = message
-                && asker.number() == STATUS
+                && asker.number == STATUS
             {
                 self.note_status(status);
             }

@@ -1,7 +1,7 @@
 //! Worlds with unreachable hosts, while crawls of several priorities are held back there: paused, limited, in another
 //! lane, or expired. They are fed again and again, so that newer tasks precede older ones.
 
-use webfill_dispatcher::ApplicationLimits;
+use webfill_scheduler::ApplicationLimits;
 use webfill_wire::Lane;
 
 use crate::client::CRAWLS;

@@ -1,6 +1,6 @@
 //! The plan of a seed: the web, the fleet, the network and the faults.
 
-use webfill_dispatcher::{BackoffTable, GroupBounds, RetryTable};
+use webfill_scheduler::{BackoffTable, GroupBounds, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 

@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use webfill_dispatcher::GroupBounds;
+use webfill_scheduler::GroupBounds;
 
 use crate::dice::Dice;
 use crate::plan::Plan;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use webfill_dispatcher::SiteStatesWrite;
+use webfill_scheduler::effects::SiteStatesWrite;
 use webfill_store::{SitePhase, SiteState};
 
 use crate::dice::Dice;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_dispatcher::BackfillWrite;
+use webfill_scheduler::effects::BackfillWrite;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {

@@ -1,7 +1,7 @@
 //! The events of supervisors, and their messages: the real decisions produce them, the simulated network delivers
 //! them.
 
-use webfill_dispatcher::Caller;
+use webfill_scheduler::Caller;
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
-use webfill_dispatcher::frontier::FILE_NAME;
+use webfill_scheduler::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
 use crate::backoff::Lease;

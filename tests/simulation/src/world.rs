@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::{BackfillWrite, Caller, SiteStatesWrite};
+use webfill_scheduler::Caller;
+use webfill_scheduler::effects::{BackfillWrite, SiteStatesWrite};
 use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, WorkerToSupervisor};
 use webfill_worker::Now;
 

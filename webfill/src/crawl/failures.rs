@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use serde::Deserialize;
-use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_service::Fault;
 use webfill_wire::Outcome;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, Watch};
-use webfill_dispatcher::WatchSources;
-use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_scheduler::WatchSources;
+use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use webfill_api::CrawlSpec;
 use webfill_api::scope::{ScopeError, denied_beside_documents};
-use webfill_dispatcher::local_crawl::Limits;
+use webfill_scheduler::local_crawl::Limits;
 use webfill_service::Fault;
 use webfill_store::DatasetName;
 
@@ -106,7 +106,7 @@ pub fn scope_fault(error: ScopeError) -> Fault {
 
 /// Refuses a command that has neither seeds nor a crawl to resume.
 pub fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
-    let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
+    let frontier = settings.state.join(webfill_scheduler::frontier::FILE_NAME);
     if has_seeds(options) || (options.crawl.is_some() && frontier.exists()) {
         return Ok(());
     }

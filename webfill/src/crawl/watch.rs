@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::local_crawl::{Limits, LocalRequest};
+use webfill_scheduler::local_crawl::{Limits, LocalRequest};
 use webfill_service::signals::{self, Asked};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};

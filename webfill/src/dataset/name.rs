@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use webfill_dispatcher::local_crawl::ChosenDataset;
+use webfill_scheduler::local_crawl::ChosenDataset;
 use webfill_service::Fault;
 use webfill_store::DatasetName;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, applications_in_file};
+use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError, applications_in_file};
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 

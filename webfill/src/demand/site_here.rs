@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use webfill_dispatcher::Endpoints;
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, SiteLane};
+use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError, SiteLane};
 use webfill_service::Fault;
 use webfill_service::state::{StateFolder, socket_folder};
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::Value;
 use webfill_api::Refusal;
-use webfill_dispatcher::local_crawl::{LineRequest, LocalRequest, SeedUrl};
+use webfill_scheduler::local_crawl::{LineRequest, LocalRequest, SeedUrl};
 use webfill_service::Fault;
 use webfill_store::{CrawlId, record_key};
 use webfill_wire::Lane;

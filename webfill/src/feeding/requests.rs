@@ -2,7 +2,7 @@
 //! and listed as broken seeds if the dispatcher refuses them.
 
 use webfill_api::Refusal;
-use webfill_dispatcher::local_crawl::LineRequest;
+use webfill_scheduler::local_crawl::LineRequest;
 
 use crate::seeds::{SeedFault, SeedRequest};
 

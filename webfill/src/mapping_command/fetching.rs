@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use webfill_dispatcher::excluded_sites::ExcludedSites;
+use webfill_scheduler::excluded_sites::ExcludedSites;
 use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_wire::Outcome;

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use webfill_api::CrawlSpec;
 use webfill_bench::core_time::time_on_core;
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig};
-use webfill_dispatcher::{Caller, Core, CoreSettings, Mappings, OutgoingMessage};
+use webfill_scheduler::effects::OutgoingMessage;
+use webfill_scheduler::frontier::{Candidate, Frontier, FrontierConfig};
+use webfill_scheduler::{Caller, Core, CoreSettings, Mappings};
 use webfill_wire::{
     Credit, DispatcherToSupervisor, Hello, Lane, Outcome, SiteClock, SupervisorHeartbeat,
     SupervisorOutcomes, SupervisorToDispatcher, Task, TaskDone,

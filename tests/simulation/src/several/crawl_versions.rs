@@ -2,7 +2,8 @@
 //! it. The home sends a version until every dispatcher has carried it out.
 
 use serde_json::{Value, json};
-use webfill_dispatcher::{Client, control};
+use webfill_scheduler::control;
+use webfill_scheduler::effects::Client;
 
 use super::dispatcher::{Answer, Dispatcher};
 use super::message::{CrawlNumber, Link, Message};

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use rusqlite::Connection;
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig};
-use webfill_dispatcher::{Committed, Core, CoreSettings, Mappings};
+use webfill_scheduler::effects::Committed;
+use webfill_scheduler::frontier::{Frontier, FrontierConfig};
+use webfill_scheduler::{Core, CoreSettings, Mappings};
 
 use super::ending::Wave;
 use super::message::{CrawlNumber, Link, Message};

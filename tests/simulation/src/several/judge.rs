@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rusqlite::Connection;
-use webfill_dispatcher::frontier::FILE_NAME;
+use webfill_scheduler::frontier::FILE_NAME;
 use webfill_wire::{Delivery, Task};
 
 use crate::witness::Witness;

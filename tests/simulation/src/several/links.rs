@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use webfill_dispatcher::frontier::Candidate;
+use webfill_scheduler::frontier::Candidate;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
 use crate::worker::place_of;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use webfill_dispatcher::{Caller, Client as Asker, OutgoingMessage};
+use webfill_scheduler::Caller;
+use webfill_scheduler::effects::{Client as Asker, OutgoingMessage};
 use webfill_wire::codec::WIRE_VERSION;
 use webfill_wire::{DispatcherToSupervisor, Task};
 
@@ -318,7 +319,7 @@ impl World {
             }
             OutgoingMessage::ToClient(Asker::Http(request), answer) => {
                 assert_eq!(answer.get("error"), None, "{answer}");
-                self.dispatchers[number].take_answer_of_core(request.number());
+                self.dispatchers[number].take_answer_of_core(request.number);
             }
             _ => {}
         }

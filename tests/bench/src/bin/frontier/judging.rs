@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use webfill_api::CrawlSpec;
-use webfill_dispatcher::frontier::{Candidate, Frontier, Leased};
+use webfill_scheduler::frontier::{Candidate, Frontier, Leased};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
 use crate::laps::{Lap, Watch};

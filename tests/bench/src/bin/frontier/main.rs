@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_dispatcher::frontier::{FrontierConfig, page_cache_bytes};
+use webfill_scheduler::frontier::{FrontierConfig, page_cache_bytes};
 
 use judging::measure_frontier;
 use peer::measure_peer;

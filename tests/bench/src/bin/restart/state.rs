@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use webfill_api::CrawlSpec;
-use webfill_dispatcher::frontier::{
+use webfill_scheduler::frontier::{
     Candidate, Frontier, FrontierConfig, Leased, SavedSupervisor, SiteDue,
 };
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome, SiteClock, TaskDone};

@@ -1,5 +1,5 @@
 //! How soon changes of pages are noticed if a run has no time to check all pages: webfill's order
-//! ([`webfill_dispatcher::revisit`]) compared with oldest first, and with the intervals of Nutch and StormCrawler.
+//! ([`webfill_scheduler::revisit`]) compared with oldest first, and with the intervals of Nutch and StormCrawler.
 //!
 //! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 % yearly, as
 //! Poisson processes; one run a night. The kind of a page (listing, other, document) determines its rate, except for

@@ -1,6 +1,6 @@
 //! The compared orders. Each knows only the results of earlier checks of a page.
 
-use webfill_dispatcher::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
+use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
 
 const DAY_MS: i64 = 86_400_000;
 

@@ -1,7 +1,7 @@
 //! Pages that change, and how soon the changes are noticed.
 
 use fastrand::Rng;
-use webfill_dispatcher::revisit::PageClass;
+use webfill_scheduler::revisit::PageClass;
 
 use crate::orders::{Known, Order};
 

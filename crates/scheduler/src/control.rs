@@ -1,0 +1,106 @@
+//! Reads what arrives on the control socket: the public language ([`webfill_api`]), and the requests
+//! of `webfill crawl` to the dispatcher that it started ([`crate::local_crawl`]).
+
+use webfill_api::{Action, Batch, Question, Refusal};
+
+use crate::local_crawl::LocalRequest;
+
+/// A message that was found to be in order.
+#[derive(Debug)]
+pub enum Asked {
+    /// From `webfill crawl`.
+    Local(LocalRequest),
+    /// Crawl requests. `whole`: if the dispatcher refuses one of them, it refuses all.
+    Feed {
+        batch: Batch,
+        whole: bool,
+        refused: RefusedLines,
+    },
+    Act(Action),
+    /// Crawl requests of somebody who may only read: they are refused, and are not worth reading.
+    UnreadFeed,
+}
+
+/// Lines of a stream that were refused when they were read, for the audit log.
+#[derive(Debug, Default)]
+pub struct RefusedLines {
+    /// How many were no valid requests.
+    pub faulty: u64,
+    /// The requests for applications that the sender's key is not let in for.
+    pub foreign: Batch,
+}
+
+impl RefusedLines {
+    pub fn count(&self) -> usize {
+        self.faulty as usize + self.foreign.len()
+    }
+}
+
+impl Asked {
+    /// Lines of a stream, all of which were refused when they were read: there is nothing to take in.
+    pub fn has_refused_lines_only(&self) -> bool {
+        match self {
+            Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.count() > 0,
+            Asked::Local(_) | Asked::Act(_) | Asked::UnreadFeed => false,
+        }
+    }
+
+    /// A request or a list, which is accepted or refused as a whole.
+    pub fn of_whole(batch: Batch) -> Asked {
+        Asked::Feed {
+            batch,
+            whole: true,
+            refused: RefusedLines::default(),
+        }
+    }
+}
+
+impl From<Question> for Asked {
+    fn from(question: Question) -> Asked {
+        match question {
+            Question::Feed(batch) => Asked::of_whole(batch),
+            Question::Act(action) => Asked::Act(action),
+        }
+    }
+}
+
+/// Reads a message of the control socket.
+pub fn read(text: &[u8], now_ms: i64) -> Result<Asked, Refusal> {
+    if webfill_api::is_list(text) {
+        return webfill_api::parse_question(text, now_ms).map(Asked::from);
+    }
+    let message = webfill_api::parse(text)?;
+    if LocalRequest::is_named_in(&message) {
+        return LocalRequest::parse(message).map(Asked::Local);
+    }
+    webfill_api::parse_object(message, now_ms).map(Asked::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    #[test]
+    fn local_requests_and_the_public_language_are_told_apart_by_the_action() {
+        let asked = |text: &str| read(text.as_bytes(), NOW_MS).unwrap();
+        let local = asked(r#"{"action": "end", "crawls": [1]}"#);
+        assert!(matches!(local, Asked::Local(LocalRequest::End { .. })));
+        assert!(matches!(
+            asked(r#"{"action": "status"}"#),
+            Asked::Act(Action::Status { .. })
+        ));
+        let request = r#"{"url": "http://a.org/", "appid": "app", "crawlid": "c1"}"#;
+        for text in [request.to_owned(), format!("[{request}]")] {
+            assert!(matches!(asked(&text), Asked::Feed { whole: true, .. }));
+        }
+    }
+
+    #[test]
+    fn an_unknown_member_of_a_local_request_is_refused_by_name() {
+        let text = r#"{"action": "end", "crawls": [], "now": true}"#;
+        let refusal = read(text.as_bytes(), NOW_MS).unwrap_err();
+        assert!(refusal.message.contains("now"), "{}", refusal.message);
+    }
+}

@@ -1,0 +1,253 @@
+//! What is told of watches, and when notifications go out. What is told, and the notifications of it, are kept in the same
+//! transaction ([`outbox`]); the caller delivers what was committed ([`Committed`](crate::effects::Committed)) and says what
+//! has become of it. A notification that was under way at a crash is delivered again, under the same key.
+//!
+//! A target that notifications do not reach for some time is an alert of its own: in the log, on the firehose, in
+//! `status`, and told by the other targets of the watch, until a notification arrives.
+
+mod alerts;
+mod changes;
+mod telling;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Value, json};
+use webfill_api::NotificationTime;
+use webfill_notifications::{Delivery, Ended, Permissions, Told, Verdict, wait_ms};
+
+use self::changes::Reading;
+pub use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use super::Core;
+use crate::frontier::FrontierError;
+use crate::frontier::outbox::{self, TargetKey, Undelivered};
+
+/// How often it is looked whether there is something to tell.
+const LOOK_EVERY_MS: i64 = 500;
+
+/// How often it is looked whether a target is not reached.
+const JUDGE_EVERY_MS: i64 = 1_000;
+
+/// After a start what waits is tried before it may be an alert: nobody could deliver it before.
+const FIRST_TRIES_MS: i64 = 60_000;
+
+/// How often old notifications are dropped.
+const SWEEP_EVERY_MS: i64 = 3_600_000;
+
+/// So many notifications are under way at once.
+const MOST_UNDER_WAY: usize = 32;
+
+/// So many notifications of a watch are shown.
+const SHOWN: u64 = 10;
+
+/// What of the notifications is in memory.
+#[derive(Default)]
+pub(super) struct Notifications {
+    /// What they may use; `None`: this dispatcher has no watches.
+    pub(super) permissions: Option<Permissions>,
+    look_at_ms: i64,
+    due_at_ms: i64,
+    judge_at_ms: i64,
+    sweep_at_ms: i64,
+    /// What has been told, as it is kept.
+    told: BTreeMap<(String, NotificationTime), Told>,
+    /// What is known of watches' changes, by the watch's name, and what is to be asked.
+    reading: BTreeMap<String, Reading>,
+    pub(super) asked: Vec<ChangesAsked>,
+    under_way: BTreeMap<i64, TargetKey>,
+    /// How often in a row notifications have not reached a target.
+    failures: HashMap<TargetKey, u32>,
+    pub(super) deliveries: Vec<Delivery>,
+    /// The targets whose alert stands.
+    undelivered: Vec<Undelivered>,
+    /// What was given up without a try, an alert each.
+    unreachable: Vec<Undelivered>,
+}
+
+impl Core {
+    /// Notifications are told and delivered from now on; all that waits is tried at once.
+    pub fn attend_notifications(
+        &mut self,
+        permissions: Permissions,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let grace_ms = permissions
+            .config
+            .undelivered_after_ms()
+            .min(FIRST_TRIES_MS);
+        self.notifications.judge_at_ms = now_ms + grace_ms;
+        self.notifications.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
+        self.notifications.permissions = Some(permissions);
+        self.notifications.undelivered = self.frontier.beside(|db| {
+            outbox::begin(db, now_ms)?;
+            outbox::undelivered(db)
+        })?;
+        let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
+        for name in names {
+            self.begin_telling(&name, now_ms)?;
+            self.resume_reading(&name);
+        }
+        Ok(())
+    }
+
+    /// Tells what is new, and finds out what is to be delivered.
+    pub(super) fn advance_notifications(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if self.notifications.permissions.is_none() || now_ms < self.notifications.look_at_ms {
+            return Ok(());
+        }
+        self.notifications.look_at_ms = now_ms + LOOK_EVERY_MS;
+        self.tell_news(now_ms)?;
+        if now_ms >= self.notifications.sweep_at_ms {
+            self.notifications.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
+            let unreachable = self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            self.notifications.unreachable.extend(unreachable);
+        }
+        // What waits may become an alert long before it is tried again.
+        let has_waiting =
+            self.notifications.due_at_ms < i64::MAX || !self.notifications.unreachable.is_empty();
+        if has_waiting && now_ms >= self.notifications.judge_at_ms {
+            self.notifications.judge_at_ms = now_ms + JUDGE_EVERY_MS;
+            self.judge_undelivered(now_ms)?;
+        }
+        if now_ms >= self.notifications.due_at_ms {
+            self.order_deliveries(now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn order_deliveries(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let notifications = &mut self.notifications;
+        let free = MOST_UNDER_WAY.saturating_sub(notifications.under_way.len());
+        let (due, next_ms) = self.frontier.beside(|db| {
+            let is_busy =
+                |key: &TargetKey| notifications.under_way.values().any(|busy| busy == key);
+            let due = outbox::due(db, now_ms, free, is_busy)?;
+            Ok((due, outbox::next_due_ms(db)?))
+        })?;
+        for (target, delivery) in due {
+            notifications.under_way.insert(delivery.id, target);
+            notifications.deliveries.push(delivery);
+        }
+        notifications.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + LOOK_EVERY_MS));
+        Ok(())
+    }
+
+    /// Notes what has become of a delivery.
+    pub fn delivery_ended(&mut self, ended: &Ended, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(target) = self.notifications.under_way.remove(&ended.id) else {
+            return Ok(());
+        };
+        self.counters.deliveries.count(&ended.verdict);
+        let failures = match &ended.verdict {
+            Verdict::Delivered => {
+                self.notifications.failures.remove(&target);
+                0
+            }
+            Verdict::Failed(_) | Verdict::Unreachable(_) => {
+                let failures = self
+                    .notifications
+                    .failures
+                    .entry(target.clone())
+                    .or_default();
+                *failures = failures.saturating_add(1);
+                *failures
+            }
+        };
+        let again_ms = now_ms + wait_ms(failures);
+        let at = (now_ms, again_ms);
+        self.frontier
+            .beside(|db| outbox::settle(db, (ended.id, &target), &ended.verdict, at))?;
+        log_end(&target, &ended.verdict);
+        self.notifications.due_at_ms = now_ms;
+        self.notifications.look_at_ms = now_ms;
+        match &ended.verdict {
+            Verdict::Delivered => self.clear_undelivered(&target, now_ms),
+            Verdict::Unreachable(why) => self.raise_undelivered(
+                Undelivered {
+                    target,
+                    since_ms: now_ms,
+                    why: why.clone(),
+                },
+                now_ms,
+            ),
+            Verdict::Failed(_) => Ok(()),
+        }
+    }
+
+    /// What is shown of a watch: silence that stands, notifications that wait or were delivered lately.
+    pub(super) fn show_notifications(&mut self, watch: &str) -> Result<Value, FrontierError> {
+        let (waiting, last) = self
+            .frontier
+            .beside(|db| outbox::of_watch(db, watch, SHOWN))?;
+        let told = self.notifications.told.iter();
+        let told = told.filter(|((name, _), _)| name == watch);
+        let silent: BTreeMap<&String, Value> = told
+            .flat_map(|(_, told)| &told.silent)
+            .map(|(name, told)| {
+                let since = told.since_ms as f64 / 1_000.0;
+                (
+                    name,
+                    json!({"silence": name, "since": since, "why": told.why}),
+                )
+            })
+            .collect();
+        let undelivered = self.notifications.undelivered.iter();
+        let undelivered: Vec<Value> = undelivered
+            .filter(|one| one.target.0 == watch)
+            .map(alerts::row)
+            .collect();
+        Ok(json!({
+            "silent": silent.into_values().collect::<Vec<_>>(),
+            "notifications": {"waiting": waiting, "undelivered": undelivered, "last": last},
+        }))
+    }
+
+    /// How many watches are silent, of those that somebody is told of.
+    pub(super) fn silent_watches(&self) -> usize {
+        let told = self.notifications.told.iter();
+        let silent = told.filter(|(_, told)| !told.silent.is_empty());
+        let silent: BTreeSet<&str> = silent.map(|((watch, _), _)| &**watch).collect();
+        silent.len()
+    }
+
+    /// How many targets notifications do not reach.
+    pub(super) fn unreached_targets(&self) -> usize {
+        self.notifications.undelivered.len()
+    }
+
+    /// The targets that notifications do not reach, for `status`.
+    pub(super) fn undelivered_rows(&self) -> Vec<Value> {
+        self.notifications
+            .undelivered
+            .iter()
+            .map(alerts::row)
+            .collect()
+    }
+}
+
+fn log_end((watch, target): &TargetKey, verdict: &Verdict) {
+    let target = outbox::shown(target);
+    match verdict {
+        Verdict::Delivered => tracing::debug!(
+            event = "notification_delivered",
+            watch,
+            target,
+            "a notification was delivered"
+        ),
+        Verdict::Failed(why) => tracing::info!(
+            event = "notification_failed",
+            watch,
+            target,
+            why,
+            "a notification could not be delivered, and is tried again"
+        ),
+        Verdict::Unreachable(why) => tracing::error!(
+            event = "notification_dropped",
+            watch,
+            target,
+            why,
+            "a notification was dropped"
+        ),
+    }
+}

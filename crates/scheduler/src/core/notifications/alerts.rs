@@ -1,0 +1,169 @@
+//! Targets that notifications do not reach.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_api::About;
+use webfill_notifications::{Event, compose};
+
+use crate::core::Core;
+use crate::effects::OutgoingMessage;
+use crate::frontier::FrontierError;
+use crate::frontier::outbox::{self, TargetKey, Undelivered};
+
+impl Core {
+    /// Raises the alert of targets that notifications have not reached for long.
+    pub(super) fn judge_undelivered(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(permissions) = &self.notifications.permissions else {
+            return Ok(());
+        };
+        let before_ms = now_ms - permissions.config.undelivered_after_ms();
+        let overdue = self.frontier.beside(|db| outbox::overdue(db, before_ms))?;
+        let unreachable = std::mem::take(&mut self.notifications.unreachable);
+        for one in unreachable.into_iter().chain(overdue) {
+            self.raise_undelivered(one, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the alerts of targets that were taken out of a watch.
+    pub(super) fn forget_taken_out(
+        &mut self,
+        name: &str,
+        targets: &BTreeSet<String>,
+    ) -> Result<(), FrontierError> {
+        let standing = self.notifications.undelivered.iter().map(|one| &one.target);
+        let taken_out =
+            standing.filter(|(watch, target)| watch == name && !targets.contains(target));
+        let taken_out: Vec<TargetKey> = taken_out.cloned().collect();
+        for target in taken_out {
+            self.forget_undelivered(&target)?;
+        }
+        Ok(())
+    }
+
+    fn is_target(&self, (watch, target): &TargetKey) -> bool {
+        let watched = self.watches.by_name.get(watch);
+        let mut targets = watched
+            .into_iter()
+            .flat_map(|watched| &watched.watch.notify);
+        targets.any(|notify| outbox::target_json(&notify.target) == *target)
+    }
+
+    pub(super) fn raise_undelivered(
+        &mut self,
+        one: Undelivered,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let mut standing = self.notifications.undelivered.iter();
+        let stands = standing.any(|standing| standing.target == one.target);
+        if stands || !self.is_target(&one.target) {
+            return Ok(());
+        }
+        self.frontier.beside(|db| outbox::raise(db, &one))?;
+        let (watch, target) = (&one.target.0, outbox::shown(&one.target.1));
+        tracing::error!(
+            event = "notifications_undelivered",
+            watch,
+            target,
+            why = one.why,
+            "notifications do not reach a target"
+        );
+        let line = format!("notifications do not reach {target}: {}", one.why);
+        self.tell_delivery(
+            &one.target,
+            ("notifications_undelivered", line, row(&one)),
+            now_ms,
+        )?;
+        self.notifications.undelivered.push(one);
+        Ok(())
+    }
+
+    pub(super) fn clear_undelivered(
+        &mut self,
+        target: &TargetKey,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let mut standing = self.notifications.undelivered.iter();
+        let Some(one) = standing.find(|one| one.target == *target).cloned() else {
+            return Ok(());
+        };
+        self.forget_undelivered(target)?;
+        let (watch, shown) = (&target.0, outbox::shown(&target.1));
+        tracing::info!(
+            event = "notifications_delivered_again",
+            watch,
+            target = shown,
+            "notifications reach a target again"
+        );
+        let line = format!("notifications reach {shown} again");
+        self.tell_delivery(
+            target,
+            ("notifications_delivered_again", line, row(&one)),
+            now_ms,
+        )
+    }
+
+    fn forget_undelivered(&mut self, target: &TargetKey) -> Result<(), FrontierError> {
+        self.notifications
+            .undelivered
+            .retain(|one| one.target != *target);
+        self.frontier.beside(|db| outbox::clear(db, target))
+    }
+
+    /// Tells the firehose, and the other targets of the watch, at once.
+    fn tell_delivery(
+        &mut self,
+        (watch, target): &TargetKey,
+        (name, line, detail): (&'static str, String, Value),
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(watched) = self.watches.by_name.get(watch) else {
+            return Ok(());
+        };
+        let watch = &watched.watch;
+        let mut notification = json!({"action": name, "appid": watch.app, "crawlid": watch.name});
+        if let (Value::Object(notification), Value::Object(more)) =
+            (&mut notification, detail.clone())
+        {
+            notification.extend(more);
+        }
+        self.outgoing.push(OutgoingMessage::Notification {
+            app_id: watch.app.clone(),
+            notification,
+        });
+        let event = [Event {
+            about: About::Delivery,
+            name,
+            line,
+            detail,
+        }];
+        let others = watch.notify.iter();
+        let others = others.filter(|notify| outbox::target_json(&notify.target) != *target);
+        let told = others.filter_map(|notify| {
+            let notification = compose(watch, notify.when, &notify.about, &event, now_ms)?;
+            Some((&notify.target, notification))
+        });
+        let unreachable = self.frontier.beside(|db| {
+            let put = told.map(|(target, notification)| {
+                outbox::put(db, &watch.name, target, &notification, now_ms)
+            });
+            put.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        self.notifications
+            .unreachable
+            .extend(unreachable.into_iter().flatten());
+        self.notifications.due_at_ms = now_ms;
+        Ok(())
+    }
+}
+
+/// As people and programs are told; times are seconds since the epoch.
+pub(super) fn row(one: &Undelivered) -> Value {
+    json!({
+        "watch": one.target.0,
+        "target": outbox::shown(&one.target.1),
+        "since": one.since_ms as f64 / 1_000.0,
+        "why": one.why,
+    })
+}

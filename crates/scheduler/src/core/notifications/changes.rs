@@ -1,0 +1,343 @@
+//! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]), and
+//! another thread answers, sooner or later. Until then nothing is told of them; after a crash it is asked again.
+//!
+//! Whether a change has been told follows from the position up to which all are ([`Told::changes_to`]), which is
+//! kept in the commit of the notification. An answer that was read for another position is not used.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use webfill_api::{About, NotificationTime, WatchRun};
+use webfill_changes::{Look, Verdict};
+use webfill_notifications::{ReadChanges, Told};
+use webfill_store::CrawlId;
+
+use crate::core::Core;
+use crate::core::watches::Watched;
+use crate::frontier::{FrontierError, outbox};
+
+/// What is to be read in the store for a watch.
+#[derive(Debug, Clone)]
+pub struct ChangesAsked {
+    pub watch: String,
+    pub crawl: CrawlId,
+    pub question: ChangesQuestion,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum ChangesQuestion {
+    /// The number of the last change of before a time, after which somebody is told: when the answer comes,
+    /// pages may have changed since.
+    Position { asked_ms: i64 },
+    /// What has changed after a number.
+    After(u64),
+    /// What a run has found, once all of its looks are judged, and what has changed after a number.
+    Run {
+        number: u64,
+        began_ms: i64,
+        after: Option<u64>,
+    },
+}
+
+impl ChangesAsked {
+    pub fn is_replaced_by(&self, other: &ChangesAsked) -> bool {
+        let is_same =
+            std::mem::discriminant(&self.question) == std::mem::discriminant(&other.question);
+        self.watch == other.watch && is_same
+    }
+}
+
+/// What was read.
+pub struct ChangesAnswer {
+    pub asked: ChangesAsked,
+    pub found: ChangesFound,
+}
+
+pub enum ChangesFound {
+    Position(u64),
+    Changes(ReadChanges),
+    Run {
+        counts: Map<String, Value>,
+        changes: Option<ReadChanges>,
+    },
+    /// Of a run: the answer is not known for so long that its end is told without.
+    Late,
+}
+
+/// What is known of a watch's changes, and asked.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    is_position_asked: bool,
+    is_after_asked: bool,
+    /// There may be changes that were not read yet.
+    is_stale: bool,
+    /// The run that it is asked of.
+    run: Option<u64>,
+    /// Its end is not told before.
+    holds_run: bool,
+    /// Changes that are to be told.
+    read: BTreeMap<NotificationTime, ReadChanges>,
+}
+
+impl Core {
+    /// After a start, what a run has found is asked again if it may not have been told.
+    pub(super) fn resume_reading(&mut self, name: &str) {
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return;
+        };
+        let Some(run) = watched.last_run().filter(|run| run.ended_ms.is_some()) else {
+            return;
+        };
+        let told = self.notifications.told.iter();
+        let mut told = told.filter(|((watch, _), _)| watch == name);
+        let is_told = told.all(|(_, told)| told.run >= run.number);
+        let digest = (name.to_owned(), NotificationTime::Digest);
+        let digest = self.notifications.told.get(&digest);
+        // Not all that has changed has room in one notification, and some of it may be judged later.
+        let tells_changes = digest.is_some_and(|told| told.changes_to.is_some());
+        if !is_told || tells_changes || !run.counts.contains_key("changes") {
+            self.ask_of_run(name);
+        }
+    }
+
+    /// Asks what the last run of a watch has found. While this is asked of a run before it, the answer asks.
+    pub(in crate::core) fn ask_of_run(&mut self, name: &str) {
+        if self.notifications.permissions.is_none() {
+            return;
+        }
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return;
+        };
+        let run = watched.last_run();
+        let Some(run) = run.filter(|run| run.ended_ms.is_some() && is_looked_at(watched, run))
+        else {
+            return;
+        };
+        let reading = self
+            .notifications
+            .reading
+            .entry(name.to_owned())
+            .or_default();
+        if reading.holds_run {
+            return;
+        }
+        (reading.run, reading.holds_run) = (Some(run.number), true);
+        let digest = self
+            .notifications
+            .told
+            .get(&(name.to_owned(), NotificationTime::Digest));
+        let question = ChangesQuestion::Run {
+            number: run.number,
+            began_ms: run.started_ms,
+            after: digest.and_then(|told| told.changes_to),
+        };
+        let asked = asked(watched, question);
+        self.notifications.asked.push(asked);
+    }
+
+    /// Whether the end of the last run waits for what it has found.
+    pub(super) fn is_run_held(&self, name: &str) -> bool {
+        let reading = self.notifications.reading.get(name);
+        reading.is_some_and(|reading| reading.holds_run)
+    }
+
+    /// Begins or ends telling somebody of changes: what was before is not told. Since when somebody asks is kept
+    /// until the position is known, which takes as long as the store is away.
+    pub(super) fn begin_changes(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let wall_ms = self.wall_ms(now_ms);
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return Ok(());
+        };
+        let reading = self
+            .notifications
+            .reading
+            .entry(name.to_owned())
+            .or_default();
+        reading.is_stale = true;
+        let mut asked_ms = None;
+        for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
+            let key = (name.to_owned(), time);
+            let Some(told) = self.notifications.told.get_mut(&key) else {
+                continue;
+            };
+            let before = told.clone();
+            match (wants_changes(watched, time), told.changes_to) {
+                (true, None) => {
+                    let since_ms = *told.changes_since_ms.get_or_insert(wall_ms);
+                    let earliest_ms = asked_ms.map_or(since_ms, |asked: i64| asked.min(since_ms));
+                    asked_ms = Some(earliest_ms);
+                }
+                (true, Some(_)) => {}
+                (false, _) => (told.changes_to, told.changes_since_ms) = (None, None),
+            }
+            if before != *told {
+                self.frontier
+                    .beside(|db| outbox::keep_told(db, name, time, told))?;
+            }
+        }
+        if let Some(asked_ms) = asked_ms
+            && !std::mem::replace(&mut reading.is_position_asked, true)
+        {
+            self.notifications
+                .asked
+                .push(asked(watched, ChangesQuestion::Position { asked_ms }));
+        }
+        Ok(())
+    }
+
+    /// Pages of a watch have changed: what is told at once is to be read.
+    pub(in crate::core) fn note_looks(&mut self, looks: &[Look]) {
+        for look in looks {
+            let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
+            let watched = self.watches.by_name.get(&look.crawl_id);
+            if look.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {
+                continue;
+            }
+            if let Some(reading) = self.notifications.reading.get_mut(&look.crawl_id) {
+                reading.is_stale = true;
+            }
+        }
+    }
+
+    /// Asks for what is told at once, if there may be something.
+    pub(super) fn ask_for_changes(&mut self, name: &str) {
+        let key = (name.to_owned(), NotificationTime::AtOnce);
+        let after = self
+            .notifications
+            .told
+            .get(&key)
+            .and_then(|told| told.changes_to);
+        let (Some(after), Some(watched)) = (after, self.watches.by_name.get(name)) else {
+            return;
+        };
+        let Some(reading) = self.notifications.reading.get_mut(name) else {
+            return;
+        };
+        let waits = reading.read.get(&NotificationTime::AtOnce);
+        let is_to_be_told = waits.is_some_and(|read| read.after == after);
+        if reading.is_stale && !reading.is_after_asked && !is_to_be_told {
+            (reading.is_stale, reading.is_after_asked) = (false, true);
+            let question = ChangesQuestion::After(after);
+            self.notifications.asked.push(asked(watched, question));
+        }
+    }
+
+    /// The changes that are to be told now. Those of a digest wait for the end of their run.
+    pub(super) fn changes_to_tell(
+        &self,
+        (name, time): (&str, NotificationTime),
+        told: &Told,
+        is_counted: bool,
+    ) -> Option<&ReadChanges> {
+        let read = self.notifications.reading.get(name)?.read.get(&time)?;
+        let may_tell = is_counted || time == NotificationTime::AtOnce;
+        (may_tell && told.changes_to == Some(read.after)).then_some(read)
+    }
+
+    /// They are told. If there are more, these are asked for.
+    pub(super) fn forget_read(&mut self, name: &str, time: NotificationTime) {
+        let Some(reading) = self.notifications.reading.get_mut(name) else {
+            return;
+        };
+        let has_more = reading.read.remove(&time).is_some_and(|read| read.is_full);
+        match time {
+            NotificationTime::AtOnce => reading.is_stale |= has_more,
+            NotificationTime::Digest if has_more => self.ask_of_run(name),
+            NotificationTime::Digest => {}
+        }
+    }
+
+    /// Takes in what was read.
+    pub fn changes_answered(
+        &mut self,
+        answer: ChangesAnswer,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let name = answer.asked.watch.as_str();
+        let Some(reading) = self.notifications.reading.get_mut(name) else {
+            return Ok(());
+        };
+        self.notifications.look_at_ms = now_ms;
+        match (answer.found, answer.asked.question) {
+            (ChangesFound::Position(last), _) => {
+                reading.is_position_asked = false;
+                self.start_after(name, last)
+            }
+            (ChangesFound::Changes(read), _) => {
+                reading.is_after_asked = false;
+                let key = (name.to_owned(), NotificationTime::AtOnce);
+                let told = self.notifications.told.get(&key);
+                if told.is_none_or(|told| told.changes_to != Some(read.after)) {
+                    // The position has moved since: it is asked again.
+                    reading.is_stale = true;
+                } else if read.is_news() {
+                    reading.read.insert(NotificationTime::AtOnce, read);
+                }
+                Ok(())
+            }
+            (ChangesFound::Late, ChangesQuestion::Run { number, .. })
+                if reading.run == Some(number) =>
+            {
+                reading.holds_run = false;
+                self.ask_of_later_run(name, number);
+                Ok(())
+            }
+            (ChangesFound::Run { counts, changes }, ChangesQuestion::Run { number, .. })
+                if reading.run == Some(number) =>
+            {
+                (reading.run, reading.holds_run, reading.is_stale) = (None, false, true);
+                if let Some(read) = changes.filter(ReadChanges::is_news) {
+                    reading.read.insert(NotificationTime::Digest, read);
+                }
+                self.count_run(name, number, counts)?;
+                self.ask_of_later_run(name, number);
+                Ok(())
+            }
+            // It was asked of another run meanwhile.
+            _ => Ok(()),
+        }
+    }
+
+    fn ask_of_later_run(&mut self, name: &str, number: u64) {
+        let watched = self.watches.by_name.get(name);
+        if watched.is_some_and(|watched| watched.last_ended() > number) {
+            self.ask_of_run(name);
+        }
+    }
+
+    fn start_after(&mut self, name: &str, last: u64) -> Result<(), FrontierError> {
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return Ok(());
+        };
+        for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
+            let told = self.notifications.told.get_mut(&(name.to_owned(), time));
+            let wants = wants_changes(watched, time);
+            let Some(told) = told.filter(|told| wants && told.changes_to.is_none()) else {
+                continue;
+            };
+            (told.changes_to, told.changes_since_ms) = (Some(last), None);
+            self.frontier
+                .beside(|db| outbox::keep_told(db, name, time, told))?;
+        }
+        Ok(())
+    }
+}
+
+fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
+    let watch = &watched.watch;
+    ChangesAsked {
+        watch: watch.name.clone(),
+        crawl: CrawlId::new(&watch.app, &watch.name),
+        question,
+    }
+}
+
+/// Whether changes of its pages are looked for, and it had a crawl at all.
+fn is_looked_at(watched: &Watched, run: &WatchRun) -> bool {
+    watched.watch.looks_for_changes() && !run.counts.is_empty()
+}
+
+fn wants_changes(watched: &Watched, time: NotificationTime) -> bool {
+    let mut notify = watched.watch.notify.iter();
+    notify.any(|notify| notify.when == time && notify.about.contains(&About::Changes))
+}

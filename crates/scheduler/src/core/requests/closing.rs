@@ -1,0 +1,222 @@
+//! Closing crawls: a crawl that was stopped by its application or has expired is over before its
+//! queue is empty. It goes through these steps:
+//!
+//! 1. recall: leased tasks that have not started are called back;
+//! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything
+//!    else;
+//! 3. answer: the clients that asked, and the subscribers of notifications, are told how many tasks that
+//!    were.
+//!
+//! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients
+//! that waited are not answered.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde_json::{Value, json};
+use webfill_api::{Refusal, Spider, Subject};
+use webfill_wire::{CrawlKey, Outcome, RecallScope};
+
+use super::Reply;
+use super::actions::{action_answer, no_such_crawl};
+use super::waiting::RecallProgress;
+use crate::core::Core;
+use crate::effects::{Client, OutgoingMessage};
+use crate::frontier::{CrawlStatus, FrontierError};
+
+/// At most this many crawls expire in one turn.
+const MOST_AT_ONCE: usize = 100;
+
+/// At most this many slices are closed in one turn; each takes milliseconds.
+const MOST_SLICES: usize = 4;
+
+/// At most so many clients wait for the ends of stops; a further one is refused.
+const MOST_WAITING: usize = 10_000;
+
+/// The crawls that are being closed.
+#[derive(Debug, Default)]
+pub(in crate::core) struct ClosingCrawls {
+    under_way: VecDeque<ClosingCrawl>,
+    crawls: BTreeSet<CrawlKey>,
+}
+
+#[derive(Debug)]
+struct ClosingCrawl {
+    crawl: CrawlKey,
+    /// It has expired, of which the application is notified.
+    has_expired: bool,
+    /// How many of its tasks had been closed before the closing began.
+    before: u64,
+    recalled: RecallProgress,
+    /// The clients that wait, and the subjects of their requests.
+    asked: Vec<(Client, Subject)>,
+}
+
+impl ClosingCrawls {
+    pub(in crate::core) fn contains(&self, crawl: CrawlKey) -> bool {
+        self.crawls.contains(&crawl)
+    }
+
+    /// All of them, those that wait for a recall included.
+    pub(super) fn crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.crawls.iter().copied()
+    }
+
+    fn waiting(&self) -> usize {
+        self.under_way.iter().map(|one| one.asked.len()).sum()
+    }
+
+    fn begin(&mut self, closing: ClosingCrawl) {
+        self.crawls.insert(closing.crawl);
+        self.under_way.push_back(closing);
+    }
+
+    /// Whether a crawl can be advanced in the next turn, without waiting for a recall.
+    pub(in crate::core) fn have_work(&self) -> bool {
+        self.under_way
+            .iter()
+            .any(|closing| closing.recalled.is_complete())
+    }
+}
+
+impl Core {
+    /// Stops a crawl for good. One that never was is refused: a mistyped id stays free.
+    pub(super) fn stop(
+        &mut self,
+        client: &Client,
+        subject: Subject,
+    ) -> Result<Reply, FrontierError> {
+        let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
+        let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+            return Ok(no_such_crawl().into());
+        };
+        if self.closing_crawls.waiting() >= MOST_WAITING {
+            let why = "too many stops are under way: ask again later";
+            return Ok(Refusal::for_now("$", why).into());
+        }
+        self.frontier.stop_crawl(crawl)?;
+        let asked = (client.clone(), subject);
+        let mut under_way = self.closing_crawls.under_way.iter_mut();
+        match under_way.find(|closing| closing.crawl == crawl) {
+            Some(closing) => closing.asked.push(asked),
+            None => self.begin_closing(crawl, false, vec![asked])?,
+        }
+        Ok(Reply::Later)
+    }
+
+    /// After a start: continues to close the queues of crawls that were stopped or had expired.
+    pub(in crate::core) fn restore_closing_crawls(&mut self) -> Result<(), FrontierError> {
+        for crawl in self.frontier.unpurged_crawls()? {
+            let has_expired = self.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
+            self.begin_closing(crawl, has_expired, Vec::new())?;
+        }
+        self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+        Ok(())
+    }
+
+    /// Begins to close crawls that have expired, and closes the next slices of queues.
+    pub(in crate::core) fn advance_closing(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let wall_ms = self.wall_ms(now_ms);
+        if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= wall_ms) {
+            for crawl in self.frontier.expired_crawls(wall_ms, MOST_AT_ONCE)? {
+                self.frontier.expire_crawl(crawl)?;
+                self.begin_closing(crawl, true, Vec::new())?;
+            }
+            self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+        }
+        let mut slices = 0;
+        for nth in 0..self.closing_crawls.under_way.len() {
+            if slices == MOST_SLICES || (nth > 0 && self.turn_end.has_come()) {
+                break;
+            }
+            let Some(mut closing) = self.closing_crawls.under_way.pop_front() else {
+                break;
+            };
+            let mut is_over = self.poll_recall(&mut closing.recalled);
+            if is_over && self.frontier.crawl_status(closing.crawl)?.queued > 0 {
+                slices += 1;
+                is_over = !self.frontier.end_queued(closing.crawl, now_ms)?;
+            }
+            match is_over {
+                true => self.announce_closed(closing)?,
+                false => self.closing_crawls.under_way.push_back(closing),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_closing(
+        &mut self,
+        crawl: CrawlKey,
+        has_expired: bool,
+        asked: Vec<(Client, Subject)>,
+    ) -> Result<(), FrontierError> {
+        let status = self.frontier.crawl_status(crawl)?;
+        let recalled = match status.leased {
+            0 => RecallProgress::Complete,
+            _ => {
+                let scope = RecallScope {
+                    crawl: Some(crawl),
+                    ..RecallScope::default()
+                };
+                self.begin_recall(scope)
+            }
+        };
+        self.closing_crawls.begin(ClosingCrawl {
+            crawl,
+            has_expired,
+            before: closed(&status),
+            recalled,
+            asked,
+        });
+        Ok(())
+    }
+
+    fn announce_closed(&mut self, closing: ClosingCrawl) -> Result<(), FrontierError> {
+        self.closing_crawls.crawls.remove(&closing.crawl);
+        let status = self.frontier.crawl_status(closing.crawl)?;
+        let purged = closed(&status).saturating_sub(closing.before);
+        tracing::info!(
+            event = "crawl_ended",
+            crawl = closing.crawl,
+            crawl_id = self.frontier.spec(closing.crawl)?.crawl_id,
+            has_expired = closing.has_expired,
+            purged,
+            "a crawl is over before its queue was empty"
+        );
+        let spider = self.spider_of(closing.crawl)?;
+        for (client, subject) in closing.asked {
+            let answer = action_answer("stop", &subject, spider, json!({"total_purged": purged}));
+            self.notify(&subject.app_id, &answer);
+            self.outgoing
+                .push(OutgoingMessage::ToClient(client, answer));
+        }
+        if closing.has_expired {
+            let notification = self.expiry_notification(closing.crawl, spider, purged)?;
+            let app_id = self.frontier.spec(closing.crawl)?.app_id.clone();
+            self.notify(&app_id, &notification);
+        }
+        Ok(())
+    }
+
+    fn expiry_notification(
+        &mut self,
+        crawl: CrawlKey,
+        spider: Spider,
+        purged: u64,
+    ) -> Result<Value, FrontierError> {
+        let spec = self.frontier.spec(crawl)?;
+        Ok(json!({
+            "action": "expired",
+            "total_expired": purged,
+            "crawlid": spec.crawl_id,
+            "spiderid": spider.as_str(),
+            "appid": spec.app_id,
+        }))
+    }
+}
+
+/// How many tasks of a crawl have ended in `stopped` or `expired`.
+fn closed(status: &CrawlStatus) -> u64 {
+    let of = |outcome| status.outcomes.get(&outcome).copied().unwrap_or(0);
+    of(Outcome::Stopped) + of(Outcome::Expired)
+}

@@ -1,0 +1,130 @@
+//! Drains by word: a client tells one supervisor, or all, to finish the fetches under way, to give back
+//! the other tasks, and to end. It is answered when they have left. The dispatcher goes on.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_api::Refusal;
+use webfill_wire::DispatcherToSupervisor;
+
+use super::Reply;
+use crate::core::Core;
+use crate::effects::{Client, OutgoingMessage};
+
+/// At most this many drains are waited for.
+const MOST_DRAINS: usize = 1_000;
+
+/// The drains that were asked for and have not ended.
+#[derive(Debug, Default)]
+pub(in crate::core) struct Drains(Vec<Drain>);
+
+#[derive(Debug)]
+struct Drain {
+    client: Client,
+    uuid: Option<String>,
+    awaited: BTreeSet<String>,
+    drained: Vec<String>,
+    lost: Vec<String>,
+}
+
+impl Drain {
+    fn answer(&self) -> Value {
+        let mut answer = json!({"action": "drain", "drained": self.drained, "lost": self.lost});
+        if let Some(uuid) = &self.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        answer
+    }
+}
+
+/// How a supervisor has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::core) enum Gone {
+    Left,
+    Lost,
+}
+
+impl Drains {
+    pub(in crate::core) fn concern(&self, supervisor: &str) -> bool {
+        self.0
+            .iter()
+            .any(|drain| drain.awaited.contains(supervisor))
+    }
+}
+
+impl Core {
+    /// Drains the supervisor of this name, or all that are connected.
+    pub(super) fn drain_supervisors(
+        &mut self,
+        client: &Client,
+        supervisor: Option<String>,
+        uuid: Option<String>,
+    ) -> Reply {
+        if self.drains.0.len() >= MOST_DRAINS {
+            return Refusal::new("$", "too many drains are under way: ask again later").into();
+        }
+        let connected: BTreeSet<String> = self.dispatch.connected().map(str::to_owned).collect();
+        let awaited = match supervisor {
+            None => connected,
+            Some(name) if connected.contains(&name) => BTreeSet::from([name]),
+            Some(name) => {
+                let connected: Vec<String> = connected.into_iter().collect();
+                let why = match connected.is_empty() {
+                    true => format!("no supervisor {name} is connected, nor any other"),
+                    false => format!(
+                        "no supervisor {name} is connected; connected: {}",
+                        connected.join(", ")
+                    ),
+                };
+                return Refusal::new("$.supervisor", why).into();
+            }
+        };
+        awaited.iter().for_each(|name| self.tell_to_drain(name));
+        let drain = Drain {
+            client: client.clone(),
+            uuid,
+            awaited,
+            drained: Vec::new(),
+            lost: Vec::new(),
+        };
+        if drain.awaited.is_empty() {
+            return Reply::Now(drain.answer());
+        }
+        self.drains.0.push(drain);
+        Reply::Later
+    }
+
+    /// Tells a supervisor to drain; again when it connects anew, because the word may have been lost.
+    pub(in crate::core) fn tell_to_drain(&mut self, supervisor: &str) {
+        tracing::info!(
+            event = "supervisor_drains",
+            supervisor,
+            "a supervisor is told to drain"
+        );
+        self.dispatch.drain_supervisor(supervisor);
+        if let Some((peer, ..)) = self.dispatch.address(supervisor) {
+            self.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
+        }
+    }
+
+    /// Answers those for whose drain this supervisor was the last.
+    pub(in crate::core) fn note_drained(&mut self, supervisor: &str, gone: Gone) {
+        for drain in &mut self.drains.0 {
+            if drain.awaited.remove(supervisor) {
+                match gone {
+                    Gone::Left => drain.drained.push(supervisor.to_owned()),
+                    Gone::Lost => drain.lost.push(supervisor.to_owned()),
+                }
+            }
+        }
+        let ended = self
+            .drains
+            .0
+            .extract_if(.., |drain| drain.awaited.is_empty());
+        for drain in ended {
+            let answer = drain.answer();
+            self.outgoing
+                .push(OutgoingMessage::ToClient(drain.client, answer));
+        }
+    }
+}

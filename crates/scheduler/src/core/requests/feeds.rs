@@ -1,0 +1,178 @@
+//! Long batches of crawl requests, taken in pieces of some milliseconds, in turns with everything else, and
+//! answered at the end.
+//!
+//! A list is accepted or refused as a whole: first it is judged, all of it, and nothing of it is taken before.
+//! Then it is taken, piece by piece, each in the commit of its turn. A crawl that is stopped in between has
+//! been stopped behind the list: what would be taken of it would be purged. After a crash the pieces so far
+//! are taken; the client was not answered, and sends the list again, of which each URL is taken once.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+use webfill_api::{Batch, CrawlOrder, Refusal};
+
+use super::feeding::FedBatch;
+use crate::control::Asked;
+use crate::core::Core;
+use crate::effects::{ActionEnd, AuditedAction};
+use crate::effects::{Client, OutgoingMessage};
+use crate::frontier::FrontierError;
+use crate::requester::Requester;
+
+/// So many requests, at most, are taken in one piece. A batch that has no more is taken at once.
+const PIECE: usize = 400;
+
+/// So many crawls, at most, are judged or fed in one piece.
+const MOST_CRAWLS: usize = 100;
+
+/// The batches under way, each in its turn.
+#[derive(Default)]
+pub(in crate::core) struct FeedsUnderWay(VecDeque<Feed>);
+
+struct Feed {
+    requester: Requester,
+    audited: Option<AuditedAction>,
+    /// Without its crawls, which are in `orders`.
+    batch: Batch,
+    orders: VecDeque<CrawlOrder>,
+    /// How many of the crawls are judged, of a batch that is refused as a whole. When all are, it is accepted,
+    /// whatever becomes of its crawls.
+    judged: usize,
+    fed: FedBatch,
+    is_whole: bool,
+}
+
+impl Core {
+    /// Keeps a batch that is to be taken in pieces; returns any other request.
+    pub(super) fn begin_long_feed(
+        &mut self,
+        requester: &Requester,
+        asked: Asked,
+        audited: &Option<AuditedAction>,
+    ) -> Option<Asked> {
+        match asked {
+            Asked::Feed {
+                mut batch, whole, ..
+            } if batch.len() > PIECE && self.low_disk.is_none() => {
+                self.feeds.0.push_back(Feed {
+                    requester: requester.clone(),
+                    audited: audited.clone(),
+                    orders: std::mem::take(&mut batch.crawls).into(),
+                    batch,
+                    judged: 0,
+                    fed: FedBatch::default(),
+                    is_whole: whole,
+                });
+                None
+            }
+            asked => Some(asked),
+        }
+    }
+
+    /// Whether a batch is under way.
+    pub fn is_feeding(&self) -> bool {
+        !self.feeds.0.is_empty()
+    }
+
+    /// Whether a batch of this connection is under way: what it has sent since waits for it.
+    pub fn is_feeding_of(&self, client: &Client) -> bool {
+        let mut feeds = self.feeds.0.iter();
+        feeds.any(|feed| feed.requester.client == *client)
+    }
+
+    /// Takes the next piece of the batch whose turn it is. False: none is under way.
+    pub fn advance_feeds(&mut self, now_ms: i64) -> Result<bool, FrontierError> {
+        let Some(mut feed) = self.feeds.0.pop_front() else {
+            return Ok(false);
+        };
+        let _fed_by = feed.requester.who.span_of_feed().entered();
+        if feed.is_whole && feed.judged < feed.orders.len() {
+            let refusal = self.judge_piece(&mut feed, now_ms)?;
+            match refusal {
+                Some(answer) => self.end_feed(feed, answer, now_ms),
+                None => self.feeds.0.push_back(feed),
+            }
+            return Ok(true);
+        }
+        let refused = match self.feed_piece(&mut feed, now_ms) {
+            Ok(()) => None,
+            Err(FrontierError::Scope(error)) => Some(Refusal::new("spec", error).answer()),
+            Err(pruned @ FrontierError::UnknownCrawl(_)) => {
+                Some(Refusal::new("crawl", pruned).answer())
+            }
+            Err(fault) => return Err(fault),
+        };
+        match refused {
+            Some(answer) => self.end_feed(feed, answer, now_ms),
+            None if feed.orders.is_empty() => {
+                let answer = std::mem::take(&mut feed.fed).answer();
+                self.end_feed(feed, answer, now_ms);
+            }
+            None => self.feeds.0.push_back(feed),
+        }
+        Ok(true)
+    }
+
+    /// Judges the next crawls of a batch; returns the refusal of all of it.
+    fn judge_piece(
+        &mut self,
+        feed: &mut Feed,
+        now_ms: i64,
+    ) -> Result<Option<Value>, FrontierError> {
+        for order in feed.orders.iter().skip(feed.judged).take(MOST_CRAWLS) {
+            if let Err(closed) = self.plan(order, None, now_ms)? {
+                return Ok(Some(closed.refusal(&feed.batch, order).answer()));
+            }
+            feed.judged += 1;
+        }
+        Ok(None)
+    }
+
+    fn feed_piece(&mut self, feed: &mut Feed, now_ms: i64) -> Result<(), FrontierError> {
+        let mut requests = 0;
+        for _ in 0..MOST_CRAWLS {
+            let Some(order) = feed.next_order(PIECE - requests) else {
+                break;
+            };
+            requests += order.seeds.len();
+            match self.plan(&order, None, now_ms)? {
+                Ok(plan) => {
+                    self.feed_order(&order, plan, &mut feed.fed, now_ms)?;
+                }
+                Err(_) if feed.is_whole => feed.fed.accepted += order.seeds.len(),
+                Err(closed) => feed.fed.refuse_order(&order, &closed),
+            }
+        }
+        Ok(())
+    }
+
+    fn end_feed(&mut self, feed: Feed, answer: Value, now_ms: i64) {
+        let audited = feed.audited.map(|mut audited| {
+            audited.count_answer(&answer);
+            audited
+        });
+        let who = feed.requester.who;
+        self.audit(who, audited, ActionEnd::of_answer(&answer), now_ms);
+        self.outgoing
+            .push(OutgoingMessage::ToClient(feed.requester.client, answer));
+    }
+}
+
+impl Feed {
+    /// The next requests of one crawl, so many at most.
+    fn next_order(&mut self, most: usize) -> Option<CrawlOrder> {
+        let first = self.orders.front_mut()?;
+        if most == 0 {
+            return None;
+        }
+        if first.seeds.len() <= most {
+            return self.orders.pop_front();
+        }
+        Some(CrawlOrder {
+            app_id: first.app_id.clone(),
+            crawl_id: first.crawl_id.clone(),
+            changes: first.changes.clone(),
+            seeds: first.seeds.drain(..most).collect(),
+        })
+    }
+}

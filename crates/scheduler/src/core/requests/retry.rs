@@ -1,0 +1,150 @@
+//! Retries on request: ended tasks of a crawl are queued again, in slices of a few milliseconds, in
+//! turns with everything else. Each slice is committed; the answer comes after the last.
+//!
+//! After a crash the tasks of the slices before are queued, and clients that waited are not
+//! answered: who asks again has the rest queued. The same request again, while the first is under
+//! way, joins it.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+use webfill_api::{Refusal, RetryAction, Subject};
+use webfill_wire::CrawlKey;
+
+use super::Reply;
+use super::actions::action_answer;
+use super::sites::site_named;
+use crate::core::Core;
+use crate::effects::AuditedAction;
+use crate::effects::OutgoingMessage;
+use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
+use crate::requester::Requester;
+
+/// At most this many requests are under way; further ones are refused.
+const MOST_UNDER_WAY: usize = 1_000;
+
+/// The crawls whose ended tasks are being queued again, each in its turn.
+#[derive(Debug, Default)]
+pub(in crate::core) struct ReopeningCrawls {
+    under_way: VecDeque<ReopeningCrawl>,
+}
+
+#[derive(Debug)]
+struct ReopeningCrawl {
+    walk: ReopenWalk,
+    requeued: u64,
+    /// Those who wait, and the subjects of their requests.
+    asked: Vec<(Requester, Subject)>,
+    /// What they have asked for, as the audit log tells it.
+    audited: AuditedAction,
+}
+
+impl ReopeningCrawls {
+    pub(in crate::core) fn have_work(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    pub(super) fn crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.under_way
+            .iter()
+            .map(|reopening| reopening.walk.wanted.crawl)
+    }
+}
+
+impl Core {
+    pub(super) fn retry(
+        &mut self,
+        requester: &Requester,
+        action: RetryAction,
+    ) -> Result<Reply, FrontierError> {
+        let audited = AuditedAction::of_retry(&action);
+        let subject = action.subject;
+        let crawl = match self.crawl_that_goes_on(&subject)? {
+            Ok(crawl) => crawl,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        let site = match action.site.as_deref().map(site_named).transpose() {
+            Ok(site) => site,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        let wanted = EndedTasks {
+            crawl,
+            outcomes: action.outcomes,
+            status_codes: action.status_codes,
+            site,
+        };
+        let asked = (requester.clone(), subject);
+        let under_way = &mut self.reopening_crawls.under_way;
+        if let Some(same) = under_way.iter_mut().find(|one| one.walk.wanted == wanted) {
+            same.asked.push(asked);
+            return Ok(Reply::Later);
+        }
+        if under_way.len() >= MOST_UNDER_WAY {
+            let why = "too many retries are under way: ask again later";
+            return Ok(Refusal::for_now("$", why).into());
+        }
+        let walk = self.frontier.begin_reopening(wanted)?;
+        self.reopening_crawls.under_way.push_back(ReopeningCrawl {
+            walk,
+            requeued: 0,
+            asked: vec![asked],
+            audited,
+        });
+        Ok(Reply::Later)
+    }
+
+    /// Queues the next slice of ended tasks again.
+    pub(in crate::core) fn advance_reopening(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(mut reopening) = self.reopening_crawls.under_way.pop_front() else {
+            return Ok(());
+        };
+        let crawl = reopening.walk.wanted.crawl;
+        if let Some(refusal) = self.refusal_if_over(crawl)? {
+            let answer = refusal.answer();
+            for (requester, _) in reopening.asked {
+                let audited = reopening.audited.clone();
+                self.audit_refused_later(requester.who, audited, &answer, now_ms);
+                let told = OutgoingMessage::ToClient(requester.client, answer.clone());
+                self.outgoing.push(told);
+            }
+            return Ok(());
+        }
+        let tally = self.frontier.reopen_slice(&mut reopening.walk, now_ms)?;
+        reopening.requeued += tally.requeued;
+        self.apply_feed_tally(crawl, tally, now_ms)?;
+        match reopening.walk.is_over() {
+            true => self.announce_reopened(reopening, now_ms)?,
+            false => self.reopening_crawls.under_way.push_back(reopening),
+        }
+        Ok(())
+    }
+
+    fn announce_reopened(
+        &mut self,
+        reopened: ReopeningCrawl,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let crawl = reopened.walk.wanted.crawl;
+        tracing::info!(
+            event = "retried",
+            crawl,
+            crawl_id = self.frontier.spec(crawl)?.crawl_id,
+            requeued = reopened.requeued,
+            "ended tasks of a crawl are queued again"
+        );
+        let more = json!({
+            "server_time": self.wall_ms(now_ms) / 1_000,
+            "total_requeued": reopened.requeued,
+            "total_pending": self.frontier.crawl_status(crawl)?.queued,
+            "state": self.state_name(crawl, now_ms)?,
+        });
+        let spider = self.spider_of(crawl)?;
+        for (requester, subject) in reopened.asked {
+            let answer = action_answer("retry", &subject, spider, more.clone());
+            self.notify(&subject.app_id, &answer);
+            self.outgoing
+                .push(OutgoingMessage::ToClient(requester.client, answer));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! Site rules set by hand: the delay between two requests, no request before a time
+//! (`block_until`), at most N further pages (`limit`), the lane of its pages (`lane`). A rule is stored before it
+//! takes effect. Once it is answered it holds on all supervisors: tasks of the site that had not started were
+//! recalled. The answer waits for supervisors that do not respond until their leases are over; on
+//! the others the rule holds within milliseconds.
+
+use serde_json::{Value, json};
+use webfill_api::scope::{canonical_domain, printable_beginning};
+use webfill_api::{Refusal, SiteAction, SitesQuestion};
+use webfill_wire::RecallScope;
+
+use super::waiting::AnswerKind;
+use super::{Reply, limits};
+use crate::core::Core;
+use crate::effects::Client;
+use crate::frontier::{FrontierError, SiteLane, SiteReport};
+use crate::site_state::{Phase, until_seconds};
+
+impl Core {
+    pub(super) fn control_site(
+        &mut self,
+        client: &Client,
+        mut action: SiteAction,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        action.site = match site_named(&action.site) {
+            Ok(site) => site,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        if !action.changes_something() {
+            return self.site_answer(&action, now_ms).map(Reply::Now);
+        }
+        if let Some(refusal) = self.refusal_if_too_many_wait() {
+            return Ok(refusal.into());
+        }
+        if action.forget {
+            let default_delay_ms = self.settings.default_delay_ms;
+            self.frontier.forget_site(&action.site, default_delay_ms)?;
+        }
+        let mut rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
+        rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
+        rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
+        rule.pages_left = action.limit.unwrap_or(rule.pages_left);
+        self.frontier.set_site_rule(&action.site, &rule)?;
+        if let Some(most) = action.limit {
+            self.frontier.set_most_pages(&action.site, most)?;
+        }
+        if let Some(lane) = action.lane {
+            let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
+            self.frontier.set_site_lane(&action.site, lane)?;
+        }
+        if action.wake {
+            self.frontier.wake_site(&action.site, now_ms)?;
+        }
+        self.next_site_ms = Some(now_ms);
+        let scope = RecallScope {
+            site: Some(action.site.clone()),
+            forget: action.forget,
+            ..RecallScope::default()
+        };
+        self.answer_later(client, scope, AnswerKind::Site(action));
+        Ok(Reply::Later)
+    }
+
+    /// The rule in force for the site, as an answer.
+    pub(super) fn site_answer(
+        &mut self,
+        action: &SiteAction,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
+        let mut answer = json!({
+            "action": "site",
+            "site": action.site,
+            "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
+            "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
+            "limit": rule.pages_left,
+            "lane": self.frontier.site_lane(&action.site)?.as_str(),
+        });
+        let most = self.frontier.most_pages(&action.site)?;
+        if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
+            answer["limits"] = vec![limit.told()].into();
+        }
+        let report = self.frontier.site_report(&action.site)?;
+        add_state(&mut answer, report.as_ref(), now_ms);
+        let scripts = self.frontier.scripts_of(&action.site)?;
+        if !scripts.is_empty() {
+            answer["scripts"] = scripts.into();
+        }
+        if let Some(uuid) = &action.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        Ok(answer)
+    }
+}
+
+/// At most this many sites are listed in one answer.
+const MOST_LISTED: usize = 1_000;
+
+impl Core {
+    pub(super) fn list_sites(
+        &mut self,
+        question: &SitesQuestion,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let after = i64::try_from(question.after).unwrap_or(i64::MAX);
+        let (reports, next) =
+            self.frontier
+                .site_reports(question.backing_off, after, MOST_LISTED)?;
+        let sites: Vec<Value> = reports
+            .iter()
+            .map(|report| {
+                let mut told = json!({"site": report.name});
+                add_state(&mut told, Some(report), now_ms);
+                told
+            })
+            .collect();
+        let mut answer = json!({"action": "sites", "sites": sites, "next": next});
+        if let Some(uuid) = &question.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        Ok(answer)
+    }
+}
+
+/// Adds what is known of a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since
+/// when and until when (seconds since the epoch; null: until somebody wakes it), the evidence, and
+/// how many tasks are queued.
+pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
+    let trouble = report.and_then(|report| report.trouble.as_ref());
+    told["queued"] = report.map_or(0, |report| report.queued).into();
+    let by_hand = report.and_then(|report| report.blocked_until_ms);
+    if let Some(until_ms) = by_hand.filter(|until_ms| *until_ms > now_ms) {
+        told["state"] = "backing_off".into();
+        told["reason"] = "by_hand".into();
+        told["until"] = until_seconds(until_ms).into();
+        return;
+    }
+    told["state"] = match trouble.map(|trouble| trouble.phase) {
+        None | Some(Phase::Open) => "open".into(),
+        Some(Phase::BackingOff { .. }) => "backing_off".into(),
+        Some(Phase::Unreachable) => "unreachable".into(),
+    };
+    let Some(trouble) = trouble else { return };
+    told["reason"] = trouble.reason.as_str().into();
+    told["since"] = until_seconds(trouble.since_ms).into();
+    if let Phase::BackingOff { until_ms } = trouble.phase {
+        told["until"] = until_seconds(until_ms).into();
+    }
+    let evidence = &trouble.evidence;
+    told["evidence"] = json!({
+        "url": evidence.url,
+        "status_code": evidence.status_code,
+        "sign": evidence.sign,
+    });
+}
+
+/// The site that a request names, in the form that tasks carry it.
+pub(super) fn site_named(text: &str) -> Result<String, Refusal> {
+    let named = match text.starts_with('[') {
+        true => Some(text.to_owned()),
+        false => canonical_domain(text),
+    };
+    let refuse = |why: String| Refusal::new("$.site", why);
+    let url = named.and_then(|host| webfill_urls::canonical(&format!("http://{host}/"), None).ok());
+    let Some(url) = url else {
+        let shown = printable_beginning(text);
+        return Err(refuse(format!(
+            "`{shown}` is no site; write it like `example.com`"
+        )));
+    };
+    let site = webfill_urls::site(&url);
+    match url.host_str() == Some(&site) {
+        true => Ok(site),
+        false => Err(refuse(format!(
+            "its site is `{site}`, with all hosts below it: name that"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_named_by_its_registrable_domain_or_address() {
+        for (text, site) in [
+            ("example.com", "example.com"),
+            ("Example.COM.", "example.com"),
+            ("bücher.de", "xn--bcher-kva.de"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("[::1]", "[::1]"),
+        ] {
+            assert_eq!(site_named(text).unwrap(), site, "{text}");
+        }
+        for wrong in ["", "http://example.com/", "a b", "example.com:80", "[::1"] {
+            assert_eq!(site_named(wrong).unwrap_err().path, "$.site", "{wrong}");
+        }
+        let refusal = site_named("www.example.co.uk").unwrap_err();
+        assert!(
+            refusal.message.contains("`example.co.uk`"),
+            "{}",
+            refusal.message
+        );
+    }
+}

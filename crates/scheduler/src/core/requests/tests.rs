@@ -1,0 +1,297 @@
+mod awaited;
+mod closing;
+mod feeding;
+mod figures;
+mod lanes;
+mod mappings;
+mod reopening;
+mod restored;
+mod states;
+mod turns;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use webfill_wire::{
+    Credit, DispatcherToSupervisor, Hello, Lane, Outcome, ReturnCause, SiteClock,
+    SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, Task, TaskDone, TaskReturned,
+};
+
+use super::*;
+use crate::caller::Caller;
+use crate::control;
+use crate::core::CoreSettings;
+use crate::effects::StoreWrite;
+use crate::frontier::{Frontier, FrontierConfig};
+use crate::mappings::Mappings;
+
+const NOW_MS: i64 = 1_700_000_000_000;
+
+/// A core with a clock that the test sets, and perhaps a supervisor that the test speaks for.
+struct Fixture {
+    dir: TempDir,
+    core: Option<Core>,
+    now_ms: i64,
+    asked: u64,
+    /// The messages that have left since the test last took them, in order.
+    outgoing: Vec<OutgoingMessage>,
+    /// The same for store writes.
+    store_writes: Vec<StoreWrite>,
+    /// And for the audit log.
+    audited: Vec<Audited>,
+    sent_outcomes: u64,
+    /// In which it is spoken to.
+    version: u8,
+}
+
+fn open(dir: &TempDir, now_ms: i64) -> Core {
+    open_with(dir, now_ms, FrontierConfig::default())
+}
+
+fn open_with(dir: &TempDir, now_ms: i64, config: FrontierConfig) -> Core {
+    let settings = CoreSettings {
+        default_delay_ms: 0,
+        group_bounds: None,
+        lease_ms: 10_000,
+        window_sites: 1_000,
+    };
+    let frontier = Frontier::open(dir.path(), config, now_ms).unwrap();
+    Core::open(frontier, settings, Mappings::default(), now_ms).unwrap()
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    Fixture {
+        core: Some(open(&dir, NOW_MS)),
+        dir,
+        now_ms: NOW_MS,
+        asked: 0,
+        outgoing: Vec::new(),
+        store_writes: Vec::new(),
+        audited: Vec::new(),
+        sent_outcomes: 0,
+        version: webfill_wire::codec::WIRE_VERSION,
+    }
+}
+
+fn request(change: Value) -> Value {
+    let mut request = json!({"url": "http://a.org/", "appid": "app", "crawlid": "c1"});
+    for (key, value) in change.as_object().unwrap() {
+        request[key] = value.clone();
+    }
+    request
+}
+
+fn action(name: &str) -> Value {
+    json!({"action": name, "appid": "app", "crawlid": "c1", "uuid": "u1"})
+}
+
+/// `n` requests of one crawl, each for another site.
+fn requests(crawl: &str, n: usize) -> Value {
+    let one = |n| request(json!({"crawlid": crawl, "url": format!("http://{crawl}{n}.org/")}));
+    (0..n).map(one).collect()
+}
+
+impl Fixture {
+    fn core(&mut self) -> &mut Core {
+        self.core.as_mut().unwrap()
+    }
+
+    /// One turn of the loop.
+    fn turn(&mut self) {
+        let now_ms = self.now_ms;
+        let core = self.core();
+        core.on_tick(now_ms).unwrap();
+        core.hand_out(now_ms).unwrap();
+        let committed = core.commit(now_ms).unwrap();
+        self.outgoing.extend(committed.outgoing);
+        self.store_writes.extend(committed.store_writes);
+        self.audited.extend(committed.audited);
+    }
+
+    /// Asks, and returns the answer if it is there after a turn.
+    fn ask(&mut self, question: &Value) -> Option<Value> {
+        self.asked += 1;
+        let (number, now_ms) = (self.asked, self.now_ms);
+        let asked = control::read(question.to_string().as_bytes(), now_ms);
+        self.core()
+            .handle_request(Client::Http(number.into()), asked, now_ms)
+            .unwrap();
+        // A long list is taken in pieces.
+        while self.core().advance_feeds(now_ms).unwrap() {}
+        self.turn();
+        self.action_answer(number)
+    }
+
+    fn action_answer(&mut self, number: u64) -> Option<Value> {
+        self.outgoing.iter().find_map(|message| match message {
+            OutgoingMessage::ToClient(Client::Http(to), answer) if to.number == number => {
+                Some(answer.clone())
+            }
+            _ => None,
+        })
+    }
+
+    fn accept(&mut self, question: &Value) -> Value {
+        let answer = self.ask(question).expect("the answer does not wait");
+        assert_eq!(answer.get("error"), None, "{question}");
+        answer
+    }
+
+    fn refused(&mut self, question: &Value) -> String {
+        let answer = self.ask(question).expect("the answer does not wait");
+        let path = answer["error"]["path"].as_str();
+        path.unwrap_or_else(|| panic!("{question} was accepted: {answer}"))
+            .to_owned()
+    }
+
+    fn notifications(&mut self) -> Vec<Value> {
+        let outgoing = std::mem::take(&mut self.outgoing);
+        let notifications = outgoing.into_iter().filter_map(|message| match message {
+            OutgoingMessage::Notification {
+                app_id,
+                notification,
+            } => {
+                assert_eq!(app_id, "app");
+                Some(notification)
+            }
+            _ => None,
+        });
+        notifications.collect()
+    }
+
+    fn say(&mut self, message: SupervisorToDispatcher) {
+        let caller = Caller {
+            peer: b"s".to_vec(),
+            version: self.version,
+        };
+        let now_ms = self.now_ms;
+        self.core()
+            .handle_supervisor_message(&caller, message, now_ms)
+            .unwrap();
+        self.turn();
+    }
+
+    fn join(&mut self) {
+        self.join_as(Lane::Http, 1);
+    }
+
+    fn join_as(&mut self, lane: Lane, session: u64) {
+        let credit = Credit {
+            tasks: 1_000,
+            url_bytes: 1 << 20,
+        };
+        self.say(SupervisorToDispatcher::Hello(Hello {
+            supervisor: "s".into(),
+            instance: 1,
+            session,
+            sent_ms: 1,
+            lane,
+            workers: 1,
+            longest_request_ms: 1_000,
+            credit,
+            held: Vec::new(),
+        }));
+    }
+
+    /// A heartbeat that confirms this many messages; returns whether the lease was renewed.
+    fn is_in_step(&mut self, received: u64) -> bool {
+        let before = self.outgoing.len();
+        self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
+            // A minute ahead.
+            wall_ms: self.now_ms + 60_000,
+            session: 1,
+            sent_ms: 2,
+            credit: Credit::default(),
+            received,
+            outcomes_sent: 0,
+        }));
+        self.outgoing[before..].iter().any(|message| {
+            matches!(
+                message,
+                OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Heartbeat { .. })
+            )
+        })
+    }
+
+    /// Grants credit for this many tasks in total.
+    fn credit(&mut self, tasks: u64) {
+        let credit = Credit {
+            tasks,
+            url_bytes: 1 << 40,
+        };
+        self.say(SupervisorToDispatcher::Credit { session: 1, credit });
+    }
+
+    /// The tasks that were handed out since the test last took them.
+    fn tasks(&mut self) -> Vec<Task> {
+        let outgoing = std::mem::take(&mut self.outgoing);
+        let tasks = outgoing.into_iter().filter_map(|message| match message {
+            OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { tasks, .. }) => {
+                Some(tasks)
+            }
+            _ => None,
+        });
+        tasks.flatten().collect()
+    }
+
+    /// The numbers of the recalls that were sent, to be confirmed.
+    fn recalls(&self) -> Vec<u64> {
+        let recalls = self.outgoing.iter().filter_map(|message| match message {
+            OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { recall, .. }) => {
+                Some(*recall)
+            }
+            _ => None,
+        });
+        recalls.collect()
+    }
+
+    fn report(&mut self, change: impl FnOnce(&mut SupervisorOutcomes)) {
+        self.sent_outcomes += 1;
+        let mut outcomes = SupervisorOutcomes {
+            supervisor: "s".into(),
+            session: 1,
+            number: self.sent_outcomes,
+            done: Vec::new(),
+            returned: Vec::new(),
+            recalled: Vec::new(),
+        };
+        change(&mut outcomes);
+        let now_ms = self.now_ms;
+        self.core().handle_outcomes(outcomes, now_ms).unwrap();
+        self.turn();
+    }
+
+    fn restart(&mut self) {
+        self.core = None;
+        self.core = Some(open(&self.dir, self.now_ms));
+        self.turn();
+    }
+}
+
+fn done(task: &Task, links: &[&str]) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        delivery: task.delivery,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 10,
+        fields: 0,
+        rows: 0,
+        rows_stored: 0,
+        links: links.iter().map(|link| link.to_string()).collect(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+        evidence: None,
+    }
+}
+
+fn unstarted(task: &Task) -> TaskReturned {
+    TaskReturned {
+        task: task.task,
+        delivery: task.delivery,
+        cause: ReturnCause::Unstarted,
+        clock: None,
+        address: None,
+    }
+}

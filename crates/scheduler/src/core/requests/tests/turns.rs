@@ -1,0 +1,80 @@
+//! A turn ends by time: what it leaves is done in the next ones.
+
+use super::*;
+use crate::core::TurnEnd;
+
+#[test]
+fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("c", 5));
+    fixture.core().turn_end = TurnEnd::when(|| true);
+    fixture.join();
+    let mut handed_out = vec![fixture.tasks().len()];
+    for _ in 0..5 {
+        let now_ms = fixture.now_ms;
+        assert!(handed_out.len() == 5 || fixture.core().next_tick_ms() <= now_ms);
+        fixture.turn();
+        handed_out.push(fixture.tasks().len());
+    }
+    assert_eq!(handed_out, [1, 1, 1, 1, 1, 0]);
+}
+
+#[test]
+fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
+    let mut fixture = fixture();
+    for nth in 0..3 {
+        let crawl = format!("c{nth}");
+        fixture.accept(&request(json!({"crawlid": crawl})));
+        fixture.core().turn_end = TurnEnd::when(|| true);
+    }
+    let stops: Vec<Option<Value>> = (0..3)
+        .map(|nth| {
+            let crawl = format!("c{nth}");
+            fixture.ask(&json!({"action": "stop", "appid": "app", "crawlid": crawl}))
+        })
+        .collect();
+    for _ in 0..3 {
+        fixture.turn();
+    }
+    let answered = fixture.outgoing.iter().filter(|message| {
+        matches!(message, OutgoingMessage::ToClient(_, answer) if answer["total_purged"] == 1)
+    });
+    assert_eq!(answered.count(), 3, "{stops:?}");
+}
+
+/// Of a large crawl it is told again for two seconds what takes a look at its sites, whatever others feed.
+#[test]
+fn what_takes_a_look_at_many_sites_is_told_again_for_a_moment() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("c", 1_001));
+    let about = json!({"action": "info", "appid": "app", "crawlid": "c"});
+    let told = fixture.accept(&about);
+    assert_eq!(told["total_domains"], 1_001, "{told}");
+    fixture.accept(&request(
+        json!({"crawlid": "c", "url": "http://further.org/"}),
+    ));
+    let told = fixture.accept(&about);
+    let counts = |told: &Value| (told["total_pending"].clone(), told["total_domains"].clone());
+    assert_eq!(counts(&told), (json!(1_002), json!(1_001)), "{told}");
+    fixture.now_ms += 2_000;
+    let told = fixture.accept(&about);
+    assert_eq!(counts(&told), (json!(1_002), json!(1_002)), "{told}");
+}
+
+#[test]
+fn asking_about_many_large_crawls_in_turn_looks_at_few_sites_of_most() {
+    let mut fixture = fixture();
+    let looked_at = |told: &Value| {
+        let waits = told["waits"].as_array().unwrap().iter();
+        waits.filter_map(|wait| wait["sites"].as_u64()).sum::<u64>()
+    };
+    let mut looks = Vec::new();
+    for nth in 0..12 {
+        let crawl = format!("c{nth}x");
+        fixture.accept(&requests(&crawl, 1_001));
+        let told = fixture.accept(&json!({"action": "info", "appid": "app", "crawlid": crawl}));
+        looks.push(looked_at(&told));
+    }
+    assert_eq!(looks[..10], [1_001; 10], "{looks:?}");
+    assert_eq!(looks[10..], [500; 2], "{looks:?}");
+}

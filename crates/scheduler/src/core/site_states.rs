@@ -1,0 +1,91 @@
+//! The store's copy of the states of sites in trouble: in batches, one at a time, as fast as the
+//! store takes them.
+
+use webfill_store::{SitePhase, SiteState};
+
+use super::Core;
+use crate::effects::{SiteStatesWrite, StoreWrite};
+use crate::frontier::{FrontierError, SiteReport, UnsavedState};
+use crate::site_state::{Phase, UNTIL_WOKEN_MS};
+
+/// How often changed states are written.
+const STATES_EVERY_MS: i64 = 500;
+
+/// At most this many are written at once.
+const STATES_AT_ONCE: usize = 500;
+
+/// The writes of states.
+#[derive(Debug, Default)]
+pub(super) struct SiteStateWrites {
+    next_ms: i64,
+    /// The number of the last state that was handed to the store writer.
+    taken_to: i64,
+    /// A batch is with the store writer.
+    is_out: bool,
+}
+
+impl Core {
+    /// Hands the next batch to the store writer, unless it has one.
+    pub(super) fn write_due_site_states(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if self.site_state_writes.is_out || now_ms < self.site_state_writes.next_ms {
+            return Ok(());
+        }
+        self.site_state_writes.next_ms = now_ms + STATES_EVERY_MS;
+        self.write_site_states(now_ms)
+    }
+
+    pub(super) fn write_site_states(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let after = self.site_state_writes.taken_to;
+        let unsaved = self.frontier.unsaved_states(after, STATES_AT_ONCE)?;
+        let Some(last) = unsaved.last().map(|one| one.number) else {
+            return Ok(());
+        };
+        self.site_state_writes.taken_to = last;
+        self.site_state_writes.is_out = true;
+        let write = batch(unsaved, last, now_ms);
+        self.store_writes.push(StoreWrite::SiteStates(write));
+        Ok(())
+    }
+
+    /// The store has the states up to this number.
+    pub fn site_states_written(&mut self, last: i64) -> Result<(), FrontierError> {
+        self.site_state_writes.is_out = false;
+        self.frontier.states_saved(last)
+    }
+}
+
+fn batch(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite {
+    let (mut in_trouble, mut open) = (Vec::new(), Vec::new());
+    for UnsavedState { report, .. } in unsaved {
+        match stored_state(&report, now_ms) {
+            Some(state) => in_trouble.push(state),
+            None => open.push(report.name),
+        }
+    }
+    SiteStatesWrite {
+        in_trouble,
+        open,
+        last,
+    }
+}
+
+/// The state as the store keeps it; `None` for an open site.
+fn stored_state(report: &SiteReport, now_ms: i64) -> Option<SiteState> {
+    let trouble = report.trouble.as_ref()?;
+    let (phase, until_ms) = match trouble.phase {
+        Phase::Open => return None,
+        Phase::BackingOff { until_ms } => (SitePhase::BackingOff, Some(until_ms)),
+        Phase::Unreachable => (SitePhase::Unreachable, None),
+    };
+    Some(SiteState {
+        site: report.name.clone(),
+        phase,
+        reason: trouble.reason.as_str().to_owned(),
+        since_ms: trouble.since_ms,
+        until_ms: until_ms.filter(|until_ms| *until_ms < UNTIL_WOKEN_MS),
+        url: trouble.evidence.url.clone(),
+        status_code: trouble.evidence.status_code,
+        sign: trouble.evidence.sign.clone(),
+        updated_at_ms: now_ms,
+    })
+}

@@ -1,0 +1,287 @@
+//! Watches: crawls that are run again and again. Here it is decided, by the time that the caller gives,
+//! when a run begins and when it is over; a watch has one run at a time. What is due follows from the
+//! wall clock at each look, whatever was done to it meanwhile; how long a run takes also from the caller's,
+//! which is never set back. The seeds of a run are read by
+//! another process, which the caller starts when it is asked to ([`FeederOrder`]).
+//!
+//! A run and its record begin in one transaction with its crawl. After a crash a run that has not ended
+//! goes on, its feeder included; after a time in which nothing ran, one run makes up for all that was
+//! missed.
+
+mod feeding;
+mod orders;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_api::{RunEnd, Watch, WatchRun};
+use webfill_changes::Look;
+use webfill_wire::CrawlKey;
+
+use super::Core;
+use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
+use crate::watch_sources::WatchSources;
+
+/// How often the runs under way are looked at.
+const LOOK_EVERY_MS: i64 = 200;
+
+/// How often the wall clock is looked at.
+const LOOK_AT_CLOCK_EVERY_MS: i64 = 1_000;
+
+/// After a run that has failed the next one waits so long, and twice as long after each further one.
+const SHORTEST_WAIT_MS: i64 = 60_000;
+const LONGEST_WAIT_MS: i64 = 3_600_000;
+
+/// More failures in a row make no difference.
+const MOST_FAILURES: u64 = 7;
+
+/// All watches.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    pub(super) by_name: BTreeMap<String, Watched>,
+    /// When they are to be looked at next.
+    look_at_ms: i64,
+    /// Feeders that are to be started.
+    pub(super) feeders: Vec<FeederOrder>,
+    /// The watches whose last feeder has not ended: it must not feed another run.
+    pub(super) fed: BTreeSet<String>,
+    /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
+    are_attended: bool,
+    /// What they may read.
+    sources: WatchSources,
+}
+
+/// Asks for a process that reads the seeds of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeederOrder {
+    pub watch: String,
+    pub run: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// As it was given last: its next run begins with this.
+    pub(super) watch: Watch,
+    paused: bool,
+    since_ms: i64,
+    /// The last run, ended or under way.
+    last: Option<WatchRun>,
+    under_way: Option<UnderWay>,
+    /// How many of the last runs in a row have failed.
+    failures: u64,
+    /// When the next run is due; only meaningful while none is under way.
+    next_due_ms: Option<i64>,
+    /// A run is asked for now, whatever the schedule says.
+    is_asked: bool,
+}
+
+/// A run under way.
+#[derive(Debug, Clone)]
+struct UnderWay {
+    crawl: CrawlKey,
+    /// What the run began with.
+    watch: Watch,
+    /// It ends like this once nothing of it is leased.
+    ending: Option<(RunEnd, Option<String>)>,
+    /// It was over then already, while nothing looked.
+    over_ms: Option<i64>,
+    /// When its window is over by the caller's clock.
+    window_over_ms: Option<i64>,
+}
+
+impl UnderWay {
+    fn kept(&self) -> RunUnderWay {
+        RunUnderWay {
+            watch: self.watch.json.clone(),
+            ending: self.ending.clone(),
+        }
+    }
+}
+
+impl Watched {
+    /// `runs`: the last ones, the latest first.
+    fn new(watch: Watch, kept: &KeptWatch, runs: Vec<WatchRun>) -> Watched {
+        let failed = runs
+            .iter()
+            .take_while(|run| run.how == Some(RunEnd::Failed));
+        let failures = failed.count() as u64;
+        let mut watched = Watched {
+            watch,
+            paused: kept.paused,
+            since_ms: kept.since_ms,
+            last: runs.into_iter().next(),
+            under_way: None,
+            failures,
+            next_due_ms: None,
+            is_asked: kept.asked,
+        };
+        watched.plan();
+        watched
+    }
+
+    /// Finds out when the next run is due.
+    fn plan(&mut self) {
+        let last = self.last.as_ref().and_then(WatchRun::last);
+        let due_ms = self
+            .watch
+            .schedule
+            .next_due_ms(last.as_ref(), self.since_ms);
+        let wait_ms = match self.failures {
+            0 => 0,
+            failures => SHORTEST_WAIT_MS << (failures - 1).min(MOST_FAILURES),
+        };
+        let wait_ms = wait_ms.min(LONGEST_WAIT_MS);
+        let not_before_ms = last.map_or(i64::MIN, |last| last.ended_ms + wait_ms);
+        self.next_due_ms = match wait_ms {
+            0 => due_ms,
+            _ => due_ms.map(|due_ms| due_ms.max(not_before_ms)),
+        };
+    }
+
+    /// Notes how the last run has ended, and plans the next one.
+    fn note_end(&mut self, run: WatchRun) {
+        self.failures = match run.how {
+            Some(RunEnd::Failed) => (self.failures + 1).min(MOST_FAILURES),
+            _ => 0,
+        };
+        self.last = Some(run);
+        self.plan();
+    }
+
+    /// The number of the last run that has ended, 0 if none has.
+    pub(super) fn last_ended(&self) -> u64 {
+        match &self.last {
+            Some(run) if run.ended_ms.is_some() => run.number,
+            Some(run) => run.number - 1,
+            None => 0,
+        }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The last run, ended or under way.
+    pub(super) fn last_run(&self) -> Option<&WatchRun> {
+        self.last.as_ref()
+    }
+
+    /// When the run was due that does not begin, if that was before a time.
+    pub(super) fn held_since(&self, before_ms: i64) -> Option<i64> {
+        let is_held = self.under_way.is_none() && !self.paused;
+        self.next_due_ms
+            .filter(|due_ms| is_held && *due_ms <= before_ms)
+    }
+
+    fn is_due(&self, now_ms: i64) -> bool {
+        let by_schedule = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        self.under_way.is_none() && (self.is_asked || (by_schedule && !self.paused))
+    }
+
+    fn kept(&self) -> KeptWatch {
+        KeptWatch {
+            json: self.watch.json.to_string(),
+            paused: self.paused,
+            since_ms: self.since_ms,
+            asked: self.is_asked,
+        }
+    }
+}
+
+impl Core {
+    /// Restores the watches, and goes on with runs that have not ended.
+    pub fn attend_watches(
+        &mut self,
+        sources: WatchSources,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.watches.are_attended = true;
+        self.watches.sources = sources;
+        for (name, kept) in self.frontier.watches()? {
+            let watch = serde_json::from_str(&kept.json).ok();
+            let watch = watch.and_then(|watch| Watch::parse(watch).ok());
+            let Some(watch) = watch else {
+                // Its content may hold a password.
+                tracing::error!(
+                    event = "watch_unreadable",
+                    watch = name,
+                    "a watch of another version cannot be read: add it again, or remove it"
+                );
+                continue;
+            };
+            let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
+            let is_under_way = runs.first().is_some_and(|run| run.ended_ms.is_none());
+            let watched = Watched::new(watch, &kept, runs);
+            self.watches.by_name.insert(name.clone(), watched);
+            if is_under_way {
+                self.resume_run(&name, now_ms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the runs that are due, and ends those that are over.
+    pub(super) fn advance_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if now_ms < self.watches.look_at_ms {
+            return Ok(());
+        }
+        let wall_ms = self.wall_ms(now_ms);
+        let may_begin = !self.draining && self.low_disk.is_none();
+        let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
+        for name in names {
+            let watched = &self.watches.by_name[&name];
+            if watched.under_way.is_some() {
+                if_pruned(self.judge_run(&name, now_ms), ())?;
+            } else if may_begin && watched.is_due(wall_ms) && !self.watches.fed.contains(&name) {
+                if_pruned(self.begin_run(&name, now_ms), ())?;
+            }
+        }
+        self.watches.look_at_ms = self.watches.next_look_ms(now_ms, self.wall_ahead_ms);
+        Ok(())
+    }
+
+    /// What looks at the pages of watches have shown; their times are those of wall clocks.
+    pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
+        self.note_looks(looks);
+        let wall_ms = self.wall_ms(now_ms);
+        self.frontier.looked(looks, wall_ms)
+    }
+
+    /// When the watches are to be looked at next.
+    pub(super) fn next_watch_ms(&self) -> Option<i64> {
+        (!self.watches.by_name.is_empty()).then_some(self.watches.look_at_ms)
+    }
+}
+
+impl Watches {
+    /// The crawls of the runs under way.
+    pub(super) fn crawls_under_way(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        let under_way = self.by_name.values();
+        under_way.filter_map(|watched| Some(watched.under_way.as_ref()?.crawl))
+    }
+
+    fn under_way(&self, name: &str) -> Option<UnderWay> {
+        self.by_name.get(name)?.under_way.clone()
+    }
+
+    fn next_look_ms(&self, now_ms: i64, wall_ahead_ms: i64) -> i64 {
+        let soon_ms = now_ms + LOOK_EVERY_MS;
+        let due_ms = self.by_name.values().map(|watched| {
+            if watched.under_way.is_some() || watched.is_asked {
+                return soon_ms;
+            }
+            match watched.next_due_ms {
+                Some(due_ms) if !watched.paused => (due_ms - wall_ahead_ms).max(soon_ms),
+                _ => i64::MAX,
+            }
+        });
+        let due_ms = due_ms.min().unwrap_or(i64::MAX);
+        due_ms.min(now_ms + LOOK_AT_CLOCK_EVERY_MS)
+    }
+}

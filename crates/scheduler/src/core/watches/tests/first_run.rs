@@ -1,0 +1,31 @@
+//! In its first run a watch meets all of its pages: they are not told as new.
+
+use super::*;
+use crate::effects::StoreWrite;
+
+/// The crawl as it is written when a run begins: when that run began, and the crawl.
+fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
+    world.core.watches.look_at_ms = now_ms;
+    world.core.on_tick(now_ms).unwrap();
+    let writes = world.core.commit(now_ms).unwrap().store_writes.into_iter();
+    let mut crawls = writes.filter_map(|write| match write {
+        StoreWrite::Crawl(write) => Some(write.crawl),
+        _ => None,
+    });
+    let crawl = crawls.next().expect("the crawl is written");
+    (
+        crawl.request["run_began_ms"].as_i64().unwrap(),
+        crawl.started_at_ms,
+    )
+}
+
+#[test]
+fn the_first_run_of_a_crawl_is_told_by_when_both_began() {
+    let mut world = World::new("0 2 * * *");
+    // Whoever judges its pages takes a run for the first one if it began no later than the crawl.
+    let (run_ms, crawl_ms) = written_at(&mut world, 2 * HOUR_MS);
+    assert!(run_ms <= crawl_ms, "{run_ms} {crawl_ms}");
+    world.finish(1, 2 * HOUR_MS + 1_000);
+    let (second_ms, _) = written_at(&mut world, 26 * HOUR_MS);
+    assert!(second_ms > crawl_ms, "the store keeps when the crawl began");
+}

@@ -1,0 +1,78 @@
+//! One supervisor as the fleet knows it: its session, its lease, and whether it has a way out.
+
+use webfill_wire::{Lane, SupervisorReport};
+
+use super::egress::Egress;
+use super::session::{AvailableCredit, Session};
+use crate::frontier::SiteId;
+
+/// Added to each lease, because the clocks of two machines do not run equally fast.
+pub(crate) const CLOCK_SLACK_MS: i64 = 1_000;
+
+/// A supervisor that may hold leases.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    pub(super) instance: u64,
+    pub(super) longest_request_ms: u64,
+    /// When the heartbeat or hello arrived that its lease counts from.
+    pub(super) heard_ms: i64,
+    /// `None`: known from before the start, and awaited.
+    pub(super) session: Option<Session>,
+    /// Ready sites that it owns and that wait until it grants credit.
+    pub(super) starved: Vec<SiteId>,
+    pub(super) egress: Egress,
+    /// By how much its machine's wall clock is ahead of the dispatcher's clock.
+    pub(super) clock_ahead_ms: i64,
+    /// It has not been heard of for most of its lease.
+    pub(super) is_silent: bool,
+    pub(super) particulars: Particulars,
+}
+
+/// What people are told of a supervisor; nothing is decided by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Particulars {
+    /// Where it calls from; `None`: by a Unix socket.
+    pub address: Option<String>,
+    /// How many worker processes it has.
+    pub workers: u16,
+    /// The version of messages that it is spoken to in.
+    pub wire_version: u8,
+    /// What it has told of itself last, and when.
+    pub report: Option<(SupervisorReport, i64)>,
+}
+
+impl Supervisor {
+    pub(super) fn has_session_since(&self, session: u64) -> bool {
+        let current = self.session.as_ref();
+        current.is_some_and(|current| current.id >= session)
+    }
+
+    pub(super) fn lane(&self) -> Option<Lane> {
+        self.session.as_ref().map(|session| session.lane)
+    }
+
+    /// When its lease is over unless a further heartbeat arrives.
+    pub(super) fn lease_ends_ms(&self, lease_ms: i64) -> i64 {
+        self.heard_ms + lease_ms + CLOCK_SLACK_MS
+    }
+
+    /// When it is lost unless a further heartbeat arrives.
+    pub(super) fn lost_at_ms(&self, lease_ms: i64) -> i64 {
+        self.lease_ends_ms(lease_ms) + self.longest_request_ms as i64
+    }
+
+    /// How many tasks may be sent to it now; `most` if that is less.
+    pub(super) fn available_credit(
+        &self,
+        most: u64,
+        now_ms: i64,
+        lease_ms: i64,
+    ) -> AvailableCredit {
+        match &self.session {
+            Some(session) if !self.is_silent && now_ms - self.heard_ms <= lease_ms => {
+                session.available_credit().at_most(most)
+            }
+            _ => AvailableCredit::default(),
+        }
+    }
+}

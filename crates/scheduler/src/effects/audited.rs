@@ -1,0 +1,334 @@
+//! What was done, as the audit log tells it: the action, and whom or what it concerned.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use webfill_api::{Action, Batch, RetryAction, SiteAction, Subject, WatchOrder};
+use webfill_store::iso_time;
+use webfill_wire::keys::{Entry, ListChange};
+
+use crate::control::{Asked, RefusedLines};
+use crate::requester::Who;
+
+/// Something that was done or refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audited {
+    /// When, by the wall clock.
+    pub at_ms: i64,
+    pub who: Who,
+    pub audited: AuditedAction,
+    pub end: ActionEnd,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ActionEnd {
+    Done,
+    /// It was begun, and is answered when it is in force everywhere.
+    Begun,
+    Refused {
+        path: String,
+        why: String,
+    },
+}
+
+impl ActionEnd {
+    /// What an answer says of it.
+    pub fn of_answer(answer: &Value) -> ActionEnd {
+        let Some(error) = answer.get("error") else {
+            return ActionEnd::Done;
+        };
+        let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        ActionEnd::Refused {
+            path: text("path"),
+            why: text("message"),
+        }
+    }
+}
+
+impl Audited {
+    /// Whether the two are told in one line, if they are of one second.
+    pub fn is_like(&self, other: &Audited) -> bool {
+        self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
+    }
+
+    /// Whether it is told together with others of its second.
+    pub fn is_summed(&self) -> bool {
+        self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
+    }
+
+    pub fn line(&self, times: u64) -> String {
+        let mut line = Map::new();
+        line.insert("timestamp".into(), iso_time(self.at_ms).into());
+        line.insert("action".into(), self.audited.action().into());
+        line.insert("who".into(), json!(self.who.name.as_deref()));
+        line.insert("address".into(), json!(self.who.address.as_deref()));
+        line.insert("by".into(), self.who.way.as_str().into());
+        let result = match &self.end {
+            ActionEnd::Done => "done",
+            ActionEnd::Begun => "begun",
+            ActionEnd::Refused { .. } => "refused",
+        };
+        line.insert("result".into(), result.into());
+        if let ActionEnd::Refused { path, why } = &self.end {
+            line.insert("path".into(), path.as_str().into());
+            line.insert("why".into(), why.as_str().into());
+        }
+        if times > 1 {
+            line.insert("times".into(), times.into());
+        }
+        self.audited.tell(&mut line);
+        line.retain(|_, value| !value.is_null());
+        Value::Object(line).to_string() + "\n"
+    }
+}
+
+/// What somebody did or wanted to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AuditedAction {
+    Feed(Fed),
+    Act {
+        action: &'static str,
+        /// What the action concerned, by the names that the action has for it.
+        about: Map<String, Value>,
+    },
+}
+
+/// Feeds, summed up.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fed {
+    accepted: u64,
+    refused: u64,
+    /// The first crawls, by application and id.
+    crawls: Vec<(String, String)>,
+    /// There are more.
+    has_more: bool,
+}
+
+/// So many crawls of feeds are named.
+const MOST_NAMED: usize = 20;
+
+/// So many entries of a changed list of keys are in one line.
+const MOST_ENTRIES: usize = 100;
+
+impl Fed {
+    fn of(batch: &Batch) -> Fed {
+        let mut fed = Fed {
+            refused: batch.len() as u64,
+            ..Fed::default()
+        };
+        for order in &batch.crawls {
+            fed.name(&order.app_id, &order.crawl_id);
+        }
+        fed
+    }
+
+    fn name(&mut self, app_id: &str, crawl_id: &str) {
+        let mut named = self.crawls.iter();
+        if named.any(|(app, crawl)| app == app_id && crawl == crawl_id) {
+            return;
+        }
+        match self.crawls.len() < MOST_NAMED {
+            true => self.crawls.push((app_id.to_owned(), crawl_id.to_owned())),
+            false => self.has_more = true,
+        }
+    }
+}
+
+impl AuditedAction {
+    /// `None` for what is not in the public language: only this user's processes can ask it.
+    pub fn of(asked: &Asked) -> Option<AuditedAction> {
+        match asked {
+            Asked::Local(_) => None,
+            Asked::Feed { batch, refused, .. } => {
+                let mut fed = Fed::of(batch);
+                fed.refused += refused.faulty;
+                // Those are told by themselves, see `of_foreign_lines`.
+                let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
+                (!is_foreign).then_some(AuditedAction::Feed(fed))
+            }
+            Asked::Act(action) => Some(AuditedAction::of_action(action)),
+            // How many it has is not known.
+            Asked::UnreadFeed => Some(AuditedAction::Feed(Fed {
+                refused: 1,
+                ..Fed::default()
+            })),
+        }
+    }
+
+    /// The feed of lines for applications that are not the sender's, if there are some.
+    pub(crate) fn of_foreign_lines(refused: &RefusedLines) -> Option<AuditedAction> {
+        let foreign = &refused.foreign;
+        (!foreign.is_empty()).then(|| AuditedAction::Feed(Fed::of(foreign)))
+    }
+
+    /// An action that concerns nobody in particular.
+    pub fn plain(action: &'static str) -> AuditedAction {
+        AuditedAction::Act {
+            action,
+            about: Map::new(),
+        }
+    }
+
+    /// A list of keys that differs from the one before: of so many entries, an action for each
+    /// [`MOST_ENTRIES`] of them.
+    pub fn of_list(change: &ListChange) -> Vec<AuditedAction> {
+        let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
+            let entries = entries.iter();
+            entries.map(|entry| (kind, about_key(entry))).collect()
+        };
+        let mut entries = plain("added", &change.added);
+        entries.extend(plain("removed", &change.removed));
+        entries.extend(change.changed.iter().map(|(before, now)| {
+            let mut about = about_key(now);
+            about["was"] = about_key(before);
+            ("changed", about)
+        }));
+        let actions = entries.chunks(MOST_ENTRIES).map(|entries| {
+            let of = |kind: &str| -> Option<Vec<&Value>> {
+                let of_kind = entries.iter().filter(|(of, _)| *of == kind);
+                let of_kind: Vec<_> = of_kind.map(|(_, about)| about).collect();
+                (!of_kind.is_empty()).then_some(of_kind)
+            };
+            let about = json!({
+                "added": of("added"), "removed": of("removed"), "changed": of("changed"),
+            });
+            AuditedAction::act("keys_changed", about)
+        });
+        actions.collect()
+    }
+
+    pub(crate) fn of_retry(retry: &RetryAction) -> AuditedAction {
+        let mut about = subject_of(&retry.subject);
+        about["outcome"] = json!(retry.outcomes);
+        about["status"] = json!(retry.status_codes);
+        about["site"] = json!(retry.site);
+        AuditedAction::act("retry", about)
+    }
+
+    fn of_action(action: &Action) -> AuditedAction {
+        let (action, about) = match action {
+            Action::Info(question) => ("info", subject_of(&question.subject)),
+            Action::Stop(subject) => ("stop", subject_of(subject)),
+            Action::Pause(subject) => ("pause", subject_of(subject)),
+            Action::Resume(subject) => ("resume", subject_of(subject)),
+            Action::Retry(retry) => return AuditedAction::of_retry(retry),
+            Action::Prune(prune) => {
+                let mut about = subject_of(&prune.subject);
+                about["older_than"] = json!(prune.older_than_s);
+                ("prune", about)
+            }
+            Action::Status { .. } => ("status", json!({})),
+            Action::Reload { .. } => ("reload", json!({})),
+            Action::Drain { supervisor, .. } => ("drain", json!({"supervisor": supervisor})),
+            Action::Site(site) => ("site", about_site(site)),
+            Action::Sites(_) => ("sites", json!({})),
+            Action::Why(_) => ("why", json!({})),
+            Action::Watch(watch) => (watch.order.name(), about_watch(&watch.order)),
+        };
+        AuditedAction::act(action, about)
+    }
+
+    fn act(action: &'static str, about: Value) -> AuditedAction {
+        let about = match about {
+            Value::Object(about) => about,
+            _ => Map::new(),
+        };
+        AuditedAction::Act { action, about }
+    }
+
+    /// Of a feed: how many of its requests were accepted. The others were refused.
+    pub fn count_answer(&mut self, answer: &Value) {
+        if let AuditedAction::Feed(fed) = self {
+            fed.accepted = answer["accepted"].as_u64().unwrap_or(0);
+            fed.refused = fed.refused.saturating_sub(fed.accepted);
+        }
+    }
+
+    pub(super) fn action(&self) -> &'static str {
+        match self {
+            AuditedAction::Feed(_) => "feed",
+            AuditedAction::Act { action, .. } => action,
+        }
+    }
+
+    pub(super) fn is_feed(&self) -> bool {
+        matches!(self, AuditedAction::Feed(_))
+    }
+
+    pub(super) fn is_like(&self, other: &AuditedAction) -> bool {
+        (self.is_feed() && other.is_feed()) || self == other
+    }
+
+    pub fn add(&mut self, other: &AuditedAction) {
+        if let (AuditedAction::Feed(sum), AuditedAction::Feed(fed)) = (self, other) {
+            sum.accepted += fed.accepted;
+            sum.refused += fed.refused;
+            sum.has_more |= fed.has_more;
+            for (app_id, crawl_id) in &fed.crawls {
+                sum.name(app_id, crawl_id);
+            }
+        }
+    }
+
+    /// Adds the members that a line has of it.
+    pub(super) fn tell(&self, line: &mut Map<String, Value>) {
+        match self {
+            AuditedAction::Act { about, .. } => line.extend(about.clone()),
+            AuditedAction::Feed(fed) => {
+                line.insert("accepted".into(), fed.accepted.into());
+                line.insert("refused".into(), fed.refused.into());
+                let crawls = fed.crawls.iter();
+                let crawls: Value = crawls
+                    .map(|(app_id, crawl_id)| json!({"appid": app_id, "crawlid": crawl_id}))
+                    .collect();
+                line.insert("crawls".into(), crawls);
+                if fed.has_more {
+                    line.insert("more_crawls".into(), true.into());
+                }
+            }
+        }
+    }
+}
+
+fn about_key(entry: &Entry) -> Value {
+    json!({
+        "role": entry.role.as_str(), "name": &*entry.name, "key": entry.key.to_string(),
+        "rights": entry.rights.to_string(),
+    })
+}
+
+fn subject_of(subject: &Subject) -> Value {
+    json!({"appid": subject.app_id, "crawlid": subject.crawl_id})
+}
+
+/// The rules that were set; one that was removed is told as `none`, because null says nothing in a line.
+fn about_site(site: &SiteAction) -> Value {
+    fn rule<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
+        match rule {
+            None => Value::Null,
+            Some(None) => "none".into(),
+            Some(Some(value)) => value.into(),
+        }
+    }
+    json!({
+        "site": site.site,
+        "delay_ms": rule(site.delay_ms),
+        "block_until_ms": rule(site.block_until_ms),
+        "limit": rule(site.limit),
+        "forget": site.forget.then_some(true),
+        "wake": site.wake.then_some(true),
+    })
+}
+
+fn about_watch(order: &WatchOrder) -> Value {
+    match order {
+        WatchOrder::Add(watch) => json!({"name": watch.name, "app": watch.app}),
+        WatchOrder::List => json!({}),
+        WatchOrder::Show(name, _)
+        | WatchOrder::Run(name)
+        | WatchOrder::Pause(name)
+        | WatchOrder::Resume(name)
+        | WatchOrder::Remove(name) => json!({"name": name}),
+    }
+}

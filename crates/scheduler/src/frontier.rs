@@ -1,0 +1,412 @@
+//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
+//! SQLite file.
+//!
+//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
+//! *done*. A task that is done may be queued again ([`reopen`](Frontier::reopen)); its row stays until
+//! its crawl is pruned ([`pruning`]). At every commit the counters of each crawl that is not being pruned
+//! satisfy `discovered = queued + leased + done + skipped`, and any program can check this against the tables of the same
+//! file.
+//!
+//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome
+//! with the links that it brought, the site's clock, the counters. No message may be sent before
+//! the state that it tells of is committed. After a crash the file is as the last commit left it:
+//! leased tasks are still leased, and the supervisors that may hold them are stored by name.
+//!
+//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
+//! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
+//! [`return_site`](Frontier::return_site); all other sites wait on disk.
+//!
+//! One thread owns a frontier. Other programs may read the file at any time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use webfill_urls::DroppedParameters;
+use webfill_wire::{CrawlKey, Outcome};
+
+use self::app_tallies::AppTallies;
+use self::application_limits::LimitedApplications;
+use self::backoff::Backoffs;
+use self::crawls_in_memory::CrawlsInMemory;
+use self::doubts::Doubts;
+use self::epochs::Epoch;
+use self::holding::Holding;
+use self::lanes::Lanes;
+use self::names::Names;
+use self::retries::Retries;
+use self::scripts::{ScriptedSites, UnfitMappings};
+use self::trickles::Trickles;
+use crate::application_limits::ApplicationLimits;
+use crate::backoff_table::BackoffTable;
+use crate::excluded_sites::ExcludedSites;
+use crate::patience::Patience;
+use crate::retry_table::RetryTable;
+use crate::seen::Seen;
+
+mod answers;
+mod app_tallies;
+mod attachments;
+mod awaited;
+mod backfill;
+mod backing_off;
+mod backoff;
+mod completion;
+mod crawls;
+mod crawls_in_memory;
+mod doubts;
+mod epochs;
+mod error;
+mod failures;
+mod feed;
+mod file_alone;
+mod forgiving;
+#[cfg(feature = "former-faults")]
+mod former_faults;
+mod give_back;
+mod holding;
+mod journey_lines;
+mod known_links;
+mod lanes;
+mod lease;
+mod looking_again;
+mod looks;
+mod names;
+mod new_tasks;
+mod on_demand;
+pub mod outbox;
+mod pruning;
+mod queue_order;
+mod queued_sites;
+mod recovery;
+mod reopen;
+mod resolved;
+mod restore;
+mod retries;
+mod rules;
+mod schema;
+mod scripts;
+mod site_states;
+mod stored_urls;
+mod task_reports;
+mod trickles;
+mod unlinked;
+mod unreachable;
+
+mod application_limits;
+mod sites;
+mod supervisors;
+mod taking_back;
+mod unsaved_crawls;
+mod unsaved_states;
+mod waiting;
+mod watches;
+mod within_patience;
+
+pub use self::answers::{
+    AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion, CompletionTally,
+    CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending,
+    Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+};
+pub use self::application_limits::ApplicationUse;
+pub use self::awaited::{Asked, HeldBy, HeldSites};
+pub use self::backing_off::{SiteReport, Trouble};
+pub use self::error::FrontierError;
+pub use self::error::if_pruned;
+pub use self::failures::{DeadRecord, FailedUrls};
+pub use self::file_alone::{applications_in_file, tasks_in_file};
+pub use self::forgiving::Standing;
+pub use self::lanes::SiteLane;
+pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
+pub use self::pruning::{Detached, PruneWalk};
+pub use self::queued_sites::QueuedSite;
+pub use self::reopen::{EndedTasks, ReopenWalk};
+pub(crate) use self::restore::Origin;
+pub use self::restore::{Backups, Restoring};
+pub use self::supervisors::SavedSupervisor;
+pub use self::taking_back::FalsePage;
+pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
+pub use self::unsaved_states::UnsavedState;
+pub use self::waiting::WaitingSites;
+pub use self::watches::{KeptWatch, RunUnderWay};
+
+/// The frontier's file within the state folder.
+pub const FILE_NAME: &str = "dispatcher.db";
+
+/// How much memory the frontier may take, and what holds for all crawls.
+#[derive(Debug, Clone)]
+pub struct FrontierConfig {
+    /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
+    /// mostly need no disk access.
+    pub seen_memory_bytes: usize,
+    /// For pages of the database; see [`page_cache_bytes`].
+    pub page_cache_bytes: usize,
+    /// Sites that are never crawled.
+    pub excluded: ExcludedSites,
+    /// Query parameters that do not make a URL another one.
+    pub dropped_parameters: DroppedParameters,
+    /// Which failures are retried, and when.
+    pub retries: RetryTable,
+    /// For how long sites in trouble rest.
+    pub backoff: BackoffTable,
+    /// How long what fails is waited for; `None`: as long as the tables say.
+    pub patience: Option<Patience>,
+    /// The limits of applications, by name.
+    pub applications: BTreeMap<String, ApplicationLimits>,
+    /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
+    /// `None`: nothing, because no dispatcher opens it; a backup is refused.
+    pub restoring: Option<Restoring>,
+}
+
+/// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
+/// million tasks, too, are to stay in it.
+pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
+    (seen_memory_bytes / 4).max(16 << 20)
+}
+
+impl Default for FrontierConfig {
+    fn default() -> Self {
+        FrontierConfig {
+            seen_memory_bytes: 128 << 20,
+            page_cache_bytes: page_cache_bytes(128 << 20),
+            excluded: ExcludedSites::default(),
+            dropped_parameters: DroppedParameters::usual(),
+            retries: RetryTable::default(),
+            backoff: BackoffTable::default(),
+            patience: None,
+            applications: BTreeMap::new(),
+            restoring: None,
+        }
+    }
+}
+
+/// The durable memory of the dispatcher.
+#[derive(Debug)]
+pub struct Frontier {
+    path: PathBuf,
+    db: Connection,
+    seen: Seen,
+    sites: Names,
+    records: Names,
+    /// Recently used crawls.
+    crawls: CrawlsInMemory,
+    /// Crawls that have changed since [`take_touched`](Frontier::take_touched) returned them.
+    touched: BTreeSet<CrawlKey>,
+    excluded: ExcludedSites,
+    retries: Retries,
+    backoff: Backoffs,
+    /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
+    wall_ahead_ms: i64,
+    doubts: Doubts,
+    /// Pages that were found to be blocks since [`take_false_pages`](Frontier::take_false_pages) returned them.
+    false_pages: Vec<TaskId>,
+    trickles: Trickles,
+    holding: Holding,
+    limited_applications: LimitedApplications,
+    app_tallies: AppTallies,
+    lanes: Lanes,
+    scripted: ScriptedSites,
+    unfit_mappings: UnfitMappings,
+    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
+    /// order.
+    last_turn: i64,
+    /// The number of the next task; see [`pruning`].
+    next_task: i64,
+    /// How many tasks have ended since it was opened; those that were queued again count twice.
+    ended: BTreeMap<Outcome, u64>,
+    epoch: Epoch,
+    origin: Origin,
+    in_transaction: bool,
+    /// The time that the next commit notes.
+    now_ms: i64,
+    /// Changes to the database up to the last commit.
+    changes: u64,
+    /// An error has rolled back calls whose effects are still in memory: all further calls fail.
+    closed: bool,
+}
+
+/// Opens the file of a state folder for what stands beside the frontier, while nobody has the frontier open.
+pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
+    schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
+}
+
+impl Frontier {
+    /// Opens the frontier in a state folder, or creates it there. No site becomes due earlier than
+    /// before, even if the wall clock was set meanwhile.
+    pub fn open(dir: &Path, config: FrontierConfig, now_ms: i64) -> Result<Self, FrontierError> {
+        let path = dir.join(FILE_NAME);
+        let db = schema::open(&path, &config)?;
+        let fault = |source| FrontierError::database("open the frontier", &path, source);
+        db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
+        recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
+        let origin = restore::check(&db, &path, config.restoring, now_ms)?;
+        unsaved_states::note_all(&db).map_err(fault)?;
+        let mut seen = Seen::open(
+            &db,
+            dir,
+            config.seen_memory_bytes,
+            config.dropped_parameters,
+        )
+        .map_err(fault)?;
+        let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
+        let backoff = Backoffs::open(&db, config.backoff, config.patience).map_err(fault)?;
+        let doubts = Doubts::open(&db).map_err(fault)?;
+        let holding = Holding::open(&db).map_err(fault)?;
+        let scripted = scripts::load(&db).map_err(fault)?;
+        let lanes_set = rules::load_lanes(&db).map_err(fault)?;
+        let limited_applications =
+            LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
+        let last_turn = recovery::last_turn(&db).map_err(fault)?;
+        let next_task = pruning::next_task(&db).map_err(fault)?;
+        let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
+        db.execute_batch("COMMIT").map_err(fault)?;
+        seen.committed();
+        Ok(Frontier {
+            path,
+            db,
+            seen,
+            sites: Names::of_sites(),
+            records: Names::of_records(),
+            crawls: CrawlsInMemory::default(),
+            touched: BTreeSet::new(),
+            excluded: config.excluded,
+            retries,
+            backoff,
+            wall_ahead_ms: 0,
+            doubts,
+            false_pages: Vec::new(),
+            trickles: Trickles::default(),
+            holding,
+            limited_applications,
+            app_tallies: AppTallies::default(),
+            lanes: Lanes::of(&scripted, lanes_set),
+            scripted,
+            unfit_mappings: UnfitMappings::new(),
+            last_turn,
+            next_task,
+            ended: BTreeMap::new(),
+            epoch,
+            origin,
+            in_transaction: false,
+            now_ms,
+            changes: 0,
+            closed: false,
+        })
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Other settings hold from now on.
+    pub(crate) fn change_settings(
+        &mut self,
+        retries: RetryTable,
+        backoff: BackoffTable,
+        excluded: ExcludedSites,
+    ) {
+        self.retries.set_table(retries);
+        self.backoff.set_table(backoff);
+        self.excluded = excluded;
+    }
+
+    /// How many tasks have ended since it was opened, by outcome.
+    pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
+        &self.ended
+    }
+
+    /// By how much the wall clock is ahead of the caller's from now on.
+    pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
+        self.wall_ahead_ms = ahead_ms;
+    }
+
+    fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
+    }
+
+    /// Sets the time that the next commit notes.
+    pub fn set_now(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Notes the time though nothing else has changed, so that after a crash the time that sites
+    /// have waited until now counts.
+    pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.set_now(now_ms);
+        self.guarded("note the time", |frontier| {
+            recovery::note_commit(&frontier.db, now_ms, frontier.last_turn)
+        })
+    }
+
+    /// Runs the caller's own work on the file, for tables beside the frontier's: it belongs to the
+    /// transaction that the next [`commit`](Frontier::commit) ends.
+    pub fn beside<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, FrontierError> {
+        self.guarded("keep what stands beside the tasks", |frontier| {
+            work(&frontier.db)
+        })
+    }
+
+    /// Makes all calls since the last commit durable, together.
+    pub fn commit(&mut self) -> Result<(), FrontierError> {
+        if !self.in_transaction {
+            return Ok(());
+        }
+        self.guarded("commit", |frontier| {
+            frontier.flush_crawls()?;
+            if frontier.db.total_changes() > frontier.changes {
+                recovery::note_commit(&frontier.db, frontier.now_ms, frontier.last_turn)?;
+                frontier.changes = frontier.db.total_changes();
+            }
+            frontier.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(())
+        })?;
+        self.in_transaction = false;
+        self.seen.committed();
+        Ok(())
+    }
+
+    /// Runs work within the transaction. An error rolls back everything uncommitted and closes the
+    /// frontier, because its memory is then ahead of the file.
+    fn guarded<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
+    ) -> Result<T, FrontierError> {
+        if self.closed {
+            return Err(FrontierError::Closed {
+                path: self.path.clone(),
+            });
+        }
+        let result = self.begin().and_then(|()| work(self));
+        result.map_err(|source| {
+            self.closed = true;
+            // SQLite may have rolled back by itself; that makes this one fail, and is as good.
+            self.db.execute_batch("ROLLBACK").ok();
+            FrontierError::database(doing, &self.path, source)
+        })
+    }
+
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        if !self.in_transaction {
+            self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+}
+
+/// No statement that was run may have walked a whole table.
+#[cfg(test)]
+impl Drop for Frontier {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(schema::plans::scans(&self.db), Vec::<String>::new());
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,265 @@
+//! Backups and other copies of the file, and the start from one.
+//!
+//! What was handed out after a copy was made is unknown to it, and supervisors may still work on it. So
+//! the start from a copy begins anew: no lease and no supervisor of the file counts any more, and every
+//! site counts as requested until nothing of the former fleet can be under way.
+//!
+//! A backup is marked as one. Another copy is noticed by the time at which the file was created: that is
+//! noted in the file, and the file system gives a new file its own. So a copy is not noticed if it was
+//! written into the file that was there before, or on a file system that does not keep that time.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
+
+use super::{FILE_NAME, Frontier, FrontierError, schema};
+use crate::dispatch::CLOCK_SLACK_MS;
+
+/// How to start from a file that may be older than what its fleet has done.
+#[derive(Debug, Clone, Copy)]
+pub struct Restoring {
+    /// How long a supervisor may start requests after it has last heard from its dispatcher.
+    pub lease_ms: u64,
+    /// The longest request of supervisors that the file does not know.
+    pub longest_request_ms: u64,
+    /// The delay of sites whose own delay is not known.
+    pub default_delay_ms: u32,
+    pub backups: Backups,
+}
+
+/// What is done with a file that is marked as a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backups {
+    /// It is refused: a dispatcher of a fleet must be told of a backup.
+    Refused,
+    /// It is taken for one: a crawl on one machine, whose dispatcher nobody starts by hand, or a service whose
+    /// settings say that backups may be started from.
+    Taken,
+    /// The file is said to be one, whether it is marked or not.
+    Told,
+}
+
+/// What there is to know of a file that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Origin {
+    /// The file is a copy, or is said to be one.
+    pub(crate) begins_anew: bool,
+    /// It is a copy, of which nobody has said anything.
+    pub(crate) is_copy: bool,
+    /// Until then, requests of a former fleet may be under way; 0 if there can be none.
+    pub(crate) quiet_until_ms: i64,
+}
+
+/// The time at which a backup was made, in `meta`.
+const MARK: &str = "backup_made_at_ms";
+
+/// The time at which the file was created, in `meta`.
+const CREATED: &str = "file_created_at_ns";
+
+/// For how long requests of a former fleet may still be under way, in `meta`. The next start waits for that
+/// long, whatever the wall clock says.
+const QUIET: &str = "quiet_left_ms";
+
+impl Frontier {
+    /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
+    /// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
+    /// takes it for its own file by mistake.
+    pub fn back_up(
+        state: &Path,
+        into: &Path,
+        now_ms: i64,
+    ) -> std::result::Result<PathBuf, FrontierError> {
+        let path = state.join(FILE_NAME);
+        let copy = into.join(FILE_NAME);
+        let fault = |source| FrontierError::database("back up", &path, source);
+        let unfinished = into.join(format!("{FILE_NAME}.unfinished"));
+        let text = unfinished.display().to_string();
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db =
+            Connection::open_with_flags(&path, flags).map_err(|source| FrontierError::Open {
+                path: path.clone(),
+                source,
+            })?;
+        schema::check(&db, &path)?;
+        schema::create_private(&unfinished);
+        db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
+        let marked = Connection::open(&unfinished).and_then(|copy| note(&copy, MARK, Some(now_ms)));
+        marked.map_err(fault)?;
+        let renamed = std::fs::File::open(&unfinished)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&unfinished, &copy))
+            .and_then(|()| std::fs::File::open(into)?.sync_all());
+        renamed.map_err(|source| FrontierError::Copy {
+            path: copy.clone(),
+            source,
+        })?;
+        Ok(copy)
+    }
+
+    /// Notes how much of the wait is left.
+    pub(crate) fn note_quiet(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
+        let until_ms = self.origin.quiet_until_ms;
+        if until_ms == 0 {
+            return Ok(());
+        }
+        let left_ms = Some(until_ms - now_ms).filter(|left_ms| *left_ms > 0);
+        if left_ms.is_none() {
+            self.origin.quiet_until_ms = 0;
+        }
+        self.set_now(now_ms);
+        self.guarded("note the wait that is left", |frontier| {
+            note(&frontier.db, QUIET, left_ms).map(|_| ())
+        })
+    }
+}
+
+/// Refuses a backup that the dispatcher was not told of. A backup that it was told of, and a copy, it makes
+/// its own; `None`: whoever opens the file is no dispatcher, and leaves that to the next one.
+pub(super) fn check(
+    db: &Connection,
+    path: &Path,
+    restoring: Option<Restoring>,
+    now_ms: i64,
+) -> std::result::Result<Origin, FrontierError> {
+    let fault = |source| FrontierError::database("open the frontier", path, source);
+    let made_at_ms = noted(db, MARK).map_err(fault)?;
+    let is_refused = restoring.is_none_or(|restoring| restoring.backups == Backups::Refused);
+    match (made_at_ms, restoring) {
+        (Some(made_at_ms), _) if is_refused => {
+            let path = path.to_owned();
+            Err(FrontierError::Backup { path, made_at_ms })
+        }
+        (_, None) => Ok(Origin::default()),
+        (_, Some(restoring)) => {
+            let is_told = made_at_ms.is_some() || restoring.backups == Backups::Told;
+            adopt(db, created_ns(path), is_told, restoring, now_ms).map_err(fault)
+        }
+    }
+}
+
+/// Begins anew if the file is said to be a copy, or if it was created at another time than noted.
+fn adopt(
+    db: &Connection,
+    created_ns: Option<i64>,
+    is_told: bool,
+    restoring: Restoring,
+    now_ms: i64,
+) -> Result<Origin> {
+    let noted_ns = noted(db, CREATED)?;
+    let differs = created_ns
+        .zip(noted_ns)
+        .is_some_and(|(now, then)| now != then);
+    let begins_anew = is_told || differs;
+    if begins_anew {
+        begin_anew(db, restoring, now_ms)?;
+    }
+    if created_ns != noted_ns {
+        note(db, CREATED, created_ns)?;
+    }
+    Ok(Origin {
+        begins_anew,
+        is_copy: differs && !is_told,
+        quiet_until_ms: noted(db, QUIET)?.map_or(0, |left_ms| now_ms + left_ms),
+    })
+}
+
+fn noted(db: &Connection, name: &str) -> Result<Option<i64>> {
+    let sql = "SELECT value FROM meta WHERE name = ?1";
+    db.query_row(sql, [name], |row| row.get(0)).optional()
+}
+
+/// `None` if the file system does not keep it.
+fn created_ns(path: &Path) -> Option<i64> {
+    let created = std::fs::metadata(path)
+        .and_then(|file| file.created())
+        .ok()?;
+    let since = created.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_nanos()).ok()
+}
+
+fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
+    match value {
+        Some(value) => {
+            let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
+            db.execute(sql, params![name, value])
+        }
+        None => db.execute("DELETE FROM meta WHERE name = ?1", [name]),
+    }
+}
+
+/// Without supervisors the leases belong to nobody, and come back when the dispatcher restores them.
+fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
+    let quiet_ms = quiet_ms(db, restoring)?;
+    db.execute("DELETE FROM supervisors", [])?;
+    db.execute(
+        "UPDATE sites SET last_start_ms = ?1,
+             due_at_ms = max(due_at_ms, ?1 + coalesce(rule_delay_ms, delay_ms, ?2))",
+        params![now_ms + quiet_ms, restoring.default_delay_ms],
+    )?;
+    note(db, QUIET, (quiet_ms > 0).then_some(quiet_ms))?;
+    note(db, MARK, None)?;
+    Ok(())
+}
+
+/// After how long nothing that the former fleet was given can be under way.
+fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
+    let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
+    let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    let longest_request_ms = known_ms.max(restoring.longest_request_ms as i64);
+    Ok(restoring.lease_ms as i64 + CLOCK_SLACK_MS + longest_request_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    fn restoring(backups: Backups) -> Restoring {
+        Restoring {
+            lease_ms: 10_000,
+            longest_request_ms: 40_000,
+            default_delay_ms: 0,
+            backups,
+        }
+    }
+
+    fn frontier() -> (tempfile::TempDir, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let db = schema::open(&path, &super::super::FrontierConfig::default()).unwrap();
+        (folder, db)
+    }
+
+    #[test]
+    fn a_file_is_a_copy_if_it_was_created_at_another_time_than_noted() {
+        let (_folder, db) = frontier();
+        let adopted = |created_ns| {
+            let restoring = restoring(Backups::Refused);
+            adopt(&db, created_ns, false, restoring, NOW_MS)
+                .unwrap()
+                .is_copy
+        };
+        assert!(!adopted(Some(1)), "it is new");
+        assert!(!adopted(Some(1)), "it is where it was");
+        assert!(adopted(Some(2)), "it was created later");
+        assert!(!adopted(Some(2)), "it is known by now");
+        assert!(adopted(Some(1)), "it was created earlier");
+        assert!(!adopted(None), "its file system does not tell");
+        assert!(!adopted(Some(3)), "nothing is known of the time before");
+        assert!(adopted(Some(4)));
+    }
+
+    #[test]
+    fn the_wait_is_for_the_longest_request_of_all_supervisors_that_are_known() {
+        let (_folder, db) = frontier();
+        let wait_ms = |backups| quiet_ms(&db, restoring(backups)).unwrap();
+        assert_eq!(wait_ms(Backups::Told), 51_000);
+        let add = "INSERT INTO supervisors VALUES ('patient', 1, 300000, 0)";
+        db.execute(add, []).unwrap();
+        assert_eq!(wait_ms(Backups::Told), 311_000);
+        assert_eq!(wait_ms(Backups::Refused), 311_000);
+        assert_eq!(wait_ms(Backups::Taken), 311_000);
+    }
+}

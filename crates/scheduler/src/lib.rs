@@ -1,0 +1,50 @@
+//! Decides what is fetched, when and by which supervisor.
+//!
+//! [`intake`] judges each URL, the [`frontier`] keeps it in SQLite, `dispatch` decides when and to which
+//! supervisor it goes. [`mod@core`] is the state machine that combines them. Nothing here has a socket, a
+//! thread or a clock: the dispatcher's process passes messages and the time in, and what the core asks of it
+//! are [`effects`], which only a commit returns.
+//!
+//! Everything is committed before it is acknowledged. A process that dies at any moment continues from its
+//! last commit when it is started again.
+//!
+//! The simulation (`tests/simulation/`) drives the core with simulated time and messages.
+
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+mod application_limits;
+mod backoff_table;
+mod caller;
+pub mod control;
+pub mod core;
+mod crawl_registry;
+mod dispatch;
+pub mod effects;
+pub mod excluded_sites;
+pub mod frontier;
+mod in_words;
+pub mod intake;
+pub mod local_crawl;
+mod mappings;
+mod patience;
+pub mod reload;
+pub mod requester;
+mod retry_table;
+pub mod revisit;
+pub mod rights;
+pub mod scope;
+mod seen;
+mod site_state;
+mod task_told;
+mod watch_sources;
+
+pub use crate::core::{Core, CoreSettings};
+pub use application_limits::ApplicationLimits;
+pub use backoff_table::BackoffTable;
+pub use caller::Caller;
+pub use dispatch::GroupBounds;
+pub use mappings::Mappings;
+pub use patience::Patience;
+pub use retry_table::RetryTable;
+pub use watch_sources::{WatchSources, WatchesConfig};

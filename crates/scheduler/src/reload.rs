@@ -1,0 +1,66 @@
+//! What a reload brings: the mappings and some settings, read again while the dispatcher runs.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_service::Fault;
+use webfill_service::http::Protection;
+use webfill_store::MappingRules;
+
+use crate::backoff_table::BackoffTable;
+use crate::effects::Client;
+use crate::excluded_sites::ExcludedSites;
+use crate::mappings::Mappings;
+use crate::requester::Who;
+use crate::retry_table::RetryTable;
+
+/// What was read again, and checked.
+#[derive(Debug, Clone)]
+pub struct Reloaded {
+    pub mappings: Mappings,
+    /// What they say of records.
+    pub mapping_rules: Arc<dyn MappingRules>,
+    pub retries: RetryTable,
+    pub backoff: BackoffTable,
+    pub excluded: ExcludedSites,
+    /// Certificate and tokens of HTTP, out of the same files as at the start.
+    pub protection: Protection,
+    /// The names of the settings that have other values than before, or name a file that holds something
+    /// else.
+    pub changed: Vec<String>,
+    /// Those that have other values, too, but only after a restart.
+    pub needs_restart: Vec<String>,
+}
+
+/// Who has asked for a reload, and what comes back with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReloadAsked {
+    /// Nobody waits for the answer if it was a signal.
+    pub client: Option<Client>,
+    pub who: Who,
+    pub uuid: Option<String>,
+}
+
+/// What has become of one.
+pub struct ReloadEnded {
+    pub asked: ReloadAsked,
+    pub found: Result<Box<Reloaded>, Fault>,
+}
+
+/// The answer to who has asked.
+pub(crate) fn answer(asked: &ReloadAsked, reloaded: &Reloaded, is_changed: bool) -> Value {
+    let mut answer = json!({
+        "action": "reload",
+        "mappings": {
+            "version": reloaded.mappings.version,
+            "files": reloaded.mappings.sources.len(),
+            "changed": is_changed,
+        },
+        "changed": reloaded.changed,
+        "needs_restart": reloaded.needs_restart,
+    });
+    if let Some(uuid) = &asked.uuid {
+        answer["uuid"] = uuid.as_str().into();
+    }
+    answer
+}

@@ -1,0 +1,124 @@
+//! Who sends a request: where the answer goes, what the sender may do, and how people know it.
+
+use std::sync::Arc;
+
+use webfill_service::journey::JOURNEY;
+use webfill_wire::keys::{Entry, Rights};
+
+use webfill_wire::socket::Peer;
+
+use crate::effects::Client;
+
+/// The sender of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requester {
+    pub client: Client,
+    pub rights: Rights,
+    pub who: Who,
+}
+
+/// Whose turn it is when a request is taken: what one sends waits for nobody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Sender {
+    /// A key or a token, on all its connections.
+    Name(Arc<str>),
+    /// A connection without a key.
+    Peer(Peer),
+    Address(Option<Arc<str>>),
+}
+
+/// Whom people know as the sender.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Who {
+    /// The name of the key or token; there is none on this machine without keys.
+    pub name: Option<Arc<str>>,
+    pub address: Option<Arc<str>>,
+    pub way: Way,
+}
+
+impl Who {
+    /// Whoever sends signals to this process.
+    pub fn signal() -> Who {
+        Who {
+            way: Way::Signal,
+            ..Who::default()
+        }
+    }
+
+    /// Within it each step of a URL that is logged says who has fed it.
+    pub(crate) fn span_of_feed(&self) -> tracing::Span {
+        tracing::debug_span!(
+            target: JOURNEY, "feed",
+            fed_by = self.name.as_deref(), by = self.way.as_str(), address = self.address.as_deref(),
+        )
+    }
+}
+
+/// By what a sender is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    Key,
+    /// A socket of this machine, without keys.
+    #[default]
+    Socket,
+    Http,
+    /// By HTTP, with a token.
+    Token,
+    /// At the dashboard, with a token or, on this machine, without.
+    Dashboard,
+    Signal,
+    /// A file that was read again.
+    File,
+}
+
+impl Way {
+    /// The stable name, as in the audit log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Way::Key => "key",
+            Way::Socket => "socket",
+            Way::Http => "http",
+            Way::Token => "token",
+            Way::Dashboard => "dashboard",
+            Way::Signal => "signal",
+            Way::File => "file",
+        }
+    }
+}
+
+impl Requester {
+    pub fn sender(&self) -> Sender {
+        match (&self.who.name, &self.client) {
+            (Some(name), _) => Sender::Name(Arc::clone(name)),
+            (None, Client::Socket(one)) => Sender::Peer(one.peer.clone()),
+            (None, Client::Feeder(peer)) => Sender::Peer(peer.clone()),
+            (None, Client::Http(_)) => Sender::Address(self.who.address.clone()),
+        }
+    }
+
+    /// The sender of a message on a socket. Without keys, whoever reaches the socket may do everything.
+    pub fn on_socket(client: Client, sender: Option<&Entry>, address: Option<String>) -> Requester {
+        let who = Who {
+            name: sender.map(|sender| Arc::clone(&sender.name)),
+            address: address.map(Arc::from),
+            way: sender.map_or(Way::Socket, |_| Way::Key),
+        };
+        let rights = sender.map_or(Rights::ALL, |sender| sender.rights.clone());
+        Requester {
+            client,
+            rights,
+            who,
+        }
+    }
+}
+
+/// One that nobody has bound.
+impl From<Client> for Requester {
+    fn from(client: Client) -> Requester {
+        Requester {
+            client,
+            rights: Rights::ALL,
+            who: Who::default(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A process that feeds, leases and finishes tasks is killed at any moment, again and again.
+//! What it said was committed must be in the file, and the file must add up, as another
+//! connection sees it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use webfill_api::CrawlSpec;
+use webfill_scheduler::frontier::{
+    Candidate, Completion, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
+};
+use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
+
+const STATE_DIR: &str = "WEBFILL_TEST_KILLED_STATE_DIR";
+const ROUNDS: u64 = 12;
+
+/// So little memory that keys go to disk and are merged there many times.
+fn opened(dir: &Path) -> Frontier {
+    let config = FrontierConfig {
+        seen_memory_bytes: 0,
+        ..FrontierConfig::default()
+    };
+    Frontier::open(dir, config, 0).unwrap()
+}
+
+fn crawl(frontier: &mut Frontier) -> CrawlKey {
+    let mut spec = CrawlSpec::new("app", "crawl");
+    spec.max_depth = u16::MAX;
+    frontier.open_crawl(&spec).unwrap()
+}
+
+fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
+    let fed = frontier.crawl_status(crawl).unwrap().fed_lines;
+    let urls: Vec<String> = (fed..fed + 40)
+        .map(|n| format!("http://s{}.org/{n}", n % 9))
+        .collect();
+    let candidates: Vec<_> = urls
+        .iter()
+        .map(|url| Candidate {
+            url,
+            depth: 0,
+            priority: None,
+            parent: None,
+            records: &[],
+            attrs: None,
+        })
+        .collect();
+    frontier.feed(crawl, &candidates, 0).unwrap();
+    frontier.set_fed(crawl, fed + 40).unwrap();
+}
+
+/// A page has two new links and three that lead back.
+fn report(task: &Leased) -> TaskDone {
+    let id = task.task;
+    let links = [2 * id, 2 * id + 1, id, id / 2, id / 3];
+    TaskDone {
+        task: task.task,
+        delivery: task.delivery,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 10,
+        fields: 1,
+        rows: 0,
+        rows_stored: 0,
+        links: links
+            .iter()
+            .map(|n| format!("http://l{}.org/{n}", n % 5))
+            .collect(),
+        redirect: None,
+        resolved: vec![],
+        clock: SiteClock::default(),
+        evidence: None,
+    }
+}
+
+fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
+    let mut leased = Vec::new();
+    for site in frontier.next_sites(i64::MAX, 5).unwrap() {
+        leased.push((
+            site.id,
+            frontier.lease(site.id, 6, Lane::Http, 0).unwrap().tasks,
+        ));
+        frontier.return_site(site.id, &site.clock).unwrap();
+    }
+    leased
+}
+
+#[test]
+#[ignore = "is the process that the other test kills"]
+fn works_until_it_is_killed() {
+    let Some(dir) = std::env::var_os(STATE_DIR) else {
+        return;
+    };
+    let mut frontier = opened(Path::new(&dir));
+    let crawl = crawl(&mut frontier);
+    give_back_leases(&mut frontier);
+    loop {
+        feed(&mut frontier, crawl);
+        let leased = lease(&mut frontier);
+        frontier.commit().unwrap();
+        announce(&mut frontier, crawl);
+        for task in leased
+            .iter()
+            .flat_map(|(_, tasks)| &tasks[..tasks.len() / 2])
+        {
+            frontier.complete(&report(task), 0).unwrap();
+        }
+        frontier.commit().unwrap();
+        announce(&mut frontier, crawl);
+    }
+}
+
+fn announce(frontier: &mut Frontier, crawl: CrawlKey) {
+    let status = frontier.crawl_status(crawl).unwrap();
+    println!(
+        "committed {} {} {}",
+        status.discovered, status.done, status.fed_lines
+    );
+}
+
+fn start_worker(dir: &Path) -> (Child, BufReader<ChildStdout>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "works_until_it_is_killed",
+            "--include-ignored",
+            "--nocapture",
+        ])
+        .env(STATE_DIR, dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    (child, stdout)
+}
+
+/// Lets it commit so many times, and a little more; returns the last figures that it announced.
+fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
+    let (mut child, stdout) = start_worker(dir);
+    let mut lines = stdout.lines().map_while(Result::ok).filter_map(|line| {
+        let figures = line.split_once("committed ")?.1;
+        figures
+            .split(' ')
+            .map(|figure| figure.parse::<u64>().ok())
+            .collect::<Option<Vec<_>>>()
+    });
+    let last = lines
+        .by_ref()
+        .nth(commits as usize)
+        .expect("it dies of nothing else");
+    // Anywhere between two commits, or within one.
+    std::thread::sleep(Duration::from_micros(commits * 397 % 5_000));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lines.last().unwrap_or(last)
+}
+
+fn ask(db: &Connection, sql: &str) -> Vec<i64> {
+    let read = |row: &rusqlite::Row<'_>| {
+        (0..row.as_ref().column_count())
+            .map(|n| row.get(n))
+            .collect()
+    };
+    db.query_row(sql, [], read).unwrap()
+}
+
+fn assert_file_holds(dir: &Path, announced: &[u64]) {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    let healthy: String = db
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(healthy, "ok");
+    let counted = ask(
+        &db,
+        "SELECT discovered, done, fed_lines, queued, leased FROM crawls",
+    );
+    for (counted, announced) in counted.iter().zip(announced) {
+        assert!(
+            *counted >= *announced as i64,
+            "{counted} in the file, {announced} announced"
+        );
+    }
+    let skipped = ask(&db, "SELECT coalesce(sum(n), 0) FROM skipped");
+    assert_eq!(
+        counted[0],
+        counted[1] + counted[3] + counted[4] + skipped[0]
+    );
+    let tasks = ask(
+        &db,
+        "SELECT sum(state = 2), sum(state = 0), sum(state = 1) FROM tasks",
+    );
+    assert_eq!(tasks, [counted[1], counted[3], counted[4]]);
+    let urls = ask(&db, "SELECT count(*), count(DISTINCT url) FROM tasks");
+    assert_eq!(urls[0], urls[1], "a URL became two tasks");
+    let outcomes = ask(&db, "SELECT sum(n) FROM outcomes");
+    assert_eq!(outcomes[0], counted[1]);
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_however_often_the_process_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 1..=ROUNDS {
+        let announced = kill_after(dir.path(), round * 7 % 40);
+        assert_file_holds(dir.path(), &announced);
+        assert_runs_have_their_files(dir.path());
+    }
+    assert!(merged_runs(dir.path()) > 0, "no key went to disk");
+    end_all_that_is_left(dir.path());
+}
+
+/// Otherwise the next start would build the index anew, and nobody would notice.
+fn assert_runs_have_their_files(dir: &Path) {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    let mut select = db.prepare("SELECT file, slices FROM seen_runs").unwrap();
+    let runs = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    for run in runs.unwrap() {
+        let (file, slices): (String, i64) = run.unwrap();
+        let bytes = std::fs::read(dir.join("seen").join(&file)).unwrap();
+        let directory = bytes.len() - 4 * (slices as usize + 1);
+        let entries = u32::from_le_bytes(*bytes.last_chunk().unwrap()) as usize;
+        assert!(
+            entries > 0 && directory.is_multiple_of(entries),
+            "{file} is whole"
+        );
+    }
+}
+
+fn merged_runs(dir: &Path) -> i64 {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    ask(&db, "SELECT count(*) FROM seen_runs")[0]
+}
+
+/// As when their holder tells that it has lost them.
+fn give_back_leases(frontier: &mut Frontier) {
+    for lease in frontier.leases().unwrap() {
+        let back = frontier.give_back(lease.task, lease.delivery, false, 0);
+        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    }
+}
+
+/// Whatever the last kill left ends in exactly one outcome.
+fn end_all_that_is_left(dir: &Path) {
+    let mut frontier = opened(dir);
+    let crawl = crawl(&mut frontier);
+    give_back_leases(&mut frontier);
+    loop {
+        let leased = lease(&mut frontier);
+        if leased.is_empty() {
+            break;
+        }
+        for task in leased.iter().flat_map(|(_, tasks)| tasks) {
+            let last = TaskDone {
+                links: vec![],
+                ..report(task)
+            };
+            assert!(matches!(
+                frontier.complete(&last, 0).unwrap(),
+                Completion::Counted(_)
+            ));
+        }
+        frontier.commit().unwrap();
+    }
+    let status = frontier.crawl_status(crawl).unwrap();
+    assert_eq!((status.queued, status.leased), (0, 0));
+    drop(frontier);
+    assert_file_holds(dir, &[status.discovered, status.done, status.fed_lines]);
+}
