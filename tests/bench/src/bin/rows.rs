@@ -3,6 +3,7 @@
 //!
 //! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
 //! workers. Pages with 200,000 of the rows are stored once more at the end, when every row is known.
+//! All of it is repeated for lists with `"complete": true`, where the store keeps which lists hold each row.
 //!
 //!     rows [--rows THOUSANDS = 1000]
 
@@ -17,7 +18,7 @@ use mongodb::{Client, Collection};
 use rusqlite::{Connection, params};
 use serde_json::{Map, json};
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_store::{CrawlId, ListedRow, Listing, Page, Save, Store, open};
+use webfill_store::{CrawlId, ListedRow, Listing, Page, PageOfList, Save, Store, open};
 use webfill_test_mongod::Mongod;
 use webfill_wire::Outcome;
 
@@ -69,35 +70,45 @@ fn rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failu
     }
 }
 
+/// How long it took to store rows, and to store some of them once more.
+struct Stored {
+    first: Times,
+    again: Times,
+}
+
+async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<Stored, Failure> {
+    let store = open(&uri.parse()?, None).await?.store;
+    let times = async |batches, minutes| {
+        let save = async |batch| save(&*store, lists, batch, minutes).await;
+        timed(batches, at_once, save).await
+    };
+    Ok(Stored {
+        first: times(batches, 0).await?,
+        again: times(batches.min(MOST_AGAIN), 1).await?,
+    })
+}
+
 async fn in_sqlite(batches: u64) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
-    let uri = format!("sqlite:{}", folder.path().join("store.db").display());
-    let store = open(&uri.parse()?, None).await?.store;
-    let one = async |batch: u64| save(&*store, batch, 0).await;
-    let first = timed(batches, 1, one).await?;
-    let again = timed(batches.min(MOST_AGAIN), 1, async |batch| {
-        save(&*store, batch, 1).await
-    })
-    .await?;
+    let uri = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+    let rows = stored(&uri("store.db"), Lists::Plain, batches, 1).await?;
     let plain = load_sqlite(&folder.path().join("plain.db"), batches)?;
-    Ok(verdicts("SQLite", &first, &again, &plain))
+    let complete = stored(&uri("complete.db"), Lists::Complete, batches, 1).await?;
+    Ok(verdicts("SQLite", &rows, &complete, &plain))
 }
 
 async fn in_mongodb(batches: u64) -> Result<Vec<Verdict>, Failure> {
     let mongod = Mongod::start();
-    let store = open(&mongod.uri("rows").parse()?, None).await?.store;
-    let first = timed(batches, 2, async |batch| save(&*store, batch, 0).await).await?;
-    let again = timed(batches.min(MOST_AGAIN), 2, async |batch| {
-        save(&*store, batch, 1).await
-    })
-    .await?;
+    let rows = stored(&mongod.uri("rows"), Lists::Plain, batches, 2).await?;
     let client = Client::with_uri_str(mongod.uri("plain")).await?;
     let plain: Collection<Document> = client.database("plain").collection("rows");
     let plain = timed(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
-    Ok(verdicts("MongoDB", &first, &again, &plain))
+    let complete = stored(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
+    Ok(verdicts("MongoDB", &rows, &complete, &plain))
 }
 
-fn verdicts(store: &str, first: &Times, again: &Times, plain: &Times) -> Vec<Verdict> {
+fn verdicts(store: &str, rows: &Stored, complete: &Stored, plain: &Times) -> Vec<Verdict> {
+    let Stored { first, again } = rows;
     let verdict = |what: String, figure, limit| Verdict {
         what,
         figure,
@@ -129,6 +140,21 @@ fn verdicts(store: &str, first: &Times, again: &Times, plain: &Times) -> Vec<Ver
             again.rate(),
             Limit::None,
         ),
+        verdict(
+            format!("rows of complete lists stored a second in {store}"),
+            complete.first.rate(),
+            Limit::None,
+        ),
+        verdict(
+            format!("rows of complete lists stored in {store}, as a part of others"),
+            complete.first.rate() / first.rate(),
+            Limit::None,
+        ),
+        verdict(
+            format!("known rows of complete lists stored again a second in {store}"),
+            complete.again.rate(),
+            Limit::None,
+        ),
     ]
 }
 
@@ -153,19 +179,47 @@ async fn timed<F: Future<Output = Result<(), Failure>>>(
     Ok(Times(times))
 }
 
-async fn save(store: &dyn Store, batch: u64, minutes: i64) -> Result<(), Failure> {
+/// Whether lists say which of their rows are gone.
+#[derive(Clone, Copy, PartialEq)]
+enum Lists {
+    Plain,
+    Complete,
+}
+
+async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Result<(), Failure> {
     let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
-    let saves: Result<Vec<Save>, Failure> = pages.map(|page| save_of(page, minutes)).collect();
+    let saves = pages.map(|page| save_of(lists, page, minutes));
+    let saves: Result<Vec<Save>, Failure> = saves.collect();
     for saved in store.save(saves?).await {
         saved?;
     }
     Ok(())
 }
 
-fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
+/// Whose page it is, and which one: a page never comes in the same batch as the one that leads to it.
+fn user_and_number(page: u64) -> (u64, u64) {
+    let (batch, place) = (page / PAGES_OF_BATCH, page % PAGES_OF_BATCH);
+    let user = batch / PAGES_OF_USER * PAGES_OF_BATCH + place;
+    (user, batch % PAGES_OF_USER)
+}
+
+fn save_of(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
     let crawl = CrawlId::new("bench", "rows");
-    let (user, number) = (page / PAGES_OF_USER, page % PAGES_OF_USER);
-    let url = format!("https://ratings.example/users/{user}?page={number}");
+    let (user, number) = user_and_number(page);
+    let url = |number: u64| format!("https://ratings.example/users/{user}?page={number}");
+    let list = PageOfList {
+        complete: match lists {
+            Lists::Plain => Vec::new(),
+            Lists::Complete => vec!["ratings".to_owned()],
+        },
+        is_further: number > 0,
+        is_counted: true,
+        next: match number {
+            0 => (1..PAGES_OF_USER).map(url).collect(),
+            _ => Vec::new(),
+        },
+        ..PageOfList::default()
+    };
     let row = |position: u64| {
         let (item, stars) = rating(page, position);
         let fields = json!({"user": format!("u{user}"), "item": item, "stars": stars});
@@ -184,7 +238,7 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
         key: vec!["user".to_owned(), "item".to_owned()],
         from_record: Vec::new(),
         want: Vec::new(),
-        complete: false,
+        complete: lists == Lists::Complete,
         cut: false,
         rows: (0..ROWS_OF_PAGE).map(row).collect(),
     };
@@ -192,8 +246,10 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
         page: Page {
             mapping: Some("ratings".to_owned()),
             listings: vec![listing],
+            parent: (number > 0).then(|| url(0)),
+            list: Some(list),
             started_at_ms: 1_795_000_000_000 + minutes * 60_000,
-            ..Page::new(&crawl, &url, "ratings.example", Outcome::Ok)
+            ..Page::new(&crawl, &url(number), "ratings.example", Outcome::Ok)
         },
         records: Vec::new(),
     })
@@ -212,7 +268,7 @@ fn plain_rows(batch: u64) -> impl Iterator<Item = (String, String, Option<u64>)>
     pages.flat_map(|page| {
         (0..ROWS_OF_PAGE).map(move |position| {
             let (item, stars) = rating(page, position);
-            let user = format!("u{}", page / PAGES_OF_USER);
+            let user = format!("u{}", user_and_number(page).0);
             (user, item, stars)
         })
     })
