@@ -174,9 +174,9 @@ impl LocalNotifications {
                 round.settle(&ended, now_ms()).map_err(fault)?;
             }
         }
-        let unreachable = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
-        match (outbox::left(&self.db).map_err(fault)?, unreachable.first()) {
-            (None, Some(one)) => Ok(Some((unreachable.len() as u64, one.why.clone()))),
+        let dropped = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
+        match (outbox::left(&self.db).map_err(fault)?, dropped.first()) {
+            (None, Some(one)) => Ok(Some((dropped.len() as u64, one.why.clone()))),
             (left, _) => Ok(left),
         }
     }
@@ -211,7 +211,7 @@ impl Round<'_> {
         let failures = self.failures.entry(target.clone()).or_default();
         *failures = match &ended.verdict {
             Verdict::Delivered => 0,
-            Verdict::Failed(_) | Verdict::Unreachable(_) => *failures + 1,
+            Verdict::Failed(_) | Verdict::Dropped(_) => *failures + 1,
         };
         let at = (now_ms, now_ms + wait_ms(*failures));
         outbox::settle(

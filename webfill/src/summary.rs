@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use webfill_store::{DatasetName, RecordCounts};
+use webfill_wire::{Outcome, TaskEnd};
 
 use crate::shell;
 
@@ -65,16 +66,14 @@ pub struct Counters {
 impl Counters {
     /// Tasks that failed: neither a page, nor a refusal by the site's rules.
     pub fn errors(&self) -> u64 {
-        const FINE: &[&str] = &[
-            "ok",
-            "not_modified",
-            "redirected",
-            "disallowed",
-            "stopped",
-            "expired",
-        ];
-        let outcomes = self.outcomes.iter();
-        let errors = outcomes.filter(|(outcome, _)| !FINE.contains(&outcome.as_str()));
+        let is_error = |outcome: &str| {
+            let known = outcome.parse::<Outcome>();
+            known.map_or(true, |outcome| outcome.end() == TaskEnd::Failed)
+        };
+        let errors = self
+            .outcomes
+            .iter()
+            .filter(|(outcome, _)| is_error(outcome));
         errors.map(|(_, count)| count).sum()
     }
 }

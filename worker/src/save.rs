@@ -221,7 +221,7 @@ impl Saver {
                 .validators
                 .clone()
                 // Feeds of a page are not stored with it, so a 304 would lose them.
-                .filter(|_| is_page(result.outcome) && result.listed.is_empty()),
+                .filter(|_| result.outcome.is_page() && result.listed.is_empty()),
             look: result.look.clone(),
         };
         Save {
@@ -229,11 +229,6 @@ impl Saver {
             records: result.task.records.clone(),
         }
     }
-}
-
-/// Whether the page was read in full, now or before.
-fn is_page(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Ok | Outcome::NotModified)
 }
 
 fn fatal_error(answer: &Result<Saved, StoreError>) -> Option<StoreError> {

@@ -40,7 +40,7 @@ pub enum Verdict {
     /// It failed and is retried; with the reason.
     Failed(String),
     /// It failed and is not retried; with the reason.
-    Unreachable(String),
+    Dropped(String),
 }
 
 /// Publishes a notification of an application on the firehose.
@@ -67,7 +67,7 @@ impl Courier {
             .build()
             .map_err(|error| cannot(&error))?;
         let webhooks = Webhooks::new(&permissions.config, permissions.may_be_private());
-        let hands = Arc::new(Host {
+        let means = Arc::new(Means {
             webhooks: webhooks.map_err(Fault::usage)?,
             permissions,
             publish,
@@ -79,10 +79,10 @@ impl Courier {
             .spawn(move || {
                 runtime.block_on(async {
                     while let Some(delivery) = ordered.recv().await {
-                        let (hands, on_end) = (Arc::clone(&hands), Arc::clone(&on_end));
+                        let (means, on_end) = (Arc::clone(&means), Arc::clone(&on_end));
                         tokio::spawn(async move {
                             let id = delivery.id;
-                            let verdict = hands.deliver(delivery).await;
+                            let verdict = means.deliver(delivery).await;
                             on_end(Ended { id, verdict });
                         });
                     }
@@ -104,13 +104,13 @@ impl Courier {
 }
 
 /// The resources for deliveries.
-struct Host {
+struct Means {
     permissions: Permissions,
     webhooks: Webhooks,
     publish: Option<Publish>,
 }
 
-impl Host {
+impl Means {
     async fn deliver(self: Arc<Self>, delivery: Delivery) -> Verdict {
         if let Err((_, why)) = self.permissions.judge(&delivery.target) {
             return Verdict::Failed(why);
@@ -131,7 +131,7 @@ impl Host {
 
     async fn post(&self, delivery: &Delivery) -> Verdict {
         let NotificationTarget::Webhook { url, secret_file } = &delivery.target else {
-            return Verdict::Unreachable("it is no webhook".into());
+            return Verdict::Dropped("it is no webhook".into());
         };
         let body = keyed(delivery).to_string().into_bytes();
         let secret = secret_file
@@ -152,7 +152,7 @@ impl Host {
 
     fn publish(&self, delivery: &Delivery) -> Verdict {
         let Some(publish) = &self.publish else {
-            return Verdict::Unreachable("there is no firehose".into());
+            return Verdict::Dropped("there is no firehose".into());
         };
         let app = delivery.notification["app"].as_str().unwrap_or_default();
         let mut notification = json!({
@@ -195,7 +195,7 @@ impl Host {
                 appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)
             }
             NotificationTarget::Webhook { .. } | NotificationTarget::Firehose => {
-                Verdict::Unreachable("it is delivered elsewhere".into())
+                Verdict::Dropped("it is delivered elsewhere".into())
             }
         }
     }

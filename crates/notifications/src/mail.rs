@@ -27,7 +27,7 @@ pub(crate) fn send(
 ) -> Verdict {
     let message = match message(config, to, key, notification) {
         Ok(message) => message,
-        Err(why) => return Verdict::Unreachable(why),
+        Err(why) => return Verdict::Dropped(why),
     };
     let transport = match transport(config) {
         Ok(transport) => transport,
@@ -40,7 +40,7 @@ pub(crate) fn send(
             let is_final =
                 error.is_permanent() && code.is_some_and(|code| !OF_LOGIN.contains(&code));
             match is_final {
-                true => Verdict::Unreachable(format!("the server refuses it: {error}")),
+                true => Verdict::Dropped(format!("the server refuses it: {error}")),
                 false => Verdict::Failed(error.to_string()),
             }
         }
@@ -162,6 +162,6 @@ mod tests {
     fn an_invalid_address_is_not_retried() {
         let config = NotificationsConfig::default();
         let verdict = send(&config, "a@b.example\r\nDATA", "k", &json!({}));
-        assert!(matches!(verdict, Verdict::Unreachable(_)), "{verdict:?}");
+        assert!(matches!(verdict, Verdict::Dropped(_)), "{verdict:?}");
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use webfill_api::{RunEnd, WatchRun};
+use webfill_wire::{Outcome, TaskEnd};
 
 /// The number of runs with a result that makes it usual.
 const USUAL_RUNS: usize = 3;
@@ -261,17 +262,10 @@ fn main_outcome(run: &WatchRun) -> Option<String> {
     let most = |(_, n): &(&String, &Value)| n.as_u64().unwrap_or(0);
     let (name, n) = outcomes.iter().max_by_key(most)?;
     let n = n.as_u64().unwrap_or(0);
-    let why = match name.as_str() {
-        "ok" | "not_modified" | "redirected" => return None,
-        "http_error" => "the server answers with an error, such as 404: its pages have moved",
-        "disallowed" => "robots.txt disallows it",
-        "robots_unreachable" => "robots.txt cannot be read",
-        "dns_error" => "the name is not found (DNS)",
-        "network_error" | "timeout" => "the server does not answer",
-        "tls_error" => "the server's certificate is not accepted",
-        "blocked" => "the site blocks",
-        "unsafe_address" => "the name leads to a private address",
-        other => other,
+    let why = match name.parse::<Outcome>() {
+        Ok(outcome) if matches!(outcome.end(), TaskEnd::Page | TaskEnd::Elsewhere) => return None,
+        Ok(outcome) => outcome.in_words(),
+        Err(_) => name,
     };
     (n * 2 > all).then(|| format!("{why} ({n} of {all} requests)"))
 }

@@ -58,7 +58,7 @@ impl Webhooks {
     pub(crate) async fn post(&self, post: Post<'_>) -> Verdict {
         let url = match Url::parse(post.url) {
             Ok(url) => url,
-            Err(error) => return Verdict::Unreachable(format!("its URL cannot be read: {error}")),
+            Err(error) => return Verdict::Dropped(format!("its URL cannot be read: {error}")),
         };
         if let Err(why) = self.guard.judge_literal(&url) {
             return Verdict::Failed(why);
@@ -81,7 +81,7 @@ impl Webhooks {
 
 fn verdict(status: StatusCode) -> Verdict {
     match status {
-        StatusCode::GONE => Verdict::Unreachable("it answers 410: it is gone for good".into()),
+        StatusCode::GONE => Verdict::Dropped("it answers 410: it is gone for good".into()),
         status if status.is_success() => Verdict::Delivered,
         status if status.is_redirection() => {
             Verdict::Failed(format!("it answers {status}; redirects are not followed"))
@@ -211,7 +211,7 @@ mod tests {
     fn answers_of_receivers_are_judged() {
         let of = |code: u16| verdict(StatusCode::from_u16(code).unwrap());
         assert_eq!(of(204), Verdict::Delivered);
-        assert!(matches!(of(410), Verdict::Unreachable(_)));
+        assert!(matches!(of(410), Verdict::Dropped(_)));
         for again in [301, 400, 404, 429, 500, 503] {
             assert!(matches!(of(again), Verdict::Failed(_)), "{again}");
         }

@@ -76,10 +76,10 @@ pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     let kind = match panic::catch_unwind(|| formats::kind(&bytes)) {
         Ok(Some(kind)) => kind,
         Ok(None) => return Err(NotADocument),
-        Err(panic) => return Ok(unreachable(coarse_kind(&bytes), panic.as_ref())),
+        Err(panic) => return Ok(abandoned(coarse_kind(&bytes), panic.as_ref())),
     };
     let reading = AssertUnwindSafe(|| formats::read(kind, bytes, limits));
-    Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| unreachable(kind, panic.as_ref())))
+    Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| abandoned(kind, panic.as_ref())))
 }
 
 /// Corrects the report on a document for which memory ran out: libraries call it broken, or leave out the parts that
@@ -99,7 +99,7 @@ fn without_enough_memory(report: Report) -> Report {
 
 const TOO_MUCH_MEMORY: &str = "it needs more memory than a document may take";
 
-fn unreachable(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
+fn abandoned(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
     Report::failed(kind, Status::Broken, words_of(panic))
 }
 

@@ -59,15 +59,14 @@ impl RetryTable {
     }
 
     fn waits(&self, outcome: Outcome, status: Option<u16>) -> &[f64] {
-        match (outcome, status) {
-            (Outcome::Timeout, _) => &self.timeout,
-            (Outcome::NetworkError, _) => &self.network_error,
-            (Outcome::DnsError, _) => &self.dns_error,
-            (Outcome::TlsError, _) => &self.tls_error,
-            (Outcome::RobotsUnreachable, _) => &self.robots_unreachable,
-            (Outcome::HttpError, Some(status)) => self.waits_of_status(status),
-            _ => &[],
+        if let (Outcome::HttpError, Some(status)) = (outcome, status) {
+            return self.waits_of_status(status);
         }
+        let kinds = self.kinds();
+        let own = kinds
+            .into_iter()
+            .find(|(kind, _)| *kind == outcome.as_str());
+        own.map_or(&[], |(_, waits)| waits)
     }
 
     /// Other statuses that mean the same are retried with these: those of Cloudflare for a server that it does not

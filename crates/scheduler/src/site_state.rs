@@ -12,7 +12,7 @@
 //!
 //! A site that blocks is never given up: behind the end of its list it backs off until a person wakes it.
 
-use webfill_wire::{BackoffReason, Outcome, TaskDone, is_limited};
+use webfill_wire::{BackoffReason, Outcome, SiteTrouble, TaskDone, is_limited};
 
 use crate::backoff_table::BackoffTable;
 
@@ -48,18 +48,19 @@ pub enum Sign {
 impl Sign {
     pub fn of(done: &TaskDone) -> Sign {
         let failed = |reason, certain| Sign::Failed { reason, certain };
+        let trouble = done.outcome.site_trouble();
+        if let Some(SiteTrouble {
+            reason,
+            is_certain: true,
+        }) = trouble
+        {
+            return failed(reason, true);
+        }
         match (done.outcome, done.status_code) {
-            (Outcome::Blocked, _) => failed(BackoffReason::Blocked, true),
-            (Outcome::RobotsUnreachable, _) => failed(BackoffReason::Robots, true),
-            (Outcome::DnsError, _) => failed(BackoffReason::Dns, true),
             _ if is_limited(done) => failed(BackoffReason::Busy, false),
             (Outcome::HttpError, Some(401 | 403)) => failed(BackoffReason::Blocked, false),
             (_, Some(_)) => Sign::Answered,
-            (Outcome::TlsError, None) => failed(BackoffReason::Tls, false),
-            (Outcome::NetworkError | Outcome::Timeout, None) => {
-                failed(BackoffReason::Unreachable, false)
-            }
-            _ => Sign::Nothing,
+            (_, None) => trouble.map_or(Sign::Nothing, |trouble| failed(trouble.reason, false)),
         }
     }
 }

@@ -42,4 +42,4 @@ pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::SupervisorReport;
 pub use scripts::{Finding, KnownKind, ScriptsReport, SiteScripts};
 pub use unmatched::{is_unmatched, with_unmatched};
-pub use vocabulary::{BackoffReason, Follow, Lane, Outcome, Reason};
+pub use vocabulary::{BackoffReason, Follow, Lane, Outcome, Reason, SiteTrouble, TaskEnd};

@@ -97,6 +97,114 @@ named! {
     }
 }
 
+/// How a task came to its end, as far as its page is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// With the page, new or unchanged.
+    Page,
+    /// At another URL, which is a task of its own.
+    Elsewhere,
+    /// Without the page, because the site's rules say so.
+    Refused,
+    /// Without the page: something failed.
+    Failed,
+    /// Without a request, because nobody wants the page any more.
+    Dropped,
+}
+
+impl Outcome {
+    /// All that webfill derives from an outcome: how the task ended, which trouble of its site it may show, and what it
+    /// means, for people. A new outcome is a variant above and a line here.
+    fn properties(self) -> (TaskEnd, Option<SiteTrouble>, &'static str) {
+        use BackoffReason::{Blocked, Dns, Robots, Tls, Unreachable};
+        use TaskEnd::{Dropped, Elsewhere, Failed, Page, Refused};
+        let certain = |reason| {
+            Some(SiteTrouble {
+                reason,
+                is_certain: true,
+            })
+        };
+        let likely = |reason| {
+            Some(SiteTrouble {
+                reason,
+                is_certain: false,
+            })
+        };
+        match self {
+            Outcome::Ok => (Page, None, "fetched and read"),
+            Outcome::NotModified => (Page, None, "not changed since the last fetch"),
+            Outcome::Redirected => (Elsewhere, None, "redirected to another URL"),
+            Outcome::HttpError => (
+                Failed,
+                None,
+                "the server returned an error (4xx, such as 404, or 5xx)",
+            ),
+            Outcome::Disallowed => (Refused, None, "disallowed by robots.txt, not fetched"),
+            Outcome::RobotsUnreachable => (
+                Failed,
+                certain(Robots),
+                "robots.txt unavailable, nothing allowed",
+            ),
+            Outcome::DnsError => (Failed, certain(Dns), "the host name does not resolve (DNS)"),
+            Outcome::NetworkError => (
+                Failed,
+                likely(Unreachable),
+                "the connection was refused or broken",
+            ),
+            Outcome::TlsError => (
+                Failed,
+                likely(Tls),
+                "no secure connection: certificate or handshake",
+            ),
+            Outcome::Timeout => (Failed, likely(Unreachable), "it took too long"),
+            Outcome::TooLarge => (Failed, None, "larger than the limit"),
+            Outcome::UnsupportedType => (Failed, None, "unsupported type"),
+            Outcome::Blocked => (
+                Failed,
+                certain(Blocked),
+                "the site blocks crawlers or shows a CAPTCHA",
+            ),
+            Outcome::UnsafeAddress => (Failed, None, "private or reserved address"),
+            Outcome::ExtractError => (Failed, None, "fetched, but the extraction failed"),
+            Outcome::Crashed => (Failed, None, "crashed its worker three times"),
+            Outcome::Expired => (Dropped, None, "the crawl expired"),
+            Outcome::Stopped => (Dropped, None, "stopped, or no longer needed"),
+        }
+    }
+
+    pub fn end(self) -> TaskEnd {
+        self.properties().0
+    }
+
+    /// Whether the task ended with its page, new or unchanged.
+    pub fn is_page(self) -> bool {
+        self.end() == TaskEnd::Page
+    }
+
+    /// Whether an operator may want the page tried again.
+    pub fn is_failure(self) -> bool {
+        matches!(self.end(), TaskEnd::Failed | TaskEnd::Refused)
+    }
+
+    /// The trouble of the page's site, or of the way to it, that this outcome may show.
+    pub fn site_trouble(self) -> Option<SiteTrouble> {
+        self.properties().1
+    }
+
+    /// What it means, for people.
+    pub fn in_words(self) -> &'static str {
+        self.properties().2
+    }
+}
+
+/// Trouble of a site that the outcome of one of its pages shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiteTrouble {
+    pub reason: BackoffReason,
+    /// One page shows it; otherwise it may be the page's own, and several must fail, without an answer of the server.
+    pub is_certain: bool,
+}
+
 named! {
     /// Why a site backs off: none of its tasks is leased for a time.
     BackoffReason {

@@ -212,7 +212,7 @@ impl LoopTold {
         let Deliveries {
             delivered,
             failed,
-            unreachable,
+            dropped,
         } = self.core.counters.deliveries;
         let mut tries = page.counter(
             "webfill_notification_deliveries_total",
@@ -220,7 +220,7 @@ impl LoopTold {
         );
         tries.with(&[("result", "delivered")], delivered);
         tries.with(&[("result", "failed")], failed);
-        tries.with(&[("result", "dropped")], unreachable);
+        tries.with(&[("result", "dropped")], dropped);
     }
 }
 

@@ -221,7 +221,7 @@ fn how(end: End) -> RunEnd {
         End::Interrupted => RunEnd::Interrupted,
         End::Limit(Limit::Pages) => RunEnd::Budget,
         End::Limit(Limit::Time) => RunEnd::Window,
-        End::Limit(Limit::Backoffs) => RunEnd::Backoffs,
+        End::Limit(Limit::Backoffs) => RunEnd::BackingOff,
         End::Limit(Limit::CutOff) => RunEnd::CutOff,
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use webfill_service::ExitStatus;
+use webfill_wire::{Outcome, TaskEnd};
 
 use super::watch::End;
 use crate::summary::{Counters, Summary};
@@ -59,9 +60,11 @@ impl FailOn {
 
 fn nothing_fetched(counters: &Counters) -> Option<String> {
     // Redirects do not count: only their targets are fetched, and these have outcomes of their own.
-    const FETCHED: &[&str] = &["ok", "not_modified", "stopped", "expired"];
+    let is_fetched = |outcome: &String| {
+        let known = outcome.parse::<Outcome>();
+        known.is_ok_and(|outcome| matches!(outcome.end(), TaskEnd::Page | TaskEnd::Dropped))
+    };
     let tried: u64 = counters.outcomes.values().sum();
-    let is_fetched = |outcome: &String| FETCHED.contains(&outcome.as_str());
     if tried == 0 || counters.outcomes.keys().any(is_fetched) {
         return None;
     }

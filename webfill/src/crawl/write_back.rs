@@ -45,7 +45,7 @@ pub struct Route {
 pub struct WritingBack {
     /// Dropped at the end of the crawl, which tells the thread to write the rest.
     going_on: Option<Sender<()>>,
-    unreachable: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,
 }
 
@@ -55,12 +55,12 @@ impl WritingBack {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
-        let unreachable = Arc::new(AtomicBool::new(false));
+        let abandoned = Arc::new(AtomicBool::new(false));
         let (going_on, over) = mpsc::channel();
         let mut writer = Writer {
             route,
             runtime,
-            unreachable: Arc::clone(&unreachable),
+            abandoned: Arc::clone(&abandoned),
             written: WrittenBack::default(),
             is_away_logged: false,
         };
@@ -76,7 +76,7 @@ impl WritingBack {
             .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
         Ok(WritingBack {
             going_on: Some(going_on),
-            unreachable,
+            abandoned,
             thread: Some(thread),
         })
     }
@@ -97,7 +97,7 @@ impl WritingBack {
             .as_ref()
             .is_some_and(|thread| !thread.is_finished())
         {
-            self.unreachable.store(give_up(), Ordering::Relaxed);
+            self.abandoned.store(give_up(), Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(10));
         }
         self.join()
@@ -113,7 +113,7 @@ impl WritingBack {
 struct Writer {
     route: Route,
     runtime: Runtime,
-    unreachable: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     written: WrittenBack,
     is_away_logged: bool,
 }
@@ -139,7 +139,7 @@ impl Writer {
                 Err(error) => return Err(store_fault(error)),
             };
             self.log_away(&error);
-            if self.is_unreachable() || Instant::now() > patience {
+            if self.is_abandoned() || Instant::now() > patience {
                 return Err(Fault::error(format!(
                     "not everything is written back, the same command goes on with it: {error}"
                 )));
@@ -149,7 +149,7 @@ impl Writer {
     }
 
     fn write_all(&mut self) -> Result<(), StoreError> {
-        while !self.is_unreachable() {
+        while !self.is_abandoned() {
             let Route {
                 store,
                 crawl,
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    fn is_unreachable(&self) -> bool {
-        self.unreachable.load(Ordering::Relaxed)
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
     }
 }

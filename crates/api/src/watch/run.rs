@@ -40,7 +40,7 @@ pub enum RunEnd {
     /// Its window is over.
     Window,
     /// All remaining sites were backing off for longer than `patience`.
-    Backoffs,
+    BackingOff,
     /// The machine could not reach the web for as long.
     CutOff,
     /// By a signal.
@@ -57,7 +57,7 @@ impl RunEnd {
             RunEnd::Finished => "finished",
             RunEnd::Budget => "budget",
             RunEnd::Window => "window",
-            RunEnd::Backoffs => "backoff",
+            RunEnd::BackingOff => "backing_off",
             RunEnd::CutOff => "cut_off",
             RunEnd::Interrupted => "interrupted",
             RunEnd::Stopped => "stopped",

@@ -158,10 +158,10 @@ fn funnel(counts: &Value) -> Funnel {
         let outcome: Outcome = name.parse().ok()?;
         Some(Step {
             name: outcome.as_str(),
-            meaning: words::of_outcome(outcome),
+            meaning: outcome.in_words(),
             count: count.as_u64()?,
             share: share(count.as_u64()?),
-            is_failure: words::is_failure(outcome),
+            is_failure: outcome.is_failure(),
         })
     });
     let reasons = named("skipped").filter_map(|(name, count)| {

@@ -5,7 +5,6 @@ use webfill_store::{CrawlId, PageFilter, PageRow};
 use webfill_wire::Outcome;
 
 use super::reading::{List, ROWS, place, store, within};
-use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -23,11 +22,11 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let slice = within(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
     let outcomes = Outcome::ALL.iter();
     let outcomes: Vec<Value> = outcomes
-        .map(|outcome| json!({"name": outcome.as_str(), "meaning": words::of_outcome(*outcome)}))
+        .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.in_words()}))
         .collect();
     // Pages can only be retried by outcome if the list has exactly one.
     let again = match (&of, &filter.outcomes[..]) {
-        (PagesOf::Crawl(..), [outcome]) => words::is_failure(*outcome),
+        (PagesOf::Crawl(..), [outcome]) => outcome.is_failure(),
         _ => false,
     };
     let title = match of {
@@ -83,8 +82,8 @@ pub(super) fn row(page: &PageRow) -> Value {
         "site": page.site,
         "depth": page.depth,
         "outcome": page.outcome.as_str(),
-        "meaning": words::of_outcome(page.outcome),
-        "is_failure": words::is_failure(page.outcome),
+        "meaning": page.outcome.in_words(),
+        "is_failure": page.outcome.is_failure(),
         "status_code": page.status_code,
         "mapping": page.mapping,
         "bytes": page.bytes,

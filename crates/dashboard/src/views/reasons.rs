@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
 use webfill_store::{Browsing, CrawlId, page_id};
+use webfill_wire::Outcome;
 
 use super::reading::within;
 use crate::answer::Problem;
@@ -139,7 +140,7 @@ impl Look {
             return String::from("one of its URLs has not been fetched yet");
         };
         let outcome = page["outcome"].as_str().unwrap_or_default();
-        if !matches!(outcome, "ok" | "not_modified") {
+        if !outcome.parse::<Outcome>().is_ok_and(Outcome::is_page) {
             return format!("a page of it ended in {outcome}");
         }
         let Some(mapping) = page["mapping"].as_str() else {

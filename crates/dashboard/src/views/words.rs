@@ -1,41 +1,6 @@
 //! Descriptions of the names in closed lists, for people.
 
-use webfill_wire::{Outcome, Reason};
-
-pub(crate) fn of_outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "fetched and read",
-        Outcome::NotModified => "not changed since the last fetch",
-        Outcome::Redirected => "redirected to another URL",
-        Outcome::HttpError => "the server returned an error (4xx, 5xx)",
-        Outcome::Disallowed => "disallowed by robots.txt, not fetched",
-        Outcome::RobotsUnreachable => "robots.txt unavailable, nothing allowed",
-        Outcome::DnsError => "the host name does not resolve",
-        Outcome::NetworkError => "the connection was refused or broken",
-        Outcome::TlsError => "no secure connection: certificate or handshake",
-        Outcome::Timeout => "it took too long",
-        Outcome::TooLarge => "larger than the limit",
-        Outcome::UnsupportedType => "unsupported type",
-        Outcome::Blocked => "the site refuses crawlers or shows a CAPTCHA",
-        Outcome::UnsafeAddress => "private or reserved address",
-        Outcome::ExtractError => "fetched, but the extraction failed",
-        Outcome::Crashed => "crashed its worker three times",
-        Outcome::Expired => "the crawl expired",
-        Outcome::Stopped => "stopped, or no longer needed",
-    }
-}
-
-/// Whether an operator may want to retry such pages.
-pub(crate) fn is_failure(outcome: Outcome) -> bool {
-    !matches!(
-        outcome,
-        Outcome::Ok
-            | Outcome::NotModified
-            | Outcome::Redirected
-            | Outcome::Expired
-            | Outcome::Stopped
-    )
-}
+use webfill_wire::Reason;
 
 pub(crate) fn of_reason(reason: Reason) -> &'static str {
     match reason {

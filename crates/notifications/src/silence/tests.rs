@@ -148,7 +148,7 @@ fn the_likely_reason_is_the_outcome_of_most_requests() {
         (json!({"dns_error": 4}), "DNS"),
         (
             json!({"disallowed": 4, "http_error": 1}),
-            "robots.txt disallows",
+            "disallowed by robots.txt",
         ),
         (json!({"http_error": 4}), "404"),
         (json!({"blocked": 2, "timeout": 1}), "blocks"),

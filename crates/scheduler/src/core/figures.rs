@@ -34,7 +34,7 @@ pub struct Counters {
 pub struct Deliveries {
     pub delivered: u64,
     pub failed: u64,
-    pub unreachable: u64,
+    pub dropped: u64,
 }
 
 impl Deliveries {
@@ -42,7 +42,7 @@ impl Deliveries {
         *match verdict {
             Verdict::Delivered => &mut self.delivered,
             Verdict::Failed(_) => &mut self.failed,
-            Verdict::Unreachable(_) => &mut self.unreachable,
+            Verdict::Dropped(_) => &mut self.dropped,
         } += 1;
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Notifications {
     /// The targets whose alert stands.
     undelivered: Vec<Undelivered>,
     /// What was given up without a try, an alert each.
-    unreachable: Vec<Undelivered>,
+    dropped: Vec<Undelivered>,
 }
 
 impl Core {
@@ -100,12 +100,12 @@ impl Core {
         self.tell_news(now_ms)?;
         if now_ms >= self.notifications.sweep_at_ms {
             self.notifications.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-            let unreachable = self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
-            self.notifications.unreachable.extend(unreachable);
+            let dropped = self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            self.notifications.dropped.extend(dropped);
         }
         // What waits may become an alert long before it is tried again.
         let has_waiting =
-            self.notifications.due_at_ms < i64::MAX || !self.notifications.unreachable.is_empty();
+            self.notifications.due_at_ms < i64::MAX || !self.notifications.dropped.is_empty();
         if has_waiting && now_ms >= self.notifications.judge_at_ms {
             self.notifications.judge_at_ms = now_ms + JUDGE_EVERY_MS;
             self.judge_undelivered(now_ms)?;
@@ -144,7 +144,7 @@ impl Core {
                 self.notifications.failures.remove(&target);
                 0
             }
-            Verdict::Failed(_) | Verdict::Unreachable(_) => {
+            Verdict::Failed(_) | Verdict::Dropped(_) => {
                 let failures = self
                     .notifications
                     .failures
@@ -163,7 +163,7 @@ impl Core {
         self.notifications.look_at_ms = now_ms;
         match &ended.verdict {
             Verdict::Delivered => self.clear_undelivered(&target, now_ms),
-            Verdict::Unreachable(why) => self.raise_undelivered(
+            Verdict::Dropped(why) => self.raise_undelivered(
                 Undelivered {
                     target,
                     since_ms: now_ms,
@@ -242,7 +242,7 @@ fn log_end((watch, target): &TargetKey, verdict: &Verdict) {
             why,
             "a notification could not be delivered, and is tried again"
         ),
-        Verdict::Unreachable(why) => tracing::error!(
+        Verdict::Dropped(why) => tracing::error!(
             event = "notification_dropped",
             watch,
             target,

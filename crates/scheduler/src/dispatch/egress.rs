@@ -23,7 +23,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use webfill_wire::{Evidence, Outcome, TaskDone};
+use webfill_wire::{BackoffReason, Evidence, Outcome, TaskDone};
 
 use crate::frontier::{SiteId, Standing, TaskId};
 
@@ -79,13 +79,12 @@ impl Reach {
             return Some(Reach::Answered);
         }
         let no_route = evidence.no_route;
-        match done.outcome {
-            Outcome::DnsError if !no_route => Some(Reach::NoSuchName),
-            Outcome::DnsError
-            | Outcome::NetworkError
-            | Outcome::Timeout
-            | Outcome::RobotsUnreachable => Some(Reach::Silence { no_route }),
-            _ => None,
+        match done.outcome.site_trouble()?.reason {
+            BackoffReason::Dns if !no_route => Some(Reach::NoSuchName),
+            BackoffReason::Dns | BackoffReason::Unreachable | BackoffReason::Robots => {
+                Some(Reach::Silence { no_route })
+            }
+            BackoffReason::Tls | BackoffReason::Busy | BackoffReason::Blocked => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! were, and the tasks are queued again.
 
 use rusqlite::Result;
-use webfill_wire::Outcome;
+use webfill_wire::{BackoffReason, Outcome};
 
 use super::answers::{SiteId, TaskId, Woken};
 use super::reopen::ended_tasks;
@@ -79,12 +79,6 @@ impl Frontier {
 
 /// How tasks end on a machine that does not reach the web.
 fn is_of_machine(outcome: Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::DnsError
-            | Outcome::NetworkError
-            | Outcome::TlsError
-            | Outcome::Timeout
-            | Outcome::RobotsUnreachable
-    )
+    let trouble = outcome.site_trouble();
+    trouble.is_some_and(|trouble| trouble.reason != BackoffReason::Blocked)
 }

@@ -167,7 +167,7 @@ impl Frontier {
     ) -> Result<()> {
         let spec = &self.known_crawl(page.crawl)?.spec;
         let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
-        if !is_watched || !matches!(report.outcome, Outcome::Ok | Outcome::NotModified) {
+        if !is_watched || !report.outcome.is_page() {
             return Ok(());
         }
         let class = match report.links.is_empty() {

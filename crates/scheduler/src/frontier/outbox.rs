@@ -29,7 +29,7 @@ const TRIES_IN_ORDER: i64 = 10;
 const MOST_SETTLED: i64 = 100;
 
 /// A notification that could not be delivered for so long is given up.
-const UNREACHABLE_AFTER_MS: i64 = 3 * 86_400_000;
+const DROPPED_AFTER_MS: i64 = 3 * 86_400_000;
 
 /// Settled notifications are kept so long, to be looked at.
 const KEPT_MS: i64 = 7 * 86_400_000;
@@ -72,16 +72,16 @@ pub fn put(
     let sql = "INSERT INTO notification_bodies (notification, body) VALUES (?1, ?2)";
     db.prepare_cached(sql)?
         .execute(params![db.last_insert_rowid(), body])?;
-    let mut unreachable = Vec::new();
+    let mut dropped = Vec::new();
     while !has_room(db, watch)? {
         let oldest = "SELECT min(id) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
         let oldest: Option<i64> = db
             .prepare_cached(oldest)?
             .query_row([watch], |row| row.get(0))?;
         let Some(id) = oldest else { break };
-        unreachable.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
+        dropped.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
     }
-    Ok(unreachable)
+    Ok(dropped)
 }
 
 fn has_room(db: &Connection, watch: &str) -> Result<bool> {
@@ -241,7 +241,7 @@ pub fn settle(
 ) -> Result<()> {
     let (why, is_settled) = match verdict {
         Verdict::Delivered => (None, true),
-        Verdict::Unreachable(why) => (Some(why), true),
+        Verdict::Dropped(why) => (Some(why), true),
         Verdict::Failed(why) => (Some(why), false),
     };
     let sql = "UPDATE notifications SET tries = tries + 1, why = ?2,
@@ -315,14 +315,14 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
 pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;
-    let old = select.query_map([now_ms - UNREACHABLE_AFTER_MS], |row| row.get(0))?;
-    let mut unreachable = Vec::new();
+    let old = select.query_map([now_ms - DROPPED_AFTER_MS], |row| row.get(0))?;
+    let mut dropped = Vec::new();
     for id in old.collect::<Result<Vec<i64>>>()? {
-        unreachable.extend(give_up(db, id, TOO_OLD, now_ms)?);
+        dropped.extend(give_up(db, id, TOO_OLD, now_ms)?);
     }
     let sql = "DELETE FROM notifications WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
     db.prepare_cached(sql)?.execute([now_ms - KEPT_MS])?;
-    Ok(unreachable)
+    Ok(dropped)
 }
 
 /// How many notifications wait, and the last ones of a watch as people are told; times are seconds since the

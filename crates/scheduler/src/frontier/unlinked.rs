@@ -87,7 +87,7 @@ impl Frontier {
             return Ok(());
         };
         let period_ms = spec.run_period_ms.unwrap_or(USUAL_PERIOD_MS).max(1);
-        let is_page = matches!(report.outcome, Outcome::Ok | Outcome::NotModified);
+        let is_page = report.outcome.is_page();
         let is_missing =
             report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
         let known = known(&self.db, report.task)?;

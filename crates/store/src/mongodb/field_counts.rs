@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use serde_json::Value;
+use webfill_wire::Outcome;
 
 use super::command::{Db, number};
 use super::fault::Fault;
@@ -15,10 +16,12 @@ use crate::row_counts::RowCounts;
 
 pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault> {
     let mut counts = FieldCounts::default();
+    let with_page = Outcome::ALL.iter().filter(|outcome| outcome.is_page());
+    let with_page: Vec<&str> = with_page.map(|outcome| outcome.as_str()).collect();
     // The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
     let read = doc! {"$match": {
         "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
-        "outcome": {"$in": ["ok", "not_modified"]},
+        "outcome": {"$in": with_page},
     }};
     let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
     // Sitemaps are not pages that a mapping should match.

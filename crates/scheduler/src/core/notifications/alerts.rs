@@ -19,8 +19,8 @@ impl Core {
         };
         let before_ms = now_ms - permissions.config.undelivered_after_ms();
         let overdue = self.frontier.beside(|db| outbox::overdue(db, before_ms))?;
-        let unreachable = std::mem::take(&mut self.notifications.unreachable);
-        for one in unreachable.into_iter().chain(overdue) {
+        let dropped = std::mem::take(&mut self.notifications.dropped);
+        for one in dropped.into_iter().chain(overdue) {
             self.raise_undelivered(one, now_ms)?;
         }
         Ok(())
@@ -144,15 +144,15 @@ impl Core {
             let notification = compose(watch, notify.when, &notify.about, &event, now_ms)?;
             Some((&notify.target, notification))
         });
-        let unreachable = self.frontier.beside(|db| {
+        let dropped = self.frontier.beside(|db| {
             let put = told.map(|(target, notification)| {
                 outbox::put(db, &watch.name, target, &notification, now_ms)
             });
             put.collect::<rusqlite::Result<Vec<_>>>()
         })?;
         self.notifications
-            .unreachable
-            .extend(unreachable.into_iter().flatten());
+            .dropped
+            .extend(dropped.into_iter().flatten());
         self.notifications.due_at_ms = now_ms;
         Ok(())
     }

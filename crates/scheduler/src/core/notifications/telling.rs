@@ -130,11 +130,11 @@ impl Core {
             now_ms,
         });
         let asking = watch.notify.iter().filter(|notify| notify.when == time);
-        let unreachable = self.frontier.beside(|db| {
-            let mut unreachable = Vec::new();
+        let dropped = self.frontier.beside(|db| {
+            let mut dropped = Vec::new();
             for notify in asking {
                 if let Some(notification) = compose(&watch, time, &notify.about, &events, now_ms) {
-                    unreachable.extend(outbox::put(
+                    dropped.extend(outbox::put(
                         db,
                         name,
                         &notify.target,
@@ -144,9 +144,9 @@ impl Core {
                 }
             }
             outbox::keep_told(db, name, time, &told)?;
-            Ok(unreachable)
+            Ok(dropped)
         })?;
-        self.notifications.unreachable.extend(unreachable);
+        self.notifications.dropped.extend(dropped);
         self.notifications.told.insert(key, told);
         if changes.is_some() {
             self.forget_read(name, time);

@@ -232,7 +232,7 @@ impl Core {
                 .all_back_off_until(&[crawl], now_ms, patience_ms)?
                 .is_some()
         {
-            return Ok(Some(RunEnd::Backoffs));
+            return Ok(Some(RunEnd::BackingOff));
         }
         Ok(None)
     }

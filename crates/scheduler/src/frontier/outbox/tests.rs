@@ -99,21 +99,21 @@ fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
 fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
     let db = outbox();
     let huge = json!({"subject": "x", "text": "x".repeat(1 << 20)});
-    let mut unreachable = 0;
+    let mut dropped = 0;
     for number in 0..40 {
-        unreachable += put(&db, "w", &target("a"), &huge, number).unwrap().len();
+        dropped += put(&db, "w", &target("a"), &huge, number).unwrap().len();
     }
     let bodies = || {
         let sql = "SELECT count(*), ifnull(sum(length(body)), 0) FROM notification_bodies";
         let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as usize, row.get::<_, i64>(1)?));
         db.query_row(sql, (), read).unwrap()
     };
-    assert_eq!(bodies().0, 40 - unreachable);
-    assert!(unreachable > 0 && bodies().1 <= MOST_BYTES);
+    assert_eq!(bodies().0, 40 - dropped);
+    assert!(dropped > 0 && bodies().1 <= MOST_BYTES);
     for one in due(&db, 100, 1, |_| false).unwrap() {
         settle(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
     }
-    assert_eq!(bodies().0, 39 - unreachable);
+    assert_eq!(bodies().0, 39 - dropped);
     forget(&db, "w").unwrap();
     assert_eq!(bodies().0, 0);
 }
@@ -131,13 +131,13 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
         ["notification 5"],
         "the oldest are dropped"
     );
-    let unreachable = sweep(&db, UNREACHABLE_AFTER_MS + 10).unwrap();
-    assert_eq!(unreachable.len(), 5);
+    let dropped = sweep(&db, DROPPED_AFTER_MS + 10).unwrap();
+    assert_eq!(dropped.len(), 5);
     assert_eq!(due_now(&db, i64::MAX), ["notification 10"]);
     let (_, kept) = of_watch(&db, "w", 10_000).unwrap();
     assert_eq!(kept.len(), 1_000, "shown at most");
-    sweep(&db, UNREACHABLE_AFTER_MS + KEPT_MS + 5_000).unwrap();
-    sweep(&db, UNREACHABLE_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
+    sweep(&db, DROPPED_AFTER_MS + KEPT_MS + 5_000).unwrap();
+    sweep(&db, DROPPED_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
     assert_eq!(of_watch(&db, "w", 10).unwrap(), (0, vec![]));
 }
 
