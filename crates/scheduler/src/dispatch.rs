@@ -114,7 +114,7 @@ impl Dispatch {
         self.schedule.sites().len()
     }
 
-    /// How many sites of the window, beside those that backoff, are not due before `ms`, and when the first is.
+    /// How many sites of the window, beside those that back off, are not due before `ms`, and when the first is.
     pub fn sites_delayed_until(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.schedule.sites().values();
         let waiting = sites.filter(|site| {

@@ -71,7 +71,7 @@ impl Patience {
 
     /// Whether the next request of a site lies beyond the patience, because the server asks for that or
     /// because the site is backed off from. `failures`: in a row, at a site that is open; `None` if the
-    /// attempt was the probe of one that backoffs.
+    /// attempt was the probe of one that backs off.
     pub fn is_exceeded_by(
         self,
         clock: SiteClock,

@@ -52,7 +52,7 @@ pub(super) struct CrawlTotals {
     pub(super) done: u64,
 }
 
-/// Sites by state, and those that backoff by reason. The names are those of series.
+/// Sites by state, and those that back off by reason. The names are those of series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SiteTotals {
     pub(super) by_state: BTreeMap<String, u64>,

@@ -376,7 +376,7 @@ pub fn shown(target: &str) -> String {
     read.map_or_else(|| "***".into(), |target| target.shown())
 }
 
-/// The sites of a crawl that backoff or are given up.
+/// The sites of a crawl that back off or are given up.
 pub fn sites_in_trouble(
     db: &Connection,
     (app, crawl): (&str, &str),

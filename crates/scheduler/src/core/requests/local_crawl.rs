@@ -16,7 +16,7 @@ use crate::local_crawl::{
 /// How often the sites that back off are looked at.
 const CHECK_BACKOFFS_EVERY_MS: i64 = 1_000;
 
-/// For each time so many that backoff, the pause is one longer: all of them are counted, which takes some ten
+/// For each time so many that back off, the pause is one longer: all of them are counted, which takes some ten
 /// milliseconds, and the loop waits.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
