@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use webfill_followers::Notifications;
 use webfill_notifications::{Courier, Delivery, Ended};
 use webfill_service::Fault;
 
 use crate::feeders::FeederSetup;
-use crate::firehose::Notifications;
 
 /// Delivers notifications, if this dispatcher has watches.
 pub(crate) struct Deliveries(Option<Courier>);

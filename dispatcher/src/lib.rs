@@ -9,15 +9,11 @@
 
 mod audit;
 mod backends;
-mod change_reader;
 mod clock;
 mod config;
-mod content_changes;
 mod delivery;
-mod extraction_health;
 mod fair_queue;
 mod feeders;
-mod firehose;
 mod health;
 mod http;
 mod incoming;
@@ -30,9 +26,7 @@ mod request_reader;
 mod retention;
 pub mod row_lists;
 mod run;
-pub mod run_changes;
 mod store_writer;
-mod thread_end;
 
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use feeders::FeederSetup;

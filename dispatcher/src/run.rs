@@ -11,10 +11,12 @@ mod requests;
 mod sockets;
 mod turns;
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
+use webfill_followers::{ChangeReader, ContentChanges, ExtractionHealth, Firehose, Subscriptions};
 use webfill_notifications::Ended;
 use webfill_scheduler::Mappings;
 use webfill_scheduler::core::{
@@ -38,15 +40,11 @@ use self::opening::{frontier_fault, open, tell_of_quiet};
 use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
-use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
-use crate::content_changes::ContentChanges;
 use crate::delivery::Deliveries;
-use crate::extraction_health::ExtractionHealth;
 use crate::fair_queue::FairQueue;
 use crate::feeders::Feeders;
-use crate::firehose::{Firehose, Subscriptions};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
@@ -156,7 +154,11 @@ pub fn run(
     };
     let sockets = Sockets::start_choosing(socket_specs(&setup), arriving).map_err(Fault::error)?;
     let store = setup.store.clone();
-    let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
+    let firehose_outbox = sockets.outbox();
+    let publish = move |topic: &str, message| {
+        firehose_outbox.publish(FIREHOSE, topic.as_bytes().to_owned(), message);
+    };
+    let firehose = Firehose::start(store, subscriptions, Arc::new(publish))?;
     let extraction_health = ExtractionHealth::start(
         setup.store.clone(),
         firehose.notifications(),
@@ -174,10 +176,13 @@ pub fn run(
     let deliveries = Deliveries::start(setup.feeders.as_ref(), notifications, move |ended| {
         let _ = by_courier.send(Event::Delivery(ended));
     })?;
-    let feeders = setup.feeders.as_ref();
-    let change_reader = ChangeReader::start(feeders, setup.store.clone(), move |answer| {
-        let _ = by_reader.send(Event::Changes(answer));
-    })?;
+    // Changes are read for watches only.
+    let change_reader = setup.feeders.as_ref().map(|_| {
+        ChangeReader::start(setup.store.clone(), move |answer| {
+            let _ = by_reader.send(Event::Changes(answer));
+        })
+    });
+    let change_reader = change_reader.transpose()?;
     let ways = Ways {
         outbox: sockets.outbox(),
         pending_requests: pending_requests.clone(),
@@ -224,7 +229,7 @@ pub fn run(
 struct Process {
     backends: Backends,
     deliveries: Deliveries,
-    change_reader: ChangeReader,
+    change_reader: Option<ChangeReader>,
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
@@ -313,7 +318,10 @@ impl Process {
 
     /// Passes on what is to be read of changes.
     fn read_changes(&mut self, asked: Vec<ChangesAsked>, now_ms: i64) -> Result<(), Fault> {
-        for unread in self.change_reader.ask(asked) {
+        let Some(change_reader) = &self.change_reader else {
+            return Ok(());
+        };
+        for unread in change_reader.ask(asked) {
             // The ends of runs do not wait for a thread that is gone.
             let answer = ChangesAnswer {
                 asked: unread,

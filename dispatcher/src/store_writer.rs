@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use webfill_followers::thread::ends_well;
 use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, StoreWrite, TakeBackWrite};
 use webfill_scheduler::frontier::TaskId;
 use webfill_service::Fault;
@@ -28,7 +29,6 @@ use crate::config::DispatcherSetup;
 use crate::health::Health;
 use crate::retention::Retention;
 use crate::row_lists::ListJudge;
-use crate::thread_end::ends_well;
 
 /// The result of a write that the dispatcher's loop must know.
 pub enum WriteResult {

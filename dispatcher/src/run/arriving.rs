@@ -1,6 +1,7 @@
 //! What arrives by the sockets, on the thread that owns them: requests go to their reader, subscriptions to the
 //! firehose, and everything else to the loop.
 
+use webfill_followers::Subscriptions;
 use webfill_scheduler::effects::Client;
 use webfill_scheduler::requester::Requester;
 use webfill_scheduler::rights;
@@ -8,7 +9,6 @@ use webfill_wire::keys::Entry;
 use webfill_wire::socket::{Arrivals, Arrived, Heard, Peer, SocketName};
 
 use super::sockets::{CONTROL, FEEDERS, FIREHOSE};
-use crate::firehose::Subscriptions;
 use crate::permits::Hearing;
 use crate::request_reader::RequestReader;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_dispatcher::local_notifications::{Before, LocalNotifications, RunEnded};
-use webfill_dispatcher::run_changes;
+use webfill_followers::run_changes;
 use webfill_health::{Alert, Warning};
 use webfill_notifications::silence::RUNS_JUDGED;
 use webfill_notifications::{Permissions, ReadChanges, Standing};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webfill_dispatcher::run_changes::RunFound;
+use webfill_followers::run_changes::RunFound;
 use webfill_health::{Alert, Warning};
 use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 

@@ -15,24 +15,18 @@ mod known;
 mod pinned;
 mod told;
 
-use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::oneshot;
 use webfill_notifications::Standing;
 use webfill_scheduler::effects::StandingExtractions;
 use webfill_service::Fault;
-use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
+use webfill_store::{ExportFilter, Store, StoreError, StoreUri};
 
 use crate::firehose::Notifications;
-use crate::thread_end::ends_well;
+use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judged::Judged;
-
-/// How often the store is asked for further pages, and how often states are stored at most.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Pages that are read at once, and bytes of their values.
 const CHUNK_PAGES: usize = 256;
@@ -41,50 +35,30 @@ const CHUNK_BYTES: usize = 8 << 20;
 /// States are stored after so many pages at the latest.
 const SAVE_AFTER: u64 = 20_000;
 
-/// How long a dispatcher goes on reading that ends without a word.
-const LAST_READ: Duration = Duration::from_secs(10);
-
 /// The thread's handle.
-pub(crate) struct ExtractionHealth {
-    stop: oneshot::Sender<Duration>,
+pub struct ExtractionHealth {
     standing: Arc<RwLock<Option<StandingExtractions>>>,
     /// The mappings in force: an alert of another one is of no use to anybody.
     mappings: Vec<String>,
-    thread: JoinHandle<()>,
+    thread: FollowerThread,
 }
 
 impl ExtractionHealth {
     /// Starts the thread. The store exists.
-    pub(crate) fn start(
+    pub fn start(
         store: StoreUri,
         notifications: Notifications,
         mappings: Vec<String>,
     ) -> Result<ExtractionHealth, Fault> {
-        let failed = |error: io::Error| {
-            Fault::error(format!(
-                "cannot start the thread that judges extractions: {error}"
-            ))
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed)?;
-        let (stop, stopped) = oneshot::channel();
         let standing = Arc::new(RwLock::new(None));
         let follower = Follower {
-            uri: store,
-            store: None,
             judged: Judged::default(),
             notifications,
             standing: Arc::clone(&standing),
-            is_away: false,
         };
-        let thread = std::thread::Builder::new()
-            .name("health".into())
-            .spawn(move || runtime.block_on(follower.run(stopped)))
-            .map_err(failed)?;
+        let what = "the thread that judges extractions";
+        let thread = Following::new(store, follower).start("health", what)?;
         Ok(ExtractionHealth {
-            stop,
             standing,
             mappings,
             thread,
@@ -92,12 +66,12 @@ impl ExtractionHealth {
     }
 
     /// The mappings that are in force from now on.
-    pub(crate) fn set_mappings(&mut self, mappings: Vec<String>) {
+    pub fn set_mappings(&mut self, mappings: Vec<String>) {
         self.mappings = mappings;
     }
 
     /// What stands of mappings in force, as far as it is stored; `None`: it was not read yet.
-    pub(crate) fn standing(&self) -> Option<StandingExtractions> {
+    pub fn standing(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
         Some(of_mappings(standing, &self.mappings))
@@ -105,10 +79,8 @@ impl ExtractionHealth {
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
     /// It is waited for until then at most, if there is a time.
-    pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) {
-        // The thread is gone only if it panicked.
-        let _ = self.stop.send(patience);
-        if !ends_well(self.thread, until) {
+    pub fn finish(self, patience: Duration, until: Option<Instant>) {
+        if !self.thread.finish(patience, until) {
             tracing::error!(
                 event = "health_panicked",
                 "the thread that judges extractions panicked"
@@ -119,71 +91,25 @@ impl ExtractionHealth {
 
 /// The state of the thread.
 struct Follower {
-    uri: StoreUri,
-    store: Option<Arc<dyn Store>>,
     judged: Judged,
     notifications: Notifications,
     standing: Arc<RwLock<Option<StandingExtractions>>>,
-    /// The store could not be read last time.
-    is_away: bool,
 }
 
-/// Some pages, each with the cursor behind it.
-#[derive(Default)]
-struct Chunk {
-    pages: Vec<(Cursor, Value)>,
-    bytes: usize,
-    /// Where to continue, if these are the last pages.
-    end: Option<Cursor>,
-}
-
-impl Follower {
-    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
+impl Follow for Follower {
+    async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError> {
         loop {
-            let asked = tokio::time::timeout(LOOK_EVERY, &mut stopped).await;
-            let patience = asked.ok().map(|asked| asked.unwrap_or(LAST_READ));
-            let is_last = patience.is_some();
-            let until = patience.map(|patience| Instant::now() + patience);
-            match self.catch_up(until, &mut stopped).await {
-                Ok(()) => self.is_away = false,
-                Err(error) => self.note_failure(&error),
-            }
-            if is_last {
-                return;
-            }
-        }
-    }
-
-    fn note_failure(&mut self, error: &StoreError) {
-        // What is in memory may not be what is stored.
-        self.judged.forget();
-        if !std::mem::replace(&mut self.is_away, true) {
-            tracing::warn!(event = "health_waits", %error, "extractions are not judged until the store can be read");
-        }
-    }
-
-    /// Judges what is stored by now.
-    async fn catch_up(
-        &mut self,
-        until: Option<Instant>,
-        stopped: &mut oneshot::Receiver<Duration>,
-    ) -> Result<(), StoreError> {
-        let store = self.open_store().await?;
-        loop {
-            if self.judged.load(&*store).await? {
+            if self.judged.load(store).await? {
                 self.publish_standing();
             }
             let began = Instant::now();
-            let chunk = self.read(&*store).await?;
+            let chunk = self.read(store).await?;
             let is_end = chunk.end.is_some();
-            self.judged.judge(&*store, chunk).await?;
-            let is_over = match until {
-                Some(until) => Instant::now() >= until,
-                None => !stopped.is_empty(),
-            };
+            self.judged.judge(store, chunk).await?;
+            let is_over = turn.is_over();
             if is_end || is_over || self.judged.unsaved_pages() >= SAVE_AFTER {
-                self.judged.settle(&*store, until.is_some()).await?;
-                let saved = self.judged.save(&*store).await;
+                self.judged.settle(store, turn.is_last()).await?;
+                let saved = self.judged.save(store).await;
                 // Who is told asks for more.
                 self.publish_standing();
                 saved
@@ -197,13 +123,19 @@ impl Follower {
             if is_end || is_over {
                 return Ok(());
             }
-            if until.is_none() {
-                // A long store is read with half of a core.
-                tokio::time::sleep(began.elapsed()).await;
-            }
+            turn.pause(began).await;
         }
     }
 
+    fn store_failed(&mut self, error: &StoreError, is_first: bool) {
+        self.judged.forget();
+        if is_first {
+            tracing::warn!(event = "health_waits", %error, "extractions are not judged until the store can be read");
+        }
+    }
+}
+
+impl Follower {
     /// Reads some pages after the position.
     async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
         let filter = ExportFilter {
@@ -211,35 +143,17 @@ impl Follower {
             ..ExportFilter::default()
         };
         let mut chunk = Chunk::default();
-        let mut each = |cursor: Cursor, page: Value| {
-            chunk.bytes += size(&page["fields"]);
-            chunk.pages.push((cursor, page));
-            match chunk.pages.len() >= CHUNK_PAGES || chunk.bytes >= CHUNK_BYTES {
-                true => Err(io::ErrorKind::Interrupted.into()),
-                false => Ok(()),
-            }
-        };
-        match store
-            .changes(self.judged.position(), &filter, &mut each)
-            .await
-        {
-            Ok(end) => chunk.end = Some(end),
-            Err(ExportError::Output(_)) => {}
-            Err(ExportError::Store(error)) if error.is_fatal() && self.judged.begin_again() => {
+        let most = (CHUNK_PAGES, CHUNK_BYTES);
+        let size = |page: &Value| size(&page["fields"]);
+        let read = chunk.read(store, self.judged.position(), &filter, most, size);
+        match read.await {
+            Ok(()) => {}
+            Err(error) if error.is_fatal() && self.judged.begin_again() => {
                 tracing::warn!(event = "health_begins_again", %error, "pages were dropped before their extractions were judged");
             }
-            Err(ExportError::Store(error)) => return Err(error),
+            Err(error) => return Err(error),
         }
         Ok(chunk)
-    }
-
-    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
-        if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
-        }
-        let store = webfill_store::open_existing(&self.uri).await?;
-        self.store = Some(Arc::clone(&store));
-        Ok(store)
     }
 
     fn publish_standing(&self) {

@@ -9,7 +9,8 @@ use webfill_notifications::Standing;
 use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
 use super::told::{Owner, Told, What};
-use super::{Chunk, blocked, known, pinned};
+use super::{blocked, known, pinned};
+use crate::follow::Chunk;
 
 /// The state that holds the position alone, and what begins the others.
 const POSITION: &str = "cursor";
@@ -122,9 +123,9 @@ impl Judged {
         store: &dyn Store,
         chunk: Chunk,
     ) -> Result<(), StoreError> {
-        let known = known::values(store, &chunk.pages).await?;
-        let last = chunk.pages.last().map(|(cursor, _)| cursor.clone());
-        for ((cursor, page), known) in chunk.pages.iter().zip(known) {
+        let known = known::values(store, &chunk.saves).await?;
+        let last = chunk.saves.last().map(|(cursor, _)| cursor.clone());
+        for ((cursor, page), known) in chunk.saves.iter().zip(known) {
             self.judge_page(cursor, page, &known);
         }
         if let Some(position) = chunk.end.or(last) {

@@ -3,7 +3,7 @@ use std::sync::mpsc as channel;
 use std::time::Instant;
 
 use serde_json::json;
-use webfill_store::{CrawlId, Page, Save, open};
+use webfill_store::{CrawlId, Page, Save, Store, open};
 use webfill_wire::Outcome;
 
 use super::*;

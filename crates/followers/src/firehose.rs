@@ -14,7 +14,6 @@ mod result;
 mod subscriptions;
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -24,11 +23,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use webfill_scheduler::effects::FinishedPage;
 use webfill_service::Fault;
-use webfill_store::{ExportError, Store, StoreError, StoreUri, page_id};
-use webfill_wire::socket::{Outbox, SocketName};
+use webfill_store::{ExportError, StoreError, StoreUri, page_id};
 
-use crate::thread_end::ends_well;
-pub(crate) use subscriptions::Subscriptions;
+use crate::followed_store::FollowedStore;
+use crate::thread;
+pub use subscriptions::Subscriptions;
 
 /// At most this many announcements wait; further ones are dropped.
 const QUEUED: usize = 20_000;
@@ -55,10 +54,10 @@ pub(crate) fn outbound(app_id: &str) -> String {
 }
 
 /// Sends a message under a topic.
-type Publish = Arc<dyn Fn(&str, Vec<u8>) + Send + Sync>;
+pub type Publish = Arc<dyn Fn(&str, Vec<u8>) + Send + Sync>;
 
 /// The thread's handle.
-pub(crate) struct Firehose {
+pub struct Firehose {
     queue: mpsc::Sender<FinishedPage>,
     subscriptions: Subscriptions,
     publish: Publish,
@@ -67,18 +66,14 @@ pub(crate) struct Firehose {
 }
 
 impl Firehose {
-    /// Starts the thread. The caller passes the frames that arrive on the socket `firehose` to
+    /// Starts the thread. The caller passes the frames that arrive on the socket of subscribers to
     /// `subscriptions`.
-    pub(crate) fn start(
+    pub fn start(
         store: StoreUri,
         subscriptions: Subscriptions,
-        outbox: Outbox,
-        firehose: SocketName,
+        publish: Publish,
     ) -> Result<Firehose, Fault> {
-        let publish = move |topic: &str, message| {
-            outbox.publish(firehose, topic.as_bytes().to_owned(), message);
-        };
-        Firehose::with(store, subscriptions, Arc::new(publish), QUEUED)
+        Firehose::with(store, subscriptions, publish, QUEUED)
     }
 
     fn with(
@@ -87,25 +82,18 @@ impl Firehose {
         publish: Publish,
         queued: usize,
     ) -> Result<Firehose, Fault> {
-        let failed = |error: io::Error| Fault::error(format!("cannot start the firehose: {error}"));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed)?;
         let (queue, announced) = mpsc::channel(queued);
         let dropped = Arc::new(AtomicU64::new(0));
         let mut reader = Reader {
-            uri: store,
-            store: None,
+            store: FollowedStore::new(store),
             announced,
             subscriptions: subscriptions.clone(),
             publish: Arc::clone(&publish),
             dropped: Arc::clone(&dropped),
         };
-        let thread = std::thread::Builder::new()
-            .name("firehose".into())
-            .spawn(move || runtime.block_on(reader.run()))
-            .map_err(failed)?;
+        let thread = thread::start("firehose", "the firehose", move || async move {
+            reader.run().await;
+        })?;
         Ok(Firehose {
             queue,
             subscriptions,
@@ -116,7 +104,7 @@ impl Firehose {
     }
 
     /// Announces a page, whose outcome is committed.
-    pub(crate) fn announce(&self, finished: FinishedPage) {
+    pub fn announce(&self, finished: FinishedPage) {
         if !self
             .subscriptions
             .has_subscriber(&crawled(&finished.app_id))
@@ -135,7 +123,7 @@ impl Firehose {
     }
 
     /// For notifications, of other threads as well.
-    pub(crate) fn notifications(&self) -> Notifications {
+    pub fn notifications(&self) -> Notifications {
         Notifications {
             subscriptions: self.subscriptions.clone(),
             publish: Arc::clone(&self.publish),
@@ -143,14 +131,14 @@ impl Firehose {
     }
 
     /// Publishes a notification about an application's crawls.
-    pub(crate) fn notification(&self, app_id: &str, notification: &Value) {
+    pub fn notification(&self, app_id: &str, notification: &Value) {
         self.notifications().publish(app_id, notification);
     }
 
     /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
-    pub(crate) fn finish(self, until: Option<Instant>) {
+    pub fn finish(self, until: Option<Instant>) {
         drop(self.queue);
-        if !ends_well(self.thread, until) {
+        if !thread::ends_well(self.thread, until) {
             tracing::error!(event = "firehose_panicked", "the firehose thread panicked");
         }
     }
@@ -158,14 +146,14 @@ impl Firehose {
 
 /// Publishes notifications.
 #[derive(Clone)]
-pub(crate) struct Notifications {
-    pub(crate) subscriptions: Subscriptions,
-    pub(crate) publish: Publish,
+pub struct Notifications {
+    pub subscriptions: Subscriptions,
+    pub publish: Publish,
 }
 
 impl Notifications {
     /// Publishes a notification to an application.
-    pub(crate) fn publish(&self, app_id: &str, notification: &Value) {
+    pub fn publish(&self, app_id: &str, notification: &Value) {
         let topic = outbound(app_id);
         if self.subscriptions.has_subscriber(&topic) {
             (self.publish)(&topic, notification.to_string().into_bytes());
@@ -175,9 +163,8 @@ impl Notifications {
 
 /// The state of the thread.
 struct Reader {
-    uri: StoreUri,
     /// Opened with the first page that has a subscriber.
-    store: Option<Arc<dyn Store>>,
+    store: FollowedStore,
     announced: mpsc::Receiver<FinishedPage>,
     subscriptions: Subscriptions,
     publish: Publish,
@@ -253,7 +240,7 @@ impl Reader {
         &mut self,
         unpublished: &mut HashMap<String, FinishedPage>,
     ) -> Result<(), StoreError> {
-        let store = self.open_store().await?;
+        let store = self.store.open().await?;
         let ids = unpublished.keys().cloned().collect();
         let publish = &self.publish;
         let mut each = |page: Value| {
@@ -269,15 +256,6 @@ impl Reader {
             Err(ExportError::Store(error)) => Err(error),
             Err(ExportError::Output(error)) => unreachable!("nothing is written: {error}"),
         }
-    }
-
-    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
-        if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
-        }
-        let store = webfill_store::open_existing(&self.uri).await?;
-        self.store = Some(Arc::clone(&store));
-        Ok(store)
     }
 }
 

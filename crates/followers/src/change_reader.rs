@@ -2,7 +2,6 @@
 //! looks of a run are judged. What cannot be answered yet, because looks are not judged or the store is away, is
 //! tried again until it can. Nothing here is durable: after a crash the core asks again.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -11,8 +10,8 @@ use webfill_scheduler::core::{ChangesAnswer, ChangesAsked, ChangesFound, Changes
 use webfill_service::Fault;
 use webfill_store::{Store, StoreError, StoreUri};
 
-use crate::feeders::FeederSetup;
-use crate::run_changes;
+use crate::followed_store::FollowedStore;
+use crate::{run_changes, thread};
 
 /// How often it is looked whether a question can be answered; after a long look, less often.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -27,49 +26,29 @@ const COUNT_MAX: Duration = Duration::from_secs(5);
 /// So long the end of a run waits for the judgement of its looks. What is judged later is told on its own.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The thread's handle; none if this dispatcher has no watches.
-pub(crate) struct ChangeReader(Option<mpsc::UnboundedSender<ChangesAsked>>);
+/// The thread's handle.
+pub struct ChangeReader(mpsc::UnboundedSender<ChangesAsked>);
 
 impl ChangeReader {
     /// Starts the thread. It ends after this handle.
-    pub(crate) fn start(
-        setup: Option<&FeederSetup>,
+    pub fn start(
         store: StoreUri,
         on_answer: impl Fn(ChangesAnswer) + Send + 'static,
     ) -> Result<ChangeReader, Fault> {
-        if setup.is_none() {
-            return Ok(ChangeReader(None));
-        }
-        let failed = |error: std::io::Error| {
-            Fault::error(format!(
-                "cannot start the thread that reads changes: {error}"
-            ))
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed)?;
         let (ask, asked) = mpsc::unbounded_channel();
         let reading = Reading {
-            uri: store,
-            store: None,
+            store: FollowedStore::new(store),
             waiting: Vec::new(),
-            is_away: false,
             on_answer: Box::new(on_answer),
         };
-        std::thread::Builder::new()
-            .name("change-reader".into())
-            .spawn(move || runtime.block_on(reading.run(asked)))
-            .map_err(failed)?;
-        Ok(ChangeReader(Some(ask)))
+        let what = "the thread that reads changes";
+        thread::start("change-reader", what, move || reading.run(asked))?;
+        Ok(ChangeReader(ask))
     }
 
     /// Asks, and returns what nobody reads because the thread has panicked.
-    pub(crate) fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
-        let Some(ask) = &self.0 else {
-            return Vec::new();
-        };
-        let unread = |asked| ask.send(asked).err().map(|error| error.0);
+    pub fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
+        let unread = |asked| self.0.send(asked).err().map(|error| error.0);
         questions.into_iter().filter_map(unread).collect()
     }
 }
@@ -93,11 +72,8 @@ async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<S
 
 /// The state of the thread.
 struct Reading {
-    uri: StoreUri,
-    store: Option<Arc<dyn Store>>,
+    store: FollowedStore,
     waiting: Vec<Waiting>,
-    /// The store could not be read last time.
-    is_away: bool,
     on_answer: Box<dyn Fn(ChangesAnswer) + Send>,
 }
 
@@ -156,7 +132,7 @@ impl Reading {
             let began = Instant::now();
             let found = self.find_in_time(&asked).await;
             if let Ok(Some(found)) = found {
-                self.is_away = false;
+                self.store.note_there();
                 self.waiting.remove(at);
                 self.answer(&asked, found);
                 continue;
@@ -169,7 +145,7 @@ impl Reading {
                 self.waiting[at..].rotate_left(1);
                 break;
             }
-            self.is_away = false;
+            self.store.note_there();
             at += 1;
         }
         self.tell_late();
@@ -201,7 +177,7 @@ impl Reading {
     }
 
     fn note_failure(&mut self, error: &str) {
-        if !std::mem::replace(&mut self.is_away, true) {
+        if self.store.note_away() {
             tracing::warn!(event = "changes_not_read", %error, "what has changed is not told until the store can be read");
         }
     }
@@ -215,7 +191,7 @@ impl Reading {
 
     /// `None`: not yet.
     async fn find(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, StoreError> {
-        let store = self.open_store().await?;
+        let store = self.store.open().await?;
         let crawl = &asked.crawl;
         let found = match asked.question {
             ChangesQuestion::Position { asked_ms } => {
@@ -240,14 +216,5 @@ impl Reading {
             }
         };
         Ok(Some(found))
-    }
-
-    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
-        if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
-        }
-        let store = webfill_store::open_existing(&self.uri).await?;
-        self.store = Some(Arc::clone(&store));
-        Ok(store)
     }
 }

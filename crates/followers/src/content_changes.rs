@@ -10,27 +10,19 @@
 
 mod judging;
 
-use std::io;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use webfill_changes::Look;
 use webfill_service::Fault;
 use webfill_service::signals::{self, Asked};
 use webfill_store::{
-    Change, Cursor, ExportError, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri,
-    iso_time,
+    Change, Cursor, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri, iso_time,
 };
 
 use crate::firehose::Notifications;
-use crate::thread_end::ends_well;
+use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judging::{Batch, Judging};
-
-/// How often the store is asked for further looks.
-const FOLLOW_EVERY: Duration = Duration::from_secs(2);
 
 /// Looks that are read at once, and bytes of what they are compared by.
 const CHUNK_LOOKS: usize = 64;
@@ -39,49 +31,29 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// While there are no looks, the position is stored so often.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// How long a dispatcher goes on reading that ends without a word.
-const LAST_READ: Duration = Duration::from_secs(10);
-
 /// Is told of each look once what it has shown is stored. It must not wait.
-pub(crate) type LookListener = Box<dyn Fn(Vec<Look>) + Send>;
+pub type LookListener = Box<dyn Fn(Vec<Look>) + Send>;
 
 /// The thread's handle.
-pub(crate) struct ContentChanges {
-    stop: oneshot::Sender<Duration>,
-    thread: JoinHandle<()>,
-}
+pub struct ContentChanges(FollowerThread);
 
 impl ContentChanges {
     /// Starts the thread. The store exists.
-    pub(crate) fn start(
+    pub fn start(
         store: StoreUri,
         notifications: Notifications,
         listener: LookListener,
     ) -> Result<ContentChanges, Fault> {
-        let failed = |error: io::Error| {
-            Fault::error(format!(
-                "cannot start the thread that judges what has changed: {error}"
-            ))
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed)?;
-        let (stop, stopped) = oneshot::channel();
-        let follower = Follower::new(store, notifications, listener);
-        let thread = std::thread::Builder::new()
-            .name("changes".into())
-            .spawn(move || runtime.block_on(follower.run(stopped)))
-            .map_err(failed)?;
-        Ok(ContentChanges { stop, thread })
+        let follower = Follower::new(notifications, listener);
+        let what = "the thread that judges what has changed";
+        let thread = Following::new(store, follower).start("changes", what)?;
+        Ok(ContentChanges(thread))
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
     /// It is waited for until then at most, if there is a time.
-    pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) {
-        // The thread is gone only if it panicked.
-        let _ = self.stop.send(patience);
-        if !ends_well(self.thread, until) {
+    pub fn finish(self, patience: Duration, until: Option<Instant>) {
+        if !self.0.finish(patience, until) {
             tracing::error!(
                 event = "changes_panicked",
                 "the thread that judges what has changed panicked"
@@ -92,8 +64,6 @@ impl ContentChanges {
 
 /// The state of the thread.
 struct Follower {
-    uri: StoreUri,
-    store: Option<Arc<dyn Store>>,
     notifications: Notifications,
     listener: LookListener,
     /// Names this process as the writer of a judgement.
@@ -105,24 +75,38 @@ struct Follower {
     /// Up to where there was nothing to judge behind it.
     position: Cursor,
     position_stored: Instant,
-    /// The store could not be read last time.
-    is_away: bool,
 }
 
-/// Some looks, each with the cursor behind it.
-#[derive(Default)]
-struct Chunk {
-    looks: Vec<(Cursor, Value)>,
-    bytes: usize,
-    /// Where to continue, if these are the last ones.
-    end: Option<Cursor>,
+impl Follow for Follower {
+    async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError> {
+        if let Some((judgement, looks)) = self.pending.take() {
+            self.put(store, judgement, looks).await?;
+        }
+        loop {
+            let began = Instant::now();
+            let stored = self.load(store).await?;
+            let chunk = self.read(store).await?;
+            let is_end = chunk.end.is_some();
+            let is_whole = self.take(store, stored, chunk, turn.is_last()).await?;
+            let is_stopped = turn.is_last() && signals::asked() == Asked::Stop;
+            if is_stopped || turn.is_over() || (is_end && is_whole) {
+                return Ok(());
+            }
+            turn.pause(began).await;
+        }
+    }
+
+    fn store_failed(&mut self, error: &StoreError, is_first: bool) {
+        self.stored = None;
+        if is_first {
+            tracing::warn!(event = "changes_wait", %error, "what has changed is not judged until the store can be read");
+        }
+    }
 }
 
 impl Follower {
-    fn new(uri: StoreUri, notifications: Notifications, listener: LookListener) -> Follower {
+    fn new(notifications: Notifications, listener: LookListener) -> Follower {
         Follower {
-            uri,
-            store: None,
             notifications,
             listener,
             writer: writer(),
@@ -130,61 +114,6 @@ impl Follower {
             pending: None,
             position: Cursor::start(),
             position_stored: Instant::now(),
-            is_away: false,
-        }
-    }
-
-    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
-        loop {
-            let asked = tokio::time::timeout(FOLLOW_EVERY, &mut stopped).await;
-            let patience = asked.ok().map(|asked| asked.unwrap_or(LAST_READ));
-            let is_last = patience.is_some();
-            let until = patience.map(|patience| Instant::now() + patience);
-            match self.catch_up(until, &mut stopped).await {
-                Ok(()) => self.is_away = false,
-                Err(error) => self.note_failure(&error),
-            }
-            if is_last {
-                return;
-            }
-        }
-    }
-
-    fn note_failure(&mut self, error: &StoreError) {
-        // What is in memory may not be what is stored.
-        self.stored = None;
-        if !std::mem::replace(&mut self.is_away, true) {
-            tracing::warn!(event = "changes_wait", %error, "what has changed is not judged until the store can be read");
-        }
-    }
-
-    /// Judges what is stored by now.
-    async fn catch_up(
-        &mut self,
-        until: Option<Instant>,
-        stopped: &mut oneshot::Receiver<Duration>,
-    ) -> Result<(), StoreError> {
-        let store = self.open_store().await?;
-        if let Some((judgement, looks)) = self.pending.take() {
-            self.put(&*store, judgement, looks).await?;
-        }
-        loop {
-            let began = Instant::now();
-            let stored = self.load(&*store).await?;
-            let chunk = self.read(&*store).await?;
-            let is_end = chunk.end.is_some();
-            let is_whole = self.take(&*store, stored, chunk, until.is_some()).await?;
-            let is_over = match until {
-                Some(until) => Instant::now() >= until || signals::asked() == Asked::Stop,
-                None => !stopped.is_empty(),
-            };
-            if is_over || (is_end && is_whole) {
-                return Ok(());
-            }
-            if until.is_none() {
-                // A long store is read with half of a core.
-                tokio::time::sleep(began.elapsed()).await;
-            }
         }
     }
 
@@ -208,10 +137,10 @@ impl Follower {
         is_last: bool,
     ) -> Result<bool, StoreError> {
         let end = chunk.end.clone();
-        let count = chunk.looks.len();
-        let mut batch = Judging::load(store, &chunk.looks)
+        let count = chunk.saves.len();
+        let mut batch = Judging::load(store, &chunk.saves)
             .await?
-            .judge(&chunk.looks);
+            .judge(&chunk.saves);
         let is_whole = batch.judged == count;
         if let Some(end) = end.filter(|_| is_whole) {
             batch.cursor = Some(end);
@@ -320,40 +249,25 @@ impl Follower {
             ..ExportFilter::default()
         };
         let mut chunk = Chunk::default();
-        let mut each = |cursor: Cursor, page: Value| {
-            let look = page["look"].as_str().map_or(0, str::len);
-            chunk.bytes += look
-                + page["fields"]
-                    .as_object()
-                    .map_or(0, |fields| 100 * fields.len());
-            chunk.looks.push((cursor, page));
-            match chunk.looks.len() >= CHUNK_LOOKS || chunk.bytes >= CHUNK_BYTES {
-                true => Err(io::ErrorKind::Interrupted.into()),
-                false => Ok(()),
-            }
-        };
-        match store.changes(&self.position, &filter, &mut each).await {
-            Ok(end) => chunk.end = Some(end),
-            Err(ExportError::Output(_)) => {}
-            Err(ExportError::Store(error))
-                if error.is_fatal() && self.position != Cursor::start() =>
-            {
+        let most = (CHUNK_LOOKS, CHUNK_BYTES);
+        let read = chunk.read(store, &self.position, &filter, most, size);
+        match read.await {
+            Ok(()) => {}
+            Err(error) if error.is_fatal() && self.position != Cursor::start() => {
                 tracing::warn!(event = "changes_begin_again", %error, "pages were dropped before they were judged");
                 self.position = Cursor::start();
             }
-            Err(ExportError::Store(error)) => return Err(error),
+            Err(error) => return Err(error),
         }
         Ok(chunk)
     }
+}
 
-    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
-        if let Some(store) = &self.store {
-            return Ok(Arc::clone(store));
-        }
-        let store = webfill_store::open_existing(&self.uri).await?;
-        self.store = Some(Arc::clone(&store));
-        Ok(store)
-    }
+/// About the bytes of what a look is compared by.
+fn size(page: &Value) -> usize {
+    let look = page["look"].as_str().map_or(0, str::len);
+    let fields = page["fields"].as_object();
+    look + fields.map_or(0, |fields| 100 * fields.len())
 }
 
 /// Different for each process and each start.

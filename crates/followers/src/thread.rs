@@ -1,15 +1,35 @@
-//! Threads that are waited for when the process ends, but not for longer than the process may take. What one has not
+//! Threads with a runtime of their own, which are waited for when the process ends, but not for longer than the process may take. What one has not
 //! done by then is what a process leaves that is killed, and the next one does it.
 
+use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use webfill_service::Fault;
 
 /// How often it is looked whether a thread has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// Starts a thread that runs a future. `what` says in a fault what could not be started.
+pub(crate) fn start<F: Future<Output = ()>>(
+    name: &str,
+    what: &str,
+    run: impl FnOnce() -> F + Send + 'static,
+) -> Result<JoinHandle<()>, Fault> {
+    let failed = |error: io::Error| Fault::error(format!("cannot start {what}: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(move || runtime.block_on(run()))
+        .map_err(failed)
+}
+
 /// Waits for a thread that was told to end; until then at most, if there is a time. Returns whether it has not
 /// panicked. One that has not ended by then goes on until the process ends.
-pub(crate) fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
+pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
     while let Some(until) = until
         && !thread.is_finished()
     {

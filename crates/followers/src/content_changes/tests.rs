@@ -1,4 +1,6 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
 
 use webfill_changes::{Seen, Verdict};
 use webfill_store::{ChangeFilter, ChangeKind, Crawl, CrawlId, CrawlState, Page, Save};
@@ -29,14 +31,14 @@ impl Scene {
         }
     }
 
-    fn follower(&self) -> Follower {
+    fn follower(&self) -> Following<Follower> {
         let notifications = Notifications {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         };
         let looks = Arc::clone(&self.looks);
         let listener = Box::new(move |more: Vec<Look>| looks.lock().unwrap().extend(more));
-        Follower::new(self.uri.clone(), notifications, listener)
+        Following::new(self.uri.clone(), Follower::new(notifications, listener))
     }
 
     /// A run of the crawl's watch begins.
@@ -104,9 +106,9 @@ fn page(night: i64, number: u32, outcome: Outcome, look: Option<Vec<u8>>) -> Pag
     }
 }
 
-async fn catch_up(follower: &mut Follower) {
-    let (_stop, mut stopped) = oneshot::channel();
-    follower.catch_up(None, &mut stopped).await.unwrap();
+async fn catch_up(follower: &mut Following<Follower>) {
+    let (_stop, stopped) = oneshot::channel();
+    follower.catch_up(&Turn::new(None, &stopped)).await.unwrap();
 }
 
 #[tokio::test]

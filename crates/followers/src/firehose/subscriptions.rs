@@ -11,7 +11,7 @@ const MOST_NOTED: usize = 10_000;
 
 /// Shared by the socket thread, which applies subscriptions, and the threads that publish.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Subscriptions {
+pub struct Subscriptions {
     topics: Arc<RwLock<Topics>>,
 }
 
@@ -25,7 +25,7 @@ struct Topics {
 
 impl Subscriptions {
     /// Applies a subscription frame that arrived on the publishing socket.
-    pub(crate) fn apply_frame(&self, frame: &[u8]) {
+    pub fn apply_frame(&self, frame: &[u8]) {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         match Subscription::read(frame) {
             Some(Subscription::Wanted(_)) if topics.noted.len() >= MOST_NOTED => {
@@ -45,7 +45,7 @@ impl Subscriptions {
     }
 
     /// Whether a message under this topic has a subscriber.
-    pub(crate) fn has_subscriber(&self, topic: &str) -> bool {
+    pub fn has_subscriber(&self, topic: &str) -> bool {
         let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
         if topics.noted.is_empty() {
             return topics.further > 0;

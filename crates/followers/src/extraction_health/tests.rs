@@ -1,22 +1,21 @@
 use serde_json::json;
+use tokio::sync::oneshot;
 use webfill_store::{CrawlId, Page, Save, SitePhase, SiteState};
 use webfill_wire::Outcome;
 
 use super::*;
 use crate::firehose::Subscriptions;
 
-fn follower(uri: &StoreUri) -> Follower {
-    Follower {
-        uri: uri.clone(),
-        store: None,
+fn follower(uri: &StoreUri) -> Following<Follower> {
+    let follower = Follower {
         judged: Judged::default(),
         notifications: Notifications {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         },
         standing: Arc::new(RwLock::new(None)),
-        is_away: false,
-    }
+    };
+    Following::new(uri.clone(), follower)
 }
 
 async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
@@ -77,16 +76,19 @@ async fn judged_pages(store: &dyn Store) -> u64 {
     shop(store).await["pages"].as_u64().unwrap()
 }
 
-async fn catch_up(follower: &mut Follower) {
-    let (_stop, mut stopped) = oneshot::channel();
-    follower.catch_up(None, &mut stopped).await.unwrap();
+async fn catch_up(follower: &mut Following<Follower>) {
+    let (_stop, stopped) = oneshot::channel();
+    follower.catch_up(&Turn::new(None, &stopped)).await.unwrap();
 }
 
 /// As a dispatcher does that ends: nothing is held back any more.
-async fn end(follower: &mut Follower) {
-    let (_stop, mut stopped) = oneshot::channel();
-    let until = Some(Instant::now() + LAST_READ);
-    follower.catch_up(until, &mut stopped).await.unwrap();
+async fn end(follower: &mut Following<Follower>) {
+    let (_stop, stopped) = oneshot::channel();
+    let until = Some(Instant::now() + Duration::from_secs(10));
+    follower
+        .catch_up(&Turn::new(until, &stopped))
+        .await
+        .unwrap();
 }
 
 fn state(reason: &str) -> SiteState {
@@ -116,11 +118,15 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alert() {
         let mut follower = follower(&uri);
         catch_up(&mut follower).await;
         assert!(
-            follower.judged.standing().alerts.is_empty(),
+            follower.follower.judged.standing().alerts.is_empty(),
             "it is held back"
         );
         end(&mut follower).await;
-        assert_eq!(follower.judged.standing().alerts.len(), alerts, "{reason}");
+        assert_eq!(
+            follower.follower.judged.standing().alerts.len(),
+            alerts,
+            "{reason}"
+        );
     }
 }
 
@@ -157,12 +163,12 @@ async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
     save_with(&*store, 200..300, |_| json!({})).await;
     let mut one = follower(&uri);
     end(&mut one).await;
-    assert_eq!(one.judged.standing().alerts.len(), 1);
+    assert_eq!(one.follower.judged.standing().alerts.len(), 1);
     store.put_site_states(vec![state("blocked")]).await.unwrap();
     // Also by another process.
     let mut other = follower(&uri);
     end(&mut other).await;
-    assert!(other.judged.standing().alerts.is_empty());
+    assert!(other.follower.judged.standing().alerts.is_empty());
     let past = shop(&*store).await["past"].clone();
     assert_eq!(past[0]["cleared_by"], "blocked", "{past}");
 }

@@ -1,0 +1,41 @@
+//! The store of a thread that follows it.
+
+use std::sync::Arc;
+
+use webfill_store::{Store, StoreError, StoreUri};
+
+/// Opened when it is first needed, and again after it could not be.
+pub(crate) struct FollowedStore {
+    uri: StoreUri,
+    store: Option<Arc<dyn Store>>,
+    /// It could not be read last time.
+    is_away: bool,
+}
+
+impl FollowedStore {
+    pub(crate) fn new(uri: StoreUri) -> FollowedStore {
+        FollowedStore {
+            uri,
+            store: None,
+            is_away: false,
+        }
+    }
+
+    pub(crate) async fn open(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
+        }
+        let store = webfill_store::open_existing(&self.uri).await?;
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+
+    pub(crate) fn note_there(&mut self) {
+        self.is_away = false;
+    }
+
+    /// It could not be read. Returns whether it could be before, so that this is logged once.
+    pub(crate) fn note_away(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_away, true)
+    }
+}

@@ -1,0 +1,22 @@
+//! What follows the store beside the dispatcher's loop, each on a thread of its own.
+//!
+//! [`ContentChanges`] and [`ExtractionHealth`] read the store's order of saves by one loop, `follow`.
+//! [`Firehose`] reads the pages that are announced to it, and [`ChangeReader`] answers what the core asks about
+//! changes. Nothing waits for any of them: what is not read when the process ends, the next one reads.
+
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+mod change_reader;
+mod content_changes;
+mod extraction_health;
+mod firehose;
+mod follow;
+mod followed_store;
+pub mod run_changes;
+pub mod thread;
+
+pub use change_reader::ChangeReader;
+pub use content_changes::{ContentChanges, LookListener};
+pub use extraction_health::ExtractionHealth;
+pub use firehose::{Firehose, Notifications, Publish, Subscriptions};
