@@ -30,6 +30,8 @@ const NOT_OURS: &[&str] = &[
     "N/A",
     "application/json",
     "application/x-ndjson",
+    "books.webfill/",
+    "books.webfill/mappings/",
     "lang()",
     "logs/",
     "mine/bisect.json",
