@@ -38,7 +38,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     assert_eq!(notification["reason"], "blocked");
     assert_eq!(notification["evidence"]["status_code"], 403);
 
-    let backing_off = listed(&fleet, &["--backing_off"]);
+    let backing_off = listed(&fleet, &["--backing-off"]);
     assert_eq!(backing_off.len(), 1, "{backing_off:?}");
     let site = &backing_off[0];
     assert_eq!(
@@ -67,5 +67,5 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
         (&answer["state"], &answer["queued"]),
         (&json!("open"), &json!(0))
     );
-    assert!(listed(&fleet, &["--backing_off"]).is_empty());
+    assert!(listed(&fleet, &["--backing-off"]).is_empty());
 }
