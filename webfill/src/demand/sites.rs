@@ -12,7 +12,7 @@ use crate::stdout::tell;
 #[derive(Debug, Args)]
 pub struct SitesOptions {
     /// Only sites that are backing off or unreachable
-    #[arg(long)]
+    #[arg(long, alias = "resting")]
     pub backing_off: bool,
     #[command(flatten)]
     pub connection: ConnectionOptions,
