@@ -3,6 +3,7 @@
 
 mod doubts;
 mod filled;
+mod forms;
 mod layouts;
 mod made_web;
 mod proof;

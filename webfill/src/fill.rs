@@ -12,6 +12,7 @@
 mod doubts;
 mod evidence;
 mod excerpt;
+mod form;
 mod judging;
 mod learning;
 mod linked;
@@ -39,7 +40,7 @@ use self::plan::Plan;
 use self::project::Project;
 use self::reading::Readings;
 use self::summary::Summary;
-use self::table::Table;
+use self::table::{Change, Table};
 use crate::crawl::require_contact;
 use crate::mapping_command::learn::on_thread;
 use crate::settings::Settings;
@@ -60,7 +61,7 @@ struct Fill {
     table: Table,
     answers: Answers,
     /// What a person has accepted, by row and column.
-    accepted: BTreeMap<(u64, usize), Vec<String>>,
+    accepted: BTreeMap<(u64, usize), Change>,
 }
 
 impl Fill {
@@ -110,7 +111,7 @@ impl Fill {
         let _log = log::start(&self.project.logs(), "fill", &self.settings.log)?;
         doubts::keep(&self.project, &self.answers)?;
         let (mappings, readings, verdict) = self.complete(&mut pages)?;
-        self.finish(&pages, &mappings, &readings, &verdict)
+        self.finish(&pages, &mappings, &readings, verdict)
     }
 
     /// Fetches, learns and reads, until there is nothing more to be had.
@@ -199,9 +200,9 @@ impl Fill {
         pages: &Pages<'_>,
         mappings: &Mappings,
         readings: &Readings,
-        verdict: &Verdict,
+        mut verdict: Verdict,
     ) -> Result<ExitStatus, Fault> {
-        let mut values: HashMap<(u64, usize), Vec<String>> = HashMap::new();
+        let mut changes: HashMap<(u64, usize), Change> = HashMap::new();
         for cell in verdict
             .cells
             .iter()
@@ -209,9 +210,18 @@ impl Fill {
         {
             let field = &self.table.fields[cell.field];
             let row = self.table.rows[cell.row as usize].number;
-            values.insert((row, field.column), cell.values.clone());
+            let change = Change {
+                values: cell.values.clone(),
+                old: Vec::new(),
+            };
+            changes.insert((row, field.column), change);
         }
-        values.extend(self.accepted.clone());
+        changes.extend(self.accepted.clone());
+        // First of all: what does not fit its column is not filled.
+        let filled = self.project.filled();
+        let refused = self.table.write_filled(&filled, &changes)?;
+        verdict.note_refused(&self.table, &refused);
+        let verdict = &verdict;
         let sources = Sources {
             table: &self.table,
             pages,
@@ -221,7 +231,6 @@ impl Fill {
         let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
         evidence::write(&self.project, &sources, verdict)?;
         doubts::write(&self.project, &sources, &doubtful)?;
-        self.table.write_filled(&self.project.filled(), &values)?;
         let summary = Summary {
             table: &self.table,
             project: &self.project,

@@ -31,6 +31,8 @@ pub struct WrittenTable {
     pub refused_count: u64,
     /// The first of them, up to 1,000.
     pub refusals: Vec<Refusal>,
+    /// The row and the column of each of them.
+    pub refused_cells: Vec<(u64, usize)>,
 }
 
 /// Asks for the value of a cell: by the number of the row, and by the column.
@@ -177,6 +179,8 @@ impl WrittenTable {
 
     pub(crate) fn note_refusals(&mut self, refusals: &mut Vec<Refusal>) {
         self.refused_count += refusals.len() as u64;
+        let cells = refusals.iter().map(|refusal| (refusal.row, refusal.column));
+        self.refused_cells.extend(cells);
         let room = KEPT - self.refusals.len();
         self.refusals.extend(refusals.drain(..).take(room));
     }

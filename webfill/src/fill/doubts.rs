@@ -11,7 +11,7 @@ use webfill_truth::Judgement;
 use super::evidence::Sources;
 use super::judging::{Cell, State, Verdict};
 use super::project::Project;
-use super::table::Table;
+use super::table::{Change, Table};
 use crate::mapping_command::writing::write_atomically;
 
 const COLUMNS: [&str; 9] = [
@@ -122,7 +122,7 @@ fn read(file: &Path) -> Result<Vec<Answer>, Fault> {
 
 /// Takes accepted values for known ones, from which is learned at once. Answers to values that the table no longer has
 /// are left out. Returns the values to write.
-pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Vec<String>> {
+pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
     let mut accepted = BTreeMap::new();
     let mut live = Answers::new();
     let fields = &table.fields;
@@ -136,8 +136,9 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
                 continue;
             }
             if answer.is_accepted {
-                row.known[at] = field.parted(&answer.page);
-                accepted.insert((row.number, field.column), row.known[at].clone());
+                let values = field.parted(&answer.page);
+                let old = std::mem::replace(&mut row.known[at], values.clone());
+                accepted.insert((row.number, field.column), Change { values, old });
             }
             live.insert(key, answer);
         }

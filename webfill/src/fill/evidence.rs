@@ -16,11 +16,12 @@ use super::table::Table;
 use crate::export::columns::{Column, Kind, Of};
 use crate::export::parquet::ParquetFile;
 
-const COLUMNS: [(&str, Kind); 13] = [
+const COLUMNS: [(&str, Kind); 14] = [
     ("row", Kind::Integer),
     ("id", Kind::Text),
     ("column", Kind::Text),
     ("state", Kind::Text),
+    ("refusal", Kind::Text),
     ("value", Kind::Text),
     ("known", Kind::Text),
     ("confidence", Kind::Number),
@@ -54,6 +55,7 @@ impl Sources<'_> {
             "id": row.id,
             "column": field.title,
             "state": cell.state.name(),
+            "refusal": cell.refusal,
             "value": null,
             "known": if known.is_empty() { Value::Null } else { field.joined(known).into() },
             "confidence": (cell.confidence * 10_000.0).round() / 10_000.0,

@@ -10,7 +10,7 @@ use webfill_wire::Outcome;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::reading::{FieldReading, Reading, Readings, agrees};
-use super::table::Table;
+use super::table::{Refused, Table};
 
 /// What came of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub enum State {
     Robots,
     /// A gap: what was read is not sure enough, or its pages were not fetched because nothing sure was expected.
     BelowPrecision,
+    /// A gap: what was read is sure, and does not fit the column.
+    Refused,
 }
 
 impl State {
@@ -44,6 +46,7 @@ impl State {
             State::Unreachable => "page unreachable",
             State::Robots => "refused by robots",
             State::BelowPrecision => "below precision",
+            State::Refused => "refused",
         }
     }
 }
@@ -60,6 +63,8 @@ pub struct Cell {
     pub confidence: f64,
     /// The page that they are from; of a gap that stays, a page that was asked.
     pub url: Option<String>,
+    /// Why they were not written.
+    pub refusal: Option<String>,
 }
 
 /// See the module.
@@ -327,6 +332,7 @@ impl Deciding<'_> {
             values: values.to_vec(),
             confidence,
             url: url.map(str::to_owned),
+            refusal: None,
         };
         if !known.is_empty() {
             let other = readings.iter().find(|(_, one)| !agrees(known, &one.values));
@@ -411,6 +417,18 @@ impl Deciding<'_> {
 }
 
 impl Verdict {
+    /// Notes what was not written.
+    pub fn note_refused(&mut self, table: &Table, refused: &Refused) {
+        for cell in &mut self.cells {
+            let row = table.rows[cell.row as usize].number;
+            let reason = refused.get(&(row, table.fields[cell.field].column));
+            cell.refusal = reason.cloned();
+            if reason.is_some() && cell.state == State::Filled {
+                cell.state = State::Refused;
+            }
+        }
+    }
+
     /// The fields of each site whose values are expected to be right often enough to fetch pages for.
     pub fn worth_fetching(&self, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
         let mut worth = BTreeSet::new();

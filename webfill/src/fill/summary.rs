@@ -67,7 +67,7 @@ impl Summary<'_> {
             }
         }
         let gaps = self.table.gaps();
-        let without_link = gaps - all.gaps;
+        let without_link = gaps.saturating_sub(all.gaps);
         let fields = by_field
             .iter()
             .map(|(field, tally)| (self.table.fields[*field].title.clone(), tally));

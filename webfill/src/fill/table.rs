@@ -1,13 +1,19 @@
 //! The table: which columns it has, what its rows know and lack, and the same table with its gaps filled.
 
+use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::hash::Hasher;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
-use webfill_table::{Cell, Sample, Understanding, Wishes};
+use webfill_table::{Cell, Format, Kind, Sample, Understanding, Wishes};
 use webfill_urls::{canonical, site};
 
+use super::form;
 use super::options::FillOptions;
+use crate::export::Cells;
 
 /// Faults that are told.
 const FAULTS_TOLD: usize = 20;
@@ -27,7 +33,20 @@ pub struct Table {
     /// The rows that link to each link.
     pub rows_of_link: Vec<Vec<u32>>,
     by_url: HashMap<String, u32>,
+    /// Of the file as it was read.
+    sum: u64,
 }
+
+/// Other values for a cell.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub values: Vec<String>,
+    /// What has to stand there; nothing: a gap.
+    pub old: Vec<String>,
+}
+
+/// Why values were not written, by the number of the row and the column.
+pub type Refused = HashMap<(u64, usize), String>;
 
 /// A column that is to be filled.
 #[derive(Debug, Clone)]
@@ -41,6 +60,10 @@ pub struct Field {
     pub separator: Option<String>,
     /// Cells hold lists by themselves.
     is_list: bool,
+    /// What nearly all known values are.
+    form: Kind,
+    /// Known values begin as formulas do.
+    has_formulas: bool,
 }
 
 #[derive(Debug)]
@@ -76,6 +99,22 @@ impl Field {
         match self.has_several() {
             true => serde_json::json!(values).to_string(),
             false => self.joined(values),
+        }
+    }
+
+    /// The same values in the form that known ones have, or why they have none.
+    fn fitted(&self, values: &[String]) -> Result<Vec<String>, String> {
+        let values = values.iter().map(|value| form::fitted(value, self.form));
+        values.collect()
+    }
+
+    /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
+    fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
+        match !self.has_formulas && is_like_a_formula(&self.joined(&values)) {
+            true => Err(String::from(
+                "a spreadsheet would run it as a formula, and no known value of the column begins so",
+            )),
+            false => Ok(values),
         }
     }
 
@@ -115,6 +154,7 @@ impl Table {
     /// Reads and understands a table.
     pub fn read(options: &FillOptions) -> Result<Table, Fault> {
         let path = &options.table;
+        let sum = sum_of(path)?;
         let sample = Sample::read(path).map_err(Fault::usage)?;
         let wishes = Wishes {
             id: options.id.clone(),
@@ -130,6 +170,8 @@ impl Table {
             title: understanding.columns[field.column].name.clone(),
             separator: field.separator.clone(),
             is_list: field.is_list,
+            form: Kind::Text,
+            has_formulas: false,
         });
         let mut table = Table {
             path: path.to_owned(),
@@ -140,6 +182,7 @@ impl Table {
             rows_of_link: Vec::new(),
             by_url: HashMap::new(),
             understanding,
+            sum,
         };
         let mut reader = webfill_table::open(path).map_err(Fault::usage)?;
         while let Some(row) = reader.next_row() {
@@ -150,7 +193,33 @@ impl Table {
                     .push(format!("line {}: {}", fault.number, fault.reason)),
             }
         }
+        table.require_unchanged()?;
+        table.find_forms();
         Ok(table)
+    }
+
+    fn find_forms(&mut self) {
+        for (at, field) in self.fields.iter_mut().enumerate() {
+            let known = || {
+                self.rows
+                    .iter()
+                    .flat_map(move |row| &row.known[at])
+                    .map(String::as_str)
+            };
+            field.form = form::of(known());
+            field.has_formulas = known().any(is_like_a_formula);
+        }
+    }
+
+    /// What was understood holds for the file as it was read: in another, the lines are other rows.
+    fn require_unchanged(&self) -> Result<(), Fault> {
+        match sum_of(&self.path)? == self.sum {
+            true => Ok(()),
+            false => Err(Fault::error(format!(
+                "{} was changed during the run: run the same command again, stored pages are not requested again",
+                self.path.display()
+            ))),
+        }
     }
 
     fn add(&mut self, cells: &webfill_table::Row) {
@@ -235,43 +304,93 @@ impl Table {
         self.rows.iter().map(|row| row.gaps().count()).sum()
     }
 
-    /// Writes the same table with other values in some cells. Those that do not fit their column are told, and left
-    /// out; `values` are as cells have them.
+    /// Writes the same table with other values in some cells. Those that do not fit their column are told, left out
+    /// and returned.
     pub fn write_filled(
         &self,
         output: &Path,
-        values: &HashMap<(u64, usize), Vec<String>>,
-    ) -> Result<(), Fault> {
+        changes: &HashMap<(u64, usize), Change>,
+    ) -> Result<Refused, Fault> {
+        self.require_unchanged()?;
         let fields: HashMap<usize, &Field> = self
             .fields
             .iter()
             .map(|field| (field.column, field))
             .collect();
-        let mut change = |row: u64, column: usize, _: &Cell, _: bool| {
-            let values = values.get(&(row, column))?;
-            Some(fields.get(&column)?.written(values))
+        let is_delimited = matches!(self.understanding.format, Format::Delimited(..));
+        let (mut refused, mut told) = (Refused::new(), Vec::new());
+        let mut change = |row: u64, column: usize, cell: &Cell, is_gap: bool| {
+            let change = changes.get(&(row, column))?;
+            let field = fields.get(&column)?;
+            let stands = if is_gap {
+                Vec::new()
+            } else {
+                values(cell, field)
+            };
+            if stands != change.old {
+                return None;
+            }
+            let fitted = field.fitted(&change.values);
+            let fitted = fitted.and_then(|values| match is_delimited {
+                true => field.without_formulas(values),
+                false => Ok(values),
+            });
+            let refusal = match fitted {
+                Ok(values) => return Some(field.written(&values)),
+                Err(reason) => reason,
+            };
+            told.push((row, column, field.joined(&change.values), refusal.clone()));
+            refused.insert((row, column), refusal);
+            None
         };
         let written =
             webfill_table::write_changed(&self.path, output, &self.understanding, &mut change);
         let written = written.map_err(Fault::error)?;
-        for refusal in written.refusals.iter().take(FAULTS_TOLD) {
+        if let Err(fault) = self.require_unchanged() {
+            // It may have values in other rows.
+            let _ = std::fs::remove_file(output);
+            return Err(fault);
+        }
+        told.extend(written.refusals.into_iter().map(|refusal| {
+            let place = (refusal.row, refusal.column);
+            refused.insert(place, refusal.reason.clone());
+            (refusal.row, refusal.column, refusal.value, refusal.reason)
+        }));
+        for place in written.refused_cells {
+            let reason = || String::from("it does not fit its column");
+            refused.entry(place).or_insert_with(reason);
+        }
+        for (row, column, value, reason) in told.iter().take(FAULTS_TOLD) {
+            let name = &self.understanding.columns[*column].name;
             webfill_service::say!(
-                "webfill: line {}, {}: `{}` is not written: {}",
-                refusal.row,
-                self.understanding.columns[refusal.column].name,
-                refusal.value,
-                refusal.reason
+                "webfill: line {row}, {name}: `{value}` is not written: {reason}"
             );
         }
-        if let Some(more) = written
-            .refused_count
-            .checked_sub(FAULTS_TOLD as u64)
-            .filter(|more| *more > 0)
-        {
+        let more = refused.len().saturating_sub(FAULTS_TOLD);
+        if more > 0 {
             webfill_service::say!("webfill: {more} more values are not written");
         }
-        Ok(())
+        Ok(refused)
     }
+}
+
+/// A sum of all bytes of a file.
+fn sum_of(path: &Path) -> Result<u64, Fault> {
+    let sum = || -> io::Result<u64> {
+        let (mut file, mut sum) = (File::open(path)?, DefaultHasher::new());
+        let mut some = vec![0; 64 << 10];
+        loop {
+            match file.read(&mut some)? {
+                0 => return Ok(sum.finish()),
+                count => sum.write(&some[..count]),
+            }
+        }
+    };
+    sum().map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))
+}
+
+fn is_like_a_formula(text: &str) -> bool {
+    Cells::Spreadsheet.text(text) != text
 }
 
 /// The values of a cell that is no gap.

@@ -1,0 +1,125 @@
+//! What is written fits its column, and the table that is there when it is written.
+
+use std::collections::BTreeMap;
+
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, evidence, fill, rows, serve, table};
+
+const BOOKS: usize = 30;
+
+/// A site with the sold copies of each book, and a note that a spreadsheet would run for some of them.
+fn serve_sales(web: &Web) {
+    web.site("sales.example").otherwise(move |request| -> Reply {
+        let book: Option<usize> = request
+            .path
+            .strip_prefix("/book/")
+            .and_then(|number| number.parse().ok());
+        let Some(book) = book else {
+            return page("Nothing here").status(404).into();
+        };
+        let text = format!(
+            "<html><head><title>Sales</title></head><body><h1>Book {book} of the series</h1><table><tr><th>Sold</th><td>{}</td></tr>\
+             <tr><th>Motto</th><td>{}</td></tr></table></body></html>",
+            grouped(sold(book)),
+            motto(book)
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+}
+
+fn sold(book: usize) -> usize {
+    1_000_000 + book * 7_919
+}
+
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    format!("{},{},{}", &digits[..1], &digits[1..4], &digits[4..])
+}
+
+/// All of them have signs in them, and one begins with one.
+fn motto(book: usize) -> String {
+    let beginning = ["(a", "b=", "c-", "d+"][book % 4];
+    match book {
+        3 => String::from("=d motto 93"),
+        book => format!("{beginning} motto {}", book * 31),
+    }
+}
+
+#[test]
+fn values_are_written_in_the_form_of_their_column() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_sales(&web);
+    let mut text = String::from("id,link,sold,motto\n");
+    for book in 0..BOOKS {
+        let sold = if book % 3 == 1 {
+            String::new()
+        } else {
+            sold(book).to_string()
+        };
+        let motto = if book % 3 == 0 {
+            String::new()
+        } else {
+            motto(book)
+        };
+        text += &format!("b{book},http://sales.example/book/{book},{sold},{motto}\n");
+    }
+    work.write("books.csv", text);
+    let run = fill_plainly(&work, &web).finish().expect(0);
+    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2], sold(book).to_string(), "book {book}");
+        // A motto that a spreadsheet would run stays on its page.
+        let expected = if book == 3 {
+            String::new()
+        } else {
+            motto(book)
+        };
+        assert_eq!(row[3], expected, "book {book}");
+    }
+    assert!(run.stderr.contains("as a formula"), "{}", run.stderr);
+    let lines = evidence(&work);
+    let refused: Vec<_> = lines
+        .iter()
+        .filter(|line| line["state"] == "refused")
+        .collect();
+    assert_eq!(refused.len(), 1, "{refused:#?}");
+    assert_eq!(refused[0]["value"], "=d motto 93");
+    assert!(refused[0]["refusal"].as_str().unwrap().contains("formula"));
+    assert!(run.stdout.contains("1 refused"), "{}", run.stdout);
+}
+
+fn fill_plainly(work: &Workplace, web: &Web) -> webfill_tests::run::Run {
+    webfill_tests::run::Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+}
+
+#[test]
+fn a_table_that_is_changed_during_the_run_is_not_filled() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    let before = table(&BTreeMap::new());
+    work.write("books.csv", &before);
+    let running = fill(&work, &web).instead("--delay", "0.02").start();
+    web.log()
+        .wait_until("some pages were asked", |visits| visits.pages().len() >= 5);
+    // All rows move down by one.
+    let (head, rest) = before.split_once('\n').unwrap();
+    work.write("books.csv", format!("{head}\nnew,,A,B,1900,C,mine\n{rest}"));
+    let run = running.finish().expect(1);
+    assert!(
+        run.stderr.contains("was changed during the run"),
+        "{}",
+        run.stderr
+    );
+    assert!(!work.path("books.filled.csv").exists());
+    let before = web.visits().len();
+    fill(&work, &web).finish().expect(0);
+    assert_eq!(rows(&work, "books.filled.csv")[0][0], "new");
+    assert_eq!(web.visits().len(), before);
+}
