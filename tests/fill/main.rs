@@ -7,4 +7,5 @@ mod forms;
 mod layouts;
 mod made_web;
 mod proof;
+mod refreshed;
 mod resumed;

@@ -13,6 +13,7 @@ mod doubts;
 mod evidence;
 mod excerpt;
 mod form;
+mod former;
 mod judging;
 mod learning;
 mod linked;
@@ -99,7 +100,7 @@ impl Fill {
             self.options.check,
             usize::from(self.options.sample),
             self.settings.politeness.delay(),
-            |url| pages.get(url).is_some(),
+            |url| pages.is_settled(url),
         );
         tell(plan.text())?;
         if self.options.dry_run {

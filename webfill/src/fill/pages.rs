@@ -1,8 +1,9 @@
 //! The pages of a table: fetched by the crawl, with their bodies kept, and read from there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use webfill_service::state::StateFolder;
@@ -13,6 +14,7 @@ use webfill_store::{
 use webfill_urls::canonical;
 use webfill_wire::Outcome;
 
+use super::former::Former;
 use super::options::FillWebOptions;
 use super::project::Project;
 use crate::crawl::Crawl;
@@ -25,16 +27,41 @@ use crate::mapping_command::writing::write_atomically;
 /// A redirect is followed so often.
 const MOST_HOPS: usize = 5;
 
+/// How pages end for reasons that may pass, as `--retry` of a crawl has them.
+const PASSING: [&str; 9] = [
+    "robots_unreachable",
+    "dns_error",
+    "network_error",
+    "timeout",
+    "429",
+    "500",
+    "502",
+    "503",
+    "504",
+];
+
 /// What is stored of a page, beside its body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredPage {
     pub outcome: Outcome,
+    status: Option<u64>,
     /// Where it leads to, if it is a redirect.
     pub redirect: Option<String>,
     pub content_type: Option<String>,
     pub content_hash: Option<String>,
     /// When it was fetched, in ISO 8601.
     pub at: String,
+}
+
+impl StoredPage {
+    /// Whether the page may be there the next time.
+    pub fn may_return(&self) -> bool {
+        let name = match (self.outcome, self.status) {
+            (Outcome::HttpError, Some(status)) => status.to_string(),
+            (outcome, _) => outcome.to_string(),
+        };
+        PASSING.contains(&name.as_str())
+    }
 }
 
 /// See the module.
@@ -44,11 +71,17 @@ pub struct Pages<'o> {
     runtime: Runtime,
     /// By canonical URL.
     stored: BTreeMap<String, StoredPage>,
+    /// Pages as they were before they were refreshed. They stand for those of which this failed.
+    former: Former,
+    /// URLs that failed when they were asked last, for reasons that may pass.
+    failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
     urls: HashMap<String, String>,
     /// How the last crawl ended, if not by finishing.
     pub cut_short: Option<ExitStatus>,
     pub requested: usize,
+    /// URLs that this run has asked: each is asked once.
+    asked: BTreeSet<String>,
     /// What is older by then is fetched again, once.
     began_ms: i64,
 }
@@ -60,9 +93,12 @@ impl<'o> Pages<'o> {
             project: project.clone(),
             runtime: runtime()?,
             stored: BTreeMap::new(),
+            former: Former::open(project)?,
+            failing: BTreeSet::new(),
             urls: HashMap::new(),
             cut_short: None,
             requested: 0,
+            asked: BTreeSet::new(),
             began_ms: now_ms(),
         };
         pages.look_up()?;
@@ -86,21 +122,59 @@ impl<'o> Pages<'o> {
         Some((at, page))
     }
 
-    /// Fetches those of these URLs whose pages are not there yet. Nothing is requested if all are.
+    /// How many URLs failed for reasons that may pass.
+    pub fn failing(&self) -> usize {
+        self.failing.len()
+    }
+
+    /// Whether the page of a URL is there, and is not asked again.
+    pub fn is_settled(&self, url: &str) -> bool {
+        self.to_ask(url).is_none()
+    }
+
+    /// What to ask for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
+    fn to_ask<'u>(&'u self, url: &'u str) -> Option<&'u str> {
+        let is_failing = |url: &str| self.failing.contains(url);
+        let asked = match self.stored.get(url) {
+            None => url,
+            Some(page) if self.is_old(page) || is_failing(url) => url,
+            Some(_) => self.target(url).map(|(at, _)| at).filter(|at| is_failing(at))?,
+        };
+        (!self.asked.contains(asked)).then_some(asked)
+    }
+
+    /// Fetches these URLs, as far as is needed. Nothing is requested if all their pages are there.
     pub fn fetch(&mut self, urls: &[String]) -> Result<(), Fault> {
-        let is_missing = |url: &&str| self.stored.get(*url).is_none_or(|page| self.is_old(page));
-        let missing: Vec<&str> = urls.iter().map(String::as_str).filter(is_missing).collect();
-        if missing.is_empty() || self.cut_short.is_some() {
+        if self.cut_short.is_some() {
             return Ok(());
         }
+        let wanted = urls.iter().filter_map(|url| self.to_ask(url));
+        let wanted: BTreeSet<String> = wanted.map(str::to_owned).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let seeds = self.project.seeds();
-        write_atomically(&seeds, (missing.join("\n") + "\n").as_bytes())?;
-        let before = self.stored.len();
-        let crawl = Crawl::prepare(self.options.of_crawl(&self.project, &seeds)?)?;
+        write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
+        let mut options = self.options.of_crawl(&self.project, &seeds)?;
+        if wanted.iter().any(|url| self.failing.contains(url)) {
+            let ends = PASSING.iter().map(|end| end.parse());
+            options.retry = ends.collect::<Result<Vec<_>, String>>().map_err(Fault::error)?;
+            // The crawl asks all of them again.
+            self.asked.extend(self.failing.iter().cloned());
+        }
+        self.keep_former(&wanted)?;
+        self.asked.extend(wanted);
+        let before = self.stored.clone();
+        let crawl = Crawl::prepare(options)?;
         let state = StateFolder::open(&self.project.state(), "crawl")?;
         let (_, end) = crawl.run_in(state)?;
         self.look_up()?;
-        self.requested += self.stored.len() - before;
+        self.former.forget_all_but(&self.failing);
+        let is_new = |(url, page): &(&String, &StoredPage)| {
+            before.get(*url).is_none_or(|former| former.at != page.at)
+        };
+        self.requested += self.stored.iter().filter(is_new).count();
         match end.status() {
             ExitStatus::Done => Ok(()),
             ExitStatus::Interrupted => Err(Fault::interrupted(
@@ -111,6 +185,28 @@ impl<'o> Pages<'o> {
                 Ok(())
             }
         }
+    }
+
+    /// Keeps the pages that are asked again, until they are there.
+    fn keep_former(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
+        let is_again = |url: &str| wanted.contains(url) && !self.failing.contains(url);
+        if !self.stored.keys().any(|url| is_again(url)) {
+            return Ok(());
+        }
+        let mut kept = Vec::new();
+        for (url, page) in &self.stored {
+            if is_again(url) && page.redirect.is_some() {
+                kept.push((url.clone(), page.clone(), String::new()));
+            }
+        }
+        self.read(&is_again, &mut |page, gathered| {
+            kept.push((gathered.url.to_string(), page.clone(), gathered.text));
+            Ok(())
+        })?;
+        for (url, page, text) in kept {
+            self.former.keep(url, page, &text)?;
+        }
+        Ok(())
     }
 
     fn is_old(&self, page: &StoredPage) -> bool {
@@ -155,6 +251,17 @@ impl<'o> Pages<'o> {
         let store = self.runtime.block_on(self.open_store())?.0;
         let read = store.export(ExportKind::Pages, &filter, &mut take);
         self.runtime.block_on(read).map_err(Fault::error)?;
+        let is_failing = |(_, page): &(&String, &StoredPage)| page.may_return();
+        self.failing = stored
+            .iter()
+            .filter(is_failing)
+            .map(|(url, _)| url.clone())
+            .collect();
+        for (url, page) in self.former.pages() {
+            if self.failing.contains(url) {
+                stored.insert(url.clone(), page.clone());
+            }
+        }
         (self.stored, self.urls) = (stored, urls);
         Ok(())
     }
@@ -175,7 +282,7 @@ impl<'o> Pages<'o> {
                 let read = async || bodies.bodies(&Pages::crawl_id(), after.clone()).await;
                 let some = patiently(read).await?;
                 let Some(last) = some.last() else {
-                    return Ok(());
+                    break;
                 };
                 after = Some(last.page_id.clone());
                 for body in some {
@@ -204,7 +311,17 @@ impl<'o> Pages<'o> {
                     }
                 }
             }
-        })
+            Ok::<(), Fault>(())
+        })?;
+        for url in self.former.pages().keys() {
+            if self.failing.contains(url)
+                && is_wanted(url)
+                && let Some(gathered) = self.former.gathered(url)?
+            {
+                take(&self.stored[url], gathered)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -213,6 +330,7 @@ fn stored_page(page: &Value) -> Option<StoredPage> {
     let url = text("url")?;
     Some(StoredPage {
         outcome: text("outcome")?.parse().ok()?,
+        status: page["status_code"].as_u64(),
         redirect: text("final_url").filter(|to| *to != url),
         content_type: text("content_type"),
         content_hash: text("content_hash"),

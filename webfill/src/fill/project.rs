@@ -57,6 +57,11 @@ impl Project {
         self.folder.join("answers.json")
     }
 
+    /// Pages as they were before they were asked again.
+    pub fn former(&self) -> PathBuf {
+        self.folder.join("former")
+    }
+
     pub fn state(&self) -> PathBuf {
         self.folder.join("state")
     }

@@ -19,7 +19,9 @@ const PAGE_TIME: Duration = Duration::from_secs(10);
 /// What was read of a page.
 #[derive(Debug)]
 pub struct Reading {
+    /// Its place in the set that is used now.
     pub mapping: MappingIndex,
+    name: String,
     pub version: String,
     content_hash: Option<String>,
     pub fields: Vec<FieldReading>,
@@ -43,7 +45,8 @@ pub struct FieldReading {
 /// By the URL of the page.
 pub type Readings = BTreeMap<String, Reading>;
 
-/// Reads all pages that were not read by the same mapping before.
+/// Reads all pages that were not read by the same mapping before. What former mappings read, or was read of pages that
+/// are not there any more, is forgotten.
 pub fn read(
     table: &Table,
     pages: &Pages<'_>,
@@ -52,22 +55,19 @@ pub fn read(
 ) -> Result<(), Fault> {
     let engine = Engine::new(mappings.set.clone(), Limits::default());
     let rows = rows_of_targets(table, pages);
-    let is_same = |url: &str| {
-        let index = mappings.set.find(url);
-        let reading = readings.get(url);
-        let page = pages.get(url);
-        index.is_some_and(|index| {
-            reading.is_some_and(|reading| {
-                reading.version == mappings.set.version_of(index)
-                    && page.is_some_and(|page| page.content_hash == reading.content_hash)
-            })
-        })
-    };
-    let done: BTreeSet<String> = readings
-        .keys()
-        .filter(|url| is_same(url))
-        .cloned()
-        .collect();
+    // Mappings have other places after others were learned.
+    readings.retain(|url, reading| {
+        let Some(index) = mappings.set.find(url) else {
+            return false;
+        };
+        reading.mapping = index;
+        reading.name == mappings.set.name(index)
+            && reading.version == mappings.set.version_of(index)
+            && pages
+                .get(url)
+                .is_some_and(|page| page.content_hash == reading.content_hash)
+    });
+    let done: BTreeSet<String> = readings.keys().cloned().collect();
     let is_wanted = |url: &str| !done.contains(url) && mappings.covers(url);
     let mut read = Vec::new();
     pages.read(&is_wanted, &mut |stored, page| {
@@ -116,6 +116,7 @@ pub fn read(
             page.url.to_string(),
             Reading {
                 mapping: index,
+                name: mappings.set.name(index).to_owned(),
                 version: extraction.mapping_version.clone().unwrap_or_default(),
                 content_hash: stored.content_hash.clone(),
                 fields: fields.collect(),

@@ -151,6 +151,13 @@ impl Summary<'_> {
                 "the fetching was cut short; run the same command again to resume",
             );
         }
+        let failing = self.pages.failing();
+        if failing > 0 {
+            let pages = if failing == 1 { "page" } else { "pages" };
+            return format!(
+                "{failing} {pages} failed for reasons that may pass; run the same command again to ask again"
+            );
+        }
         if self.doubts > 0 {
             let file = self.project.doubts();
             return format!(

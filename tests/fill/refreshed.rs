@@ -1,0 +1,116 @@
+//! Pages that are asked again: old ones, and those that failed for a reason that has passed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::rows;
+
+const BOOKS: usize = 24;
+const SECOND: Duration = Duration::from_millis(1_100);
+
+/// What the site does: mottos of its first day, those of its second day, the same without the page of the first book,
+/// all pages again.
+fn serve(web: &Web) -> Arc<AtomicUsize> {
+    let day = Arc::new(AtomicUsize::new(1));
+    let today = Arc::clone(&day);
+    web.site("mottos.example").otherwise(move |request| -> Reply {
+        let day = today.load(Ordering::SeqCst);
+        let book: Option<usize> = request
+            .path
+            .strip_prefix("/book/")
+            .and_then(|number| number.parse().ok());
+        let Some(book) = book else {
+            return page("Nothing here").status(404).into();
+        };
+        if day == 3 && book == 0 {
+            return page("Come again").status(503).into();
+        }
+        let text = format!(
+            "<html><head><title>Mottos</title></head><body><h1>Book {book} of the series</h1><p class=\"motto\">{}</p></body></html>",
+            motto(book, day)
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    day
+}
+
+fn is_gap(book: usize) -> bool {
+    book.is_multiple_of(3)
+}
+
+/// Only what the table lacks is changed.
+fn motto(book: usize, day: usize) -> String {
+    match is_gap(book) && day > 1 {
+        true => format!("Changed motto {}", book * 31),
+        false => format!("Motto number {}", book * 31),
+    }
+}
+
+fn fill(work: &Workplace, web: &Web) -> Run {
+    Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .args(["--patience", "1s", "--allow-private-networks"])
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+}
+
+fn assert_filled(work: &Workplace, day: usize) {
+    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2], motto(book, day), "book {book}");
+    }
+}
+
+#[test]
+fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let day = serve(&web);
+    let mut text = String::from("id,link,motto\n");
+    for book in 0..BOOKS {
+        let motto = if is_gap(book) { String::new() } else { motto(book, 1) };
+        text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
+    }
+    work.write("books.csv", text);
+    fill(&work, &web).finish().expect(0);
+    assert_filled(&work, 1);
+    day.store(2, Ordering::SeqCst);
+    std::thread::sleep(SECOND);
+    fill(&work, &web).args(["--refresh-after", "1s"]).finish().expect(0);
+    assert_filled(&work, 2);
+    day.store(3, Ordering::SeqCst);
+    std::thread::sleep(SECOND);
+    let run = fill(&work, &web).args(["--refresh-after", "1s"]).finish();
+    assert!(run.stdout.contains("next: 1 page failed"), "{}", run.stdout);
+    assert_filled(&work, 2);
+    day.store(4, Ordering::SeqCst);
+    let before = web.visits().pages().len();
+    let run = fill(&work, &web).finish().expect(0);
+    assert!(!run.stdout.contains("failed"), "{}", run.stdout);
+    assert_filled(&work, 2);
+    let asked = web.visits().pages().paths().split_off(before);
+    assert_eq!(asked, ["mottos.example/book/0"]);
+}
+
+#[test]
+fn a_page_that_failed_is_asked_again_by_the_next_run() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let day = serve(&web);
+    day.store(3, Ordering::SeqCst);
+    let mut text = String::from("id,link,motto\n");
+    for book in 0..BOOKS {
+        let motto = if is_gap(book) { String::new() } else { motto(book, 3) };
+        text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
+    }
+    work.write("books.csv", text);
+    fill(&work, &web).finish();
+    assert_eq!(rows(&work, "books.filled.csv")[0][2], "");
+    day.store(4, Ordering::SeqCst);
+    fill(&work, &web).finish().expect(0);
+    assert_filled(&work, 4);
+}

@@ -1,0 +1,111 @@
+//! Pages that are about to be refreshed. A crawl drops the body of a page that it asks again in vain; here it stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use webfill_service::Fault;
+use webfill_urls::canonical;
+
+use super::pages::StoredPage;
+use super::project::Project;
+use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::writing::write_atomically;
+
+/// Compression level.
+const LEVEL: i32 = 3;
+
+/// A page with its text. It is kept in a file of its own.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    url: String,
+    page: StoredPage,
+    text: String,
+}
+
+/// See the module.
+pub struct Former {
+    folder: PathBuf,
+    /// By URL.
+    pages: BTreeMap<String, StoredPage>,
+}
+
+impl Former {
+    pub fn open(project: &Project) -> Result<Former, Fault> {
+        let folder = project.former();
+        let mut pages = BTreeMap::new();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let file = entry.path();
+            // Others are remains of a process that was killed.
+            if file.extension().is_some_and(|ending| ending == "zst") {
+                let kept = read(&file)?;
+                pages.insert(kept.url, kept.page);
+            }
+        }
+        Ok(Former { folder, pages })
+    }
+
+    pub fn pages(&self) -> &BTreeMap<String, StoredPage> {
+        &self.pages
+    }
+
+    pub fn keep(&mut self, url: String, page: StoredPage, text: &str) -> Result<(), Fault> {
+        let kept = Kept {
+            url,
+            page,
+            text: text.to_owned(),
+        };
+        let json = serde_json::to_vec(&kept).map_err(Fault::error)?;
+        let packed = zstd::encode_all(json.as_slice(), LEVEL).map_err(Fault::error)?;
+        write_atomically(&self.file(&kept.url), &packed)?;
+        self.pages.insert(kept.url, kept.page);
+        Ok(())
+    }
+
+    /// Pages that came back are stored.
+    pub fn forget_all_but(&mut self, failing: &BTreeSet<String>) {
+        let back: Vec<String> = self
+            .pages
+            .keys()
+            .filter(|url| !failing.contains(*url))
+            .cloned()
+            .collect();
+        for url in back {
+            // One that stays is not used.
+            let _ = std::fs::remove_file(self.file(&url));
+            self.pages.remove(&url);
+        }
+    }
+
+    /// A page as it was.
+    pub fn gathered(&self, url: &str) -> Result<Option<Gathered>, Fault> {
+        let kept = read(&self.file(url))?;
+        let Ok(parsed) = canonical(url, None) else {
+            return Ok(None);
+        };
+        // The text was decoded when it was kept.
+        let declared = kept.page.content_type.as_deref().unwrap_or("text/html");
+        let media_type = declared.split(';').next().unwrap_or_default();
+        let content_type = format!("{media_type}; charset=utf-8");
+        Ok(Gathered::decoded(
+            parsed,
+            Some(&content_type),
+            kept.text.as_bytes(),
+        ))
+    }
+
+    fn file(&self, url: &str) -> PathBuf {
+        // FNV-1a.
+        let sum = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        self.folder.join(format!("{sum:016x}.zst"))
+    }
+}
+
+fn read(file: &Path) -> Result<Kept, Fault> {
+    let kept = std::fs::read(file)
+        .and_then(|packed| zstd::decode_all(packed.as_slice()))
+        .and_then(|json| Ok(serde_json::from_slice(&json)?));
+    kept.map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))
+}
