@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
@@ -112,4 +113,65 @@ fn an_answer_that_is_none_is_refused_in_words() {
         run.stderr
     );
     assert!(web.visits().is_empty());
+}
+
+/// The first two doubts of a table, both accepted, and the value of the page in the second one changed.
+fn answered(work: &Workplace) -> Vec<Vec<String>> {
+    let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let mut lines: Vec<String> = doubts.lines().map(str::to_owned).collect();
+    let cells = |line: &String| line.split(',').map(str::to_owned).collect();
+    let answered: Vec<Vec<String>> = lines[1..3].iter().map(cells).collect();
+    lines[1] += "accept";
+    lines[2] = lines[2].replacen(&format!(",{},", answered[1][4]), ",Mangled,", 1) + "accept";
+    work.write("books.doubts.csv", lines.join("\n") + "\n");
+    answered
+}
+
+#[test]
+fn answers_follow_their_rows_and_are_not_lost() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    let before = table(&wrong());
+    work.write("books.csv", &before);
+    let all = |run: Run| run.args(["--check", "all"]);
+    all(fill(&work, &web)).finish().expect(0);
+    let answered = answered(&work);
+    // Without --doubts they would be written over.
+    let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let run = all(fill(&work, &web)).finish().expect(2);
+    assert!(run.stderr.contains("were not read, 2 of them"), "{}", run.stderr);
+    assert_eq!(std::fs::read_to_string(work.path("books.doubts.csv")).unwrap(), text);
+    // All rows move down by two.
+    let (head, rest) = before.split_once('\n').unwrap();
+    let new = "new1,,A,B,1900,C,mine\nnew2,,D,E,1901,F,mine\n";
+    work.write("books.csv", format!("{head}\n{new}{rest}"));
+    let run = all(fill(&work, &web))
+        .args(["--doubts", "books.doubts.csv"])
+        .finish()
+        .expect(0);
+    assert!(run.stderr.contains("its values were changed"), "{}", run.stderr);
+    let columns: Vec<&str> = head.split(',').collect();
+    let assert_accepted = || {
+        let rows = rows(&work, "books.filled.csv");
+        for cells in &answered {
+            let row = rows.iter().find(|row| row[0] == cells[1]).unwrap();
+            let column = columns.iter().position(|name| *name == cells[2]).unwrap();
+            assert_eq!(row[column], cells[4], "{cells:?}");
+        }
+        let still_wrong = wrong()
+            .iter()
+            .filter(|((book, field), value)| rows[book + 2][2 + field] == **value)
+            .count();
+        assert_eq!(still_wrong, wrong().len() - 2);
+    };
+    assert_accepted();
+    all(fill(&work, &web)).finish().expect(0);
+    assert_accepted();
+    // Answers to values that are corrected in the table itself are kept and counted.
+    work.write("books.csv", table(&BTreeMap::new()));
+    let run = all(fill(&work, &web)).finish().expect(0);
+    assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);
+    work.write("books.webfill/answers.json", "[{");
+    let run = all(fill(&work, &web)).finish().expect(1);
+    assert!(run.stderr.contains("answers.json"), "{}", run.stderr);
 }

@@ -56,7 +56,9 @@ fn motto(book: usize, day: usize) -> String {
 
 fn fill(work: &Workplace, web: &Web) -> Run {
     Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
-        .args(["--patience", "1s", "--allow-private-networks"])
+        .arg("--allow-private-networks")
+        .env("WEBFILL_RETRIES_HTTP_503", "")
+        .env("WEBFILL_BACKOFF_BUSY", "")
         .args(web.resolve_args())
         .in_folder(work.path("."))
 }

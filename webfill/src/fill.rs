@@ -231,13 +231,14 @@ impl Fill {
         };
         let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
         evidence::write(&self.project, &sources, verdict)?;
-        doubts::write(&self.project, &sources, &doubtful)?;
+        doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
         let summary = Summary {
             table: &self.table,
             project: &self.project,
             pages,
             verdict,
             doubts: doubtful.len(),
+            idle_answers: self.answers.idle,
         };
         tell(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))

@@ -1,9 +1,13 @@
 //! `TABLE.doubts.csv`: known values that their pages contradict. A person writes `accept` or `reject` into the last
 //! column; `--doubts` reads the answers back, and the project keeps them.
+//!
+//! What is accepted is what the page had, as the project has noted it: a spreadsheet may have changed the cells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::ErrorKind;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use webfill_service::Fault;
 use webfill_truth::Judgement;
@@ -12,6 +16,7 @@ use super::evidence::Sources;
 use super::judging::{Cell, State, Verdict};
 use super::project::Project;
 use super::table::{Change, Table};
+use crate::export::Cells;
 use crate::mapping_command::writing::write_atomically;
 
 const COLUMNS: [&str; 9] = [
@@ -26,137 +31,282 @@ const COLUMNS: [&str; 9] = [
     "answer",
 ];
 
-/// What a person says about a doubt.
+/// Cells of a line as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    pub row: u64,
-    pub id: String,
-    pub column: String,
-    pub known: String,
-    pub page: String,
-    pub is_accepted: bool,
+struct Shown {
+    id: String,
+    column: String,
+    known: String,
+    page: String,
+    url: String,
 }
 
-/// By row and column.
-pub type Answers = BTreeMap<(u64, String), Answer>;
+/// A doubt that was listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Listed {
+    /// Of the row. Where there is none, the links tell rows apart: numbers of rows change.
+    id: Option<String>,
+    links: Vec<String>,
+    column: String,
+    known: Vec<String>,
+    page: Vec<String>,
+    shown: Shown,
+}
+
+/// What a person says about a doubt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    doubt: Listed,
+    is_accepted: bool,
+}
+
+/// All answers, and what they are answers to.
+#[derive(Debug, Default)]
+pub struct Answers {
+    all: Vec<Answer>,
+    listed: Vec<Listed>,
+    /// By the number of the row and the column: those of them that the table has.
+    answered: BTreeSet<(u64, usize)>,
+    /// Answers to values that the table does not have now. They are kept.
+    pub idle: usize,
+}
 
 /// The answers of the project, and those of a file that a person has edited.
 pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
-    let mut answers = Answers::new();
-    if let Ok(text) = std::fs::read_to_string(project.answers()) {
-        let kept: Vec<Answer> = serde_json::from_str(&text)
-            .map_err(|error| Fault::error(format!("{}: {error}", project.answers().display())))?;
-        answers.extend(kept.into_iter().map(|answer| (answer.key(), answer)));
-    }
+    let mut answers = Answers {
+        all: read_json(&project.answers())?,
+        listed: read_json(&project.listed_doubts())?,
+        ..Answers::default()
+    };
     if let Some(file) = edited {
-        answers.extend(read(file)?.into_iter().map(|answer| (answer.key(), answer)));
+        for answer in read(file, &answers.listed)? {
+            answers
+                .all
+                .retain(|former| !former.doubt.is_of_same_value(&answer.doubt));
+            answers.all.push(answer);
+        }
     }
-    Ok(answers)
+    match answers.unread(project)? {
+        0 => Ok(answers),
+        unread => {
+            let file = project.doubts();
+            let file = file.display();
+            Err(Fault::usage(format!(
+                "{file} holds answers that were not read, {unread} of them: add --doubts {file}, or delete the file"
+            )))
+        }
+    }
 }
 
 /// Keeps answers for later runs.
 pub fn keep(project: &Project, answers: &Answers) -> Result<(), Fault> {
-    if answers.is_empty() {
+    if answers.all.is_empty() {
         return Ok(());
     }
-    let list: Vec<&Answer> = answers.values().collect();
-    let text = serde_json::to_string_pretty(&list).map_err(Fault::error)?;
-    write_atomically(&project.answers(), text.as_bytes())
+    write_json(&project.answers(), &answers.all)
 }
 
-impl Answer {
-    fn key(&self) -> (u64, String) {
-        (self.row, self.column.clone())
+/// No file is as an empty list; one that cannot be read is an error, because its answers would be lost.
+fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, Fault> {
+    let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
+    match std::fs::read(file) {
+        Ok(json) => serde_json::from_slice(&json).map_err(|error| unread(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(unread(error.to_string())),
     }
 }
 
-fn read(file: &Path) -> Result<Vec<Answer>, Fault> {
-    let shown = file.display();
-    let mut reader = csv::Reader::from_path(file)
-        .map_err(|error| Fault::usage(format!("--doubts {shown}: {error}")))?;
-    let heads = reader
-        .headers()
-        .map_err(|error| Fault::usage(format!("--doubts {shown}: {error}")))?;
-    let places: Result<Vec<usize>, Fault> = COLUMNS
-        .iter()
-        .map(|name| {
-            let place = heads.iter().position(|head| head == *name);
-            place.ok_or_else(|| {
-                Fault::usage(format!("--doubts {shown}: the column `{name}` is missing"))
-            })
-        })
-        .collect();
-    let places = places?;
-    let mut answers = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| Fault::usage(format!("--doubts {shown}: {error}")))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let cell = |column: usize| record.get(places[column]).unwrap_or_default().to_owned();
-        let is_accepted = match webfill_values::trimmed(&cell(8)).to_lowercase().as_str() {
-            "" => continue,
-            "accept" => true,
-            "reject" => false,
-            other => {
-                return Err(Fault::usage(format!(
-                    "--doubts {shown}: line {line}: `{other}` is no answer: write accept or reject"
-                )));
-            }
+fn write_json<T: Serialize>(file: &Path, list: &[T]) -> Result<(), Fault> {
+    let json = serde_json::to_vec_pretty(list).map_err(Fault::error)?;
+    write_atomically(file, &json)
+}
+
+impl Listed {
+    fn is_of_same_value(&self, other: &Listed) -> bool {
+        (&self.id, &self.links, &self.column, &self.known)
+            == (&other.id, &other.links, &other.column, &other.known)
+    }
+}
+
+impl Answers {
+    /// How many answers the file of doubts holds that nobody has read. Writing it anew would lose them.
+    fn unread(&self, project: &Project) -> Result<usize, Fault> {
+        let file = project.doubts();
+        if !file.exists() {
+            return Ok(0);
+        }
+        let lines = lines(&file).map_err(|fault| {
+            Fault::usage(format!("{}: move it away, doubts are written there", fault.message))
+        })?;
+        let is_read = |line: &Line| {
+            let Some((doubt, _)) = line.find(&self.listed) else {
+                return false;
+            };
+            let mut of_line = self.all.iter().filter(|answer| answer.doubt == *doubt);
+            of_line.any(|answer| Ok(answer.is_accepted) == line.is_accepted())
         };
-        let row = cell(0).parse().map_err(|_| {
-            Fault::usage(format!(
-                "--doubts {shown}: line {line}: `{}` is no row",
-                cell(0)
+        let answered = lines.iter().filter(|line| !line.answer.is_empty());
+        Ok(answered.filter(|line| !is_read(line)).count())
+    }
+}
+
+/// A line of a file of doubts.
+struct Line {
+    number: u64,
+    shown: Shown,
+    answer: String,
+}
+
+impl Line {
+    /// The doubt that the line is about, and whether its values are as they were written.
+    fn find<'l>(&self, listed: &'l [Listed]) -> Option<(&'l Listed, bool)> {
+        let is_its = |doubt: &&Listed| {
+            let shown = &doubt.shown;
+            (&shown.id, &shown.column, &shown.url)
+                == (&self.shown.id, &self.shown.column, &self.shown.url)
+        };
+        let its: Vec<&Listed> = listed.iter().filter(is_its).collect();
+        match (
+            its.iter().find(|doubt| doubt.shown == self.shown),
+            its.as_slice(),
+        ) {
+            (Some(doubt), _) => Some((*doubt, true)),
+            (None, [doubt]) => Some((*doubt, false)),
+            _ => None,
+        }
+    }
+
+    fn is_accepted(&self) -> Result<bool, String> {
+        match self.answer.as_str() {
+            "accept" => Ok(true),
+            "reject" => Ok(false),
+            other => Err(format!("`{other}` is no answer: write accept or reject")),
+        }
+    }
+}
+
+/// The lines of a file of doubts, which a spreadsheet may have written with its own delimiter.
+fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
+    let unread = |error: String| Fault::usage(format!("cannot read {}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let head = text.lines().next().unwrap_or_default();
+    let delimiter = [b';', b'\t'].into_iter().find(|sign| head.contains(char::from(*sign)));
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter.unwrap_or(b','))
+        .from_reader(text.as_bytes());
+    let heads = reader.headers().map_err(|error| unread(error.to_string()))?;
+    let place = |name: &&str| {
+        let place = heads.iter().position(|head| head == *name);
+        place.ok_or_else(|| unread(format!("the column `{name}` is missing")))
+    };
+    let places: Vec<usize> = COLUMNS.iter().map(place).collect::<Result<_, Fault>>()?;
+    let mut lines = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| unread(error.to_string()))?;
+        let cell = |column: usize| record.get(places[column]).unwrap_or_default().to_owned();
+        lines.push(Line {
+            number: record.position().map_or(0, csv::Position::line),
+            shown: Shown {
+                id: cell(1),
+                column: cell(2),
+                known: cell(3),
+                page: cell(4),
+                url: cell(6),
+            },
+            answer: webfill_values::trimmed(&cell(8)).to_lowercase(),
+        });
+    }
+    Ok(lines)
+}
+
+fn read(file: &Path, listed: &[Listed]) -> Result<Vec<Answer>, Fault> {
+    let shown = file.display();
+    let mut answers = Vec::new();
+    for line in lines(file)?.iter().filter(|line| !line.answer.is_empty()) {
+        let refused =
+            |why: String| Fault::usage(format!("--doubts {shown}: line {}: {why}", line.number));
+        let is_accepted = line.is_accepted().map_err(refused)?;
+        let found = line.find(listed).ok_or_else(|| {
+            refused(String::from(
+                "no such doubt was listed for this table: its id, column or url was changed",
             ))
         })?;
+        let (doubt, is_as_written) = found;
+        if !is_as_written {
+            webfill_service::say!(
+                "webfill: {shown}: line {}: its values were changed: the answer is taken for `{}` of the table and `{}` \
+                 of the page",
+                line.number,
+                doubt.shown.known,
+                doubt.shown.page
+            );
+        }
         answers.push(Answer {
-            row,
-            id: cell(1),
-            column: cell(2),
-            known: cell(3),
-            page: cell(4),
+            doubt: doubt.clone(),
             is_accepted,
         });
     }
     Ok(answers)
 }
 
-/// Takes accepted values for known ones, from which is learned at once. Answers to values that the table no longer has
-/// are left out. Returns the values to write.
+/// Takes accepted values for known ones, from which is learned at once. Returns the values to write.
 pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
     let mut accepted = BTreeMap::new();
-    let mut live = Answers::new();
-    let fields = &table.fields;
-    for row in &mut table.rows {
-        for (at, field) in fields.iter().enumerate() {
-            let key = (row.number, field.title.clone());
-            let Some(answer) = answers.remove(&key) else {
-                continue;
-            };
-            if answer.id != row.id || field.joined(&row.known[at]) != answer.known {
-                continue;
-            }
-            if answer.is_accepted {
-                let values = field.parted(&answer.page);
-                let old = std::mem::replace(&mut row.known[at], values.clone());
-                accepted.insert((row.number, field.column), Change { values, old });
-            }
-            live.insert(key, answer);
+    if answers.all.is_empty() {
+        return accepted;
+    }
+    let links: Vec<Vec<String>> = table.rows.iter().map(|row| table.links_of(row)).collect();
+    let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut by_links: HashMap<&[String], Vec<usize>> = HashMap::new();
+    for (at, row) in table.rows.iter().enumerate() {
+        match &row.id {
+            Some(id) => by_id.entry(id.clone()).or_default().push(at),
+            None => by_links.entry(&links[at]).or_default().push(at),
         }
     }
-    *answers = live;
+    let none = Vec::new();
+    for Answer { doubt, is_accepted } in &answers.all {
+        let rows = match &doubt.id {
+            Some(id) => by_id.get(id),
+            None => by_links.get(doubt.links.as_slice()),
+        };
+        let rows = rows.unwrap_or(&none);
+        let field = table
+            .fields
+            .iter()
+            .position(|field| field.title == doubt.column);
+        let mut is_idle = true;
+        for (&at, field) in rows.iter().filter_map(|at| Some((at, field?))) {
+            let row = &mut table.rows[at];
+            let is_its = rows.len() == 1 || links[at] == doubt.links;
+            if !is_its || row.known[field] != doubt.known {
+                continue;
+            }
+            is_idle = false;
+            let place = (row.number, table.fields[field].column);
+            answers.answered.insert(place);
+            if *is_accepted {
+                let values = doubt.page.clone();
+                let old = std::mem::replace(&mut row.known[field], values.clone());
+                accepted.insert(place, Change { values, old });
+            }
+        }
+        answers.idle += usize::from(is_idle);
+    }
     accepted
 }
 
 /// The cells that are worth a person's look, the surest first.
 pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
     let is_open = |cell: &&Cell| {
-        let key = (
+        let place = (
             table.rows[cell.row as usize].number,
-            table.fields[cell.field].title.clone(),
+            table.fields[cell.field].column,
         );
         cell.state == State::Contradicted
             && cell.confidence >= Judgement::DOUBTED
-            && !answers.contains_key(&key)
+            && !answers.answered.contains(&place)
     };
     let mut doubtful: Vec<&Cell> = verdict.cells.iter().filter(is_open).collect();
     doubtful.sort_by(|a, b| {
@@ -167,37 +317,74 @@ pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> V
     doubtful
 }
 
-pub fn write(project: &Project, sources: &Sources<'_>, doubtful: &[&Cell]) -> Result<(), Fault> {
-    let failed = |error: String| {
-        Fault::error(format!(
-            "cannot write {}: {error}",
-            project.doubts().display()
-        ))
-    };
+/// Writes the file, unless a person has answered it meanwhile.
+pub fn write(
+    project: &Project,
+    sources: &Sources<'_>,
+    doubtful: &[&Cell],
+    answers: &Answers,
+) -> Result<(), Fault> {
+    let file = project.doubts();
+    let file = file.display();
+    if !matches!(answers.unread(project), Ok(0)) {
+        webfill_service::say!(
+            "webfill: {file} was changed during the run, and is not written again: run the same command with --doubts {file}"
+        );
+        return Ok(());
+    }
+    let failed = |error: String| Fault::error(format!("cannot write {file}: {error}"));
+    let mut listed = answers.listed.clone();
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(COLUMNS)
         .map_err(|error| failed(error.to_string()))?;
     for cell in doubtful {
         let lines = sources.lines(cell);
         let line = &lines[0];
-        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        let page = sources.table.fields[cell.field].joined(&cell.values);
+        // People open it in a spreadsheet.
+        let safe = |text: &str| Cells::Spreadsheet.text(text).into_owned();
+        let text = |name: &str| safe(line[name].as_str().unwrap_or_default());
+        let table = sources.table;
+        let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
+        let shown = Shown {
+            id: text("id"),
+            column: text("column"),
+            known: text("known"),
+            page: safe(&field.joined(&cell.values)),
+            url: text("url"),
+        };
         let cells = [
-            line["row"].to_string(),
-            text("id"),
-            text("column"),
-            text("known"),
-            page,
-            format!("{:.3}", cell.confidence),
-            text("url"),
-            text("excerpt"),
-            String::new(),
+            &line["row"].to_string(),
+            &shown.id,
+            &shown.column,
+            &shown.known,
+            &shown.page,
+            &format!("{:.3}", cell.confidence),
+            &shown.url,
+            &text("excerpt"),
+            &String::new(),
         ];
-        out.write_record(&cells)
+        out.write_record(cells)
             .map_err(|error| failed(error.to_string()))?;
+        let doubt = Listed {
+            id: row.id.clone(),
+            links: table.links_of(row),
+            column: field.title.clone(),
+            known: row.known[cell.field].clone(),
+            page: cell.values.clone(),
+            shown,
+        };
+        listed.push(doubt);
     }
     let text = out
         .into_inner()
         .map_err(|error| failed(error.to_string()))?;
+    // Older ones stay: a person may have a copy of an older file. The newest of equal ones is enough.
+    let mut newest: HashMap<String, usize> = HashMap::new();
+    for (at, doubt) in listed.iter().enumerate() {
+        newest.insert(serde_json::to_string(doubt).map_err(Fault::error)?, at);
+    }
+    let kept: BTreeSet<usize> = newest.into_values().collect();
+    let listed: Vec<&Listed> = kept.into_iter().map(|at| &listed[at]).collect();
+    write_json(&project.listed_doubts(), &listed)?;
     write_atomically(&project.doubts(), &text)
 }

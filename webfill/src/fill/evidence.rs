@@ -52,7 +52,7 @@ impl Sources<'_> {
         let known = &row.known[cell.field];
         let mut line = json!({
             "row": row.number,
-            "id": row.id,
+            "id": row.name(),
             "column": field.title,
             "state": cell.state.name(),
             "refusal": cell.refusal,

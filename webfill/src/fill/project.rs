@@ -57,6 +57,11 @@ impl Project {
         self.folder.join("answers.json")
     }
 
+    /// The doubts that were listed so far.
+    pub fn listed_doubts(&self) -> PathBuf {
+        self.folder.join("doubts.json")
+    }
+
     /// Pages as they were before they were asked again.
     pub fn former(&self) -> PathBuf {
         self.folder.join("former")

@@ -19,6 +19,8 @@ pub struct Summary<'s> {
     pub pages: &'s Pages<'s>,
     pub verdict: &'s Verdict,
     pub doubts: usize,
+    /// Answers to values that the table does not have.
+    pub idle_answers: usize,
 }
 
 /// Filled cells, gaps, and the sum of the confidences of the filled ones.
@@ -105,9 +107,13 @@ impl Summary<'_> {
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
             format!(
-                "doubts: {} known values differ from their pages, listed in {}",
+                "doubts: {} known values differ from their pages, listed in {}{}",
                 self.doubts,
-                self.project.doubts().display()
+                self.project.doubts().display(),
+                match self.idle_answers {
+                    0 => String::new(),
+                    idle => format!("; {idle} of your answers are to values that the table does not have now"),
+                }
             ),
             format!(
                 "written: {}, {}",

@@ -70,7 +70,8 @@ pub struct Field {
 pub struct Row {
     /// As a person counts.
     pub number: u64,
-    pub id: String,
+    /// If the table has a column of ids, and the row has one.
+    pub id: Option<String>,
     /// Places in [`Table::links`].
     pub links: Vec<u32>,
     /// By field; empty: a gap.
@@ -133,6 +134,11 @@ impl Field {
 }
 
 impl Row {
+    /// The id, or the number of the row where there is none.
+    pub fn name(&self) -> String {
+        self.id.clone().unwrap_or_else(|| self.number.to_string())
+    }
+
     pub fn gaps(&self) -> impl Iterator<Item = usize> {
         let known = self.known.iter().enumerate();
         known.filter_map(|(field, values)| values.is_empty().then_some(field))
@@ -256,7 +262,7 @@ impl Table {
         let known = known.collect();
         self.rows.push(Row {
             number,
-            id: id.map_or_else(|| number.to_string(), str::to_owned),
+            id: id.map(str::to_owned),
             links: places,
             known,
         });
@@ -274,6 +280,14 @@ impl Table {
         });
         self.rows_of_link.push(Vec::new());
         place
+    }
+
+    /// The links of a row.
+    pub fn links_of(&self, row: &Row) -> Vec<String> {
+        let links = row.links.iter();
+        links
+            .map(|&link| self.links[link as usize].url.clone())
+            .collect()
     }
 
     /// The links of each site, in the order of the table.
