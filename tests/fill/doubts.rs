@@ -139,8 +139,15 @@ fn answers_follow_their_rows_and_are_not_lost() {
     // Without --doubts they would be written over.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let run = all(fill(&work, &web)).finish().expect(2);
-    assert!(run.stderr.contains("were not read, 2 of them"), "{}", run.stderr);
-    assert_eq!(std::fs::read_to_string(work.path("books.doubts.csv")).unwrap(), text);
+    assert!(
+        run.stderr.contains("were not read, 2 of them"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(work.path("books.doubts.csv")).unwrap(),
+        text
+    );
     // All rows move down by two.
     let (head, rest) = before.split_once('\n').unwrap();
     let new = "new1,,A,B,1900,C,mine\nnew2,,D,E,1901,F,mine\n";
@@ -149,7 +156,11 @@ fn answers_follow_their_rows_and_are_not_lost() {
         .args(["--doubts", "books.doubts.csv"])
         .finish()
         .expect(0);
-    assert!(run.stderr.contains("its values were changed"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("its values were changed"),
+        "{}",
+        run.stderr
+    );
     let columns: Vec<&str> = head.split(',').collect();
     let assert_accepted = || {
         let rows = rows(&work, "books.filled.csv");

@@ -75,7 +75,11 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
     let day = serve(&web);
     let mut text = String::from("id,link,motto\n");
     for book in 0..BOOKS {
-        let motto = if is_gap(book) { String::new() } else { motto(book, 1) };
+        let motto = if is_gap(book) {
+            String::new()
+        } else {
+            motto(book, 1)
+        };
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
     work.write("books.csv", text);
@@ -83,7 +87,10 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
     assert_filled(&work, 1);
     day.store(2, Ordering::SeqCst);
     std::thread::sleep(SECOND);
-    fill(&work, &web).args(["--refresh-after", "1s"]).finish().expect(0);
+    fill(&work, &web)
+        .args(["--refresh-after", "1s"])
+        .finish()
+        .expect(0);
     assert_filled(&work, 2);
     day.store(3, Ordering::SeqCst);
     std::thread::sleep(SECOND);
@@ -106,7 +113,11 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     day.store(3, Ordering::SeqCst);
     let mut text = String::from("id,link,motto\n");
     for book in 0..BOOKS {
-        let motto = if is_gap(book) { String::new() } else { motto(book, 3) };
+        let motto = if is_gap(book) {
+            String::new()
+        } else {
+            motto(book, 3)
+        };
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
     work.write("books.csv", text);

@@ -136,7 +136,10 @@ impl Answers {
             return Ok(0);
         }
         let lines = lines(&file).map_err(|fault| {
-            Fault::usage(format!("{}: move it away, doubts are written there", fault.message))
+            Fault::usage(format!(
+                "{}: move it away, doubts are written there",
+                fault.message
+            ))
         })?;
         let is_read = |line: &Line| {
             let Some((doubt, _)) = line.find(&self.listed) else {
@@ -170,8 +173,8 @@ impl Line {
             its.iter().find(|doubt| doubt.shown == self.shown),
             its.as_slice(),
         ) {
-            (Some(doubt), _) => Some((*doubt, true)),
-            (None, [doubt]) => Some((*doubt, false)),
+            (Some(doubt), _) => Some((doubt, true)),
+            (None, [doubt]) => Some((doubt, false)),
             _ => None,
         }
     }
@@ -191,11 +194,15 @@ fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
     let text = std::fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
     let text = text.trim_start_matches('\u{feff}');
     let head = text.lines().next().unwrap_or_default();
-    let delimiter = [b';', b'\t'].into_iter().find(|sign| head.contains(char::from(*sign)));
+    let delimiter = [b';', b'\t']
+        .into_iter()
+        .find(|sign| head.contains(char::from(*sign)));
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter.unwrap_or(b','))
         .from_reader(text.as_bytes());
-    let heads = reader.headers().map_err(|error| unread(error.to_string()))?;
+    let heads = reader
+        .headers()
+        .map_err(|error| unread(error.to_string()))?;
     let place = |name: &&str| {
         let place = heads.iter().position(|head| head == *name);
         place.ok_or_else(|| unread(format!("the column `{name}` is missing")))

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_learn::common_form;
-use webfill_truth::{Claim, Evidence, FieldShape, Judgement, Known, Presence};
+use webfill_mapping::MappingIndex;
+use webfill_truth::{
+    Claim, Doubt, Evidence, FieldShape, ItemJudgement, Judgement, Known, Presence,
+};
 use webfill_wire::Outcome;
 
 use super::mappings::Mappings;
@@ -113,7 +116,7 @@ fn readings_of<'r>(
     pages: &Pages<'_>,
     readings: &'r Readings,
     row: usize,
-    lists: &BTreeSet<&str>,
+    targets: &BTreeMap<&str, BTreeSet<u32>>,
 ) -> Vec<(&'r str, &'r Reading)> {
     let mut found: BTreeMap<&str, &Reading> = BTreeMap::new();
     let mut waiting: Vec<(String, u8)> = table.rows[row]
@@ -125,7 +128,9 @@ fn readings_of<'r>(
         let Some((target, _)) = pages.target(&url) else {
             continue;
         };
-        if lists.contains(target) {
+        // The page of several rows is of none of them, and that of another row is not of this one.
+        let is_of_others = |rows: &BTreeSet<u32>| rows.len() > 1 || !rows.contains(&(row as u32));
+        if targets.get(target).is_some_and(is_of_others) {
             continue;
         }
         let Some((url, reading)) = readings.get_key_value(target) else {
@@ -147,11 +152,6 @@ pub fn judge(
 ) -> Verdict {
     let fields = table.fields.len();
     let targets = super::learning::rows_of_targets(table, pages);
-    let lists: BTreeSet<&str> = targets
-        .iter()
-        .filter(|(_, rows)| rows.len() > 1)
-        .map(|(url, _)| *url)
-        .collect();
     let mut values = Values::default();
     let misread = values.number(MISREAD.to_owned(), MISREAD);
     let mut sites: BTreeMap<String, u32> = BTreeMap::new();
@@ -166,7 +166,7 @@ pub fn judge(
         }
     }
     for (at, row) in table.rows.iter().enumerate() {
-        let read = readings_of(table, pages, readings, at, &lists);
+        let read = readings_of(table, pages, readings, at, &targets);
         // By field: whether a known value was not used for the chains, and stands on a page.
         let mut of_known: Vec<(bool, Presence)> = vec![(true, Presence::Unknown); fields];
         for (url, reading) in &read {
@@ -203,9 +203,11 @@ pub fn judge(
                 if is_misread {
                     read = vec![misread];
                 }
+                read.sort_unstable();
                 read.dedup();
-                if shapes[one.field] == FieldShape::Single {
-                    read.truncate(1);
+                // Several values where there is one: nobody knows which.
+                if shapes[one.field] == FieldShape::Single && read.len() > 1 {
+                    continue;
                 }
                 claims.extend(read.into_iter().map(|value| Claim {
                     item,
@@ -239,25 +241,27 @@ pub fn judge(
         known: &known,
         texts: &texts,
     });
-    let doubted: HashMap<u32, f64> = judgement
+    // The surest of each item.
+    let doubted: HashMap<u32, &Doubt> = judgement
         .doubts
         .iter()
         .rev()
-        .map(|doubt| (doubt.item, doubt.surely))
+        .map(|doubt| (doubt.item, doubt))
         .collect();
     let mut cells = Vec::new();
+    let mut deciding = Deciding {
+        table,
+        pages,
+        mappings,
+        judgement: &judgement,
+        values: &mut values,
+        precision,
+        doubted: &doubted,
+        permitted: HashMap::new(),
+    };
     for (at, read) in of_rows.iter().enumerate() {
         for field in 0..fields {
-            let cell = Deciding {
-                table,
-                pages,
-                judgement: &judgement,
-                values: &mut values,
-                precision,
-                doubted: &doubted,
-            }
-            .decide(at, field, read);
-            cells.extend(cell);
+            cells.extend(deciding.decide(at, field, read));
         }
     }
     Verdict {
@@ -308,23 +312,30 @@ fn tested(
 struct Deciding<'d> {
     table: &'d Table,
     pages: &'d Pages<'d>,
+    mappings: &'d Mappings,
     judgement: &'d Judgement,
     values: &'d mut Values,
     precision: f64,
-    doubted: &'d HashMap<u32, f64>,
+    doubted: &'d HashMap<u32, &'d Doubt>,
+    /// By the number of the layout and the field: whether it is precise enough to be filled from.
+    permitted: HashMap<(u32, usize), bool>,
+}
+
+/// What a page has for a cell.
+struct Read<'r> {
+    url: &'r str,
+    mapping: MappingIndex,
+    chain: usize,
+    values: Vec<String>,
 }
 
 impl Deciding<'_> {
     /// `None` for a known value of which no page says anything.
     fn decide(&mut self, at: usize, field: usize, read: &[(&str, &Reading)]) -> Option<Cell> {
-        let row = &self.table.rows[at];
+        let table = self.table;
+        let row = &table.rows[at];
         let known = &row.known[field];
-        let item = (at * self.table.fields.len() + field) as u32;
-        let readings = read.iter().flat_map(|(url, reading)| {
-            let of_field = reading.fields.iter().filter(|one| one.field == field);
-            of_field.map(move |one| (*url, one))
-        });
-        let readings: Vec<(&str, &FieldReading)> = readings.collect();
+        let item = (at * table.fields.len() + field) as u32;
         let cell = |state, values: &[String], confidence, url: Option<&str>| Cell {
             row: at as u32,
             field,
@@ -334,59 +345,122 @@ impl Deciding<'_> {
             url: url.map(str::to_owned),
             refusal: None,
         };
+        // Those with several values, where the column has one, say nothing.
+        let (mut readings, mut unclear) = (Vec::new(), None);
+        for (url, reading) in read {
+            for one in reading.fields.iter().filter(|one| one.field == field) {
+                let mut read = Read {
+                    url,
+                    mapping: reading.mapping,
+                    chain: one.chain,
+                    values: one.values.clone(),
+                };
+                if !table.fields[field].has_several() {
+                    if self.numbers(&read.values, known).len() > 1 {
+                        unclear.get_or_insert(read);
+                        continue;
+                    }
+                    read.values.truncate(1);
+                }
+                readings.push(read);
+            }
+        }
         if !known.is_empty() {
-            let other = readings.iter().find(|(_, one)| !agrees(known, &one.values));
-            let same = readings.iter().find(|(_, one)| agrees(known, &one.values));
-            let surely = self.doubted.get(&item).copied().unwrap_or(0.0);
-            return match (same, other) {
-                (Some((url, one)), None) => {
-                    Some(cell(State::Known, &one.values, 1.0 - surely, Some(url)))
-                }
-                (_, Some((url, one))) if same.is_none() || surely >= Judgement::DOUBTED => {
-                    Some(cell(State::Contradicted, &one.values, surely, Some(url)))
-                }
-                (Some((url, one)), Some(_)) => {
-                    Some(cell(State::Known, &one.values, 1.0 - surely, Some(url)))
-                }
-                (None, _) => None,
+            let doubt = self.doubted.get(&item).copied();
+            let surely = doubt.map_or(0.0, |doubt| doubt.surely);
+            let (same, others): (Vec<&Read<'_>>, Vec<&Read<'_>>) = readings
+                .iter()
+                .partition(|read| agrees(known, &read.values));
+            // What was judged to be true instead.
+            let instead = doubt.and_then(|doubt| doubt.instead);
+            let has_instead = |read: &&&Read<'_>| {
+                instead.is_some_and(|instead| self.numbers(&read.values, known).contains(&instead))
+            };
+            let other = others.iter().find(has_instead).or(others.first());
+            return match (same.first(), other) {
+                (None, None) => None,
+                (None, Some(other)) => Some(cell(
+                    State::Contradicted,
+                    &other.values,
+                    surely,
+                    Some(other.url),
+                )),
+                (Some(_), Some(other)) if surely >= Judgement::DOUBTED => Some(cell(
+                    State::Contradicted,
+                    &other.values,
+                    surely,
+                    Some(other.url),
+                )),
+                (Some(same), _) => Some(cell(
+                    State::Known,
+                    &same.values,
+                    1.0 - surely,
+                    Some(same.url),
+                )),
             };
         }
-        let Some(judged) = self.judgement.item(item).filter(|_| !readings.is_empty()) else {
+        let judgement = self.judgement;
+        let Some(judged) = judgement.item(item).filter(|_| !readings.is_empty()) else {
+            if let Some(read) = unclear {
+                return Some(cell(State::Conflicting, &read.values, 0.0, Some(read.url)));
+            }
             let (state, url) = self.why_not(row.links.iter().copied());
             let state = state?;
             return Some(cell(state, &[], 0.0, url.as_deref()));
         };
         let chosen: BTreeSet<u32> = judged.chosen.iter().map(|value| value.value).collect();
-        let values = &mut *self.values;
-        let best = readings.iter().max_by_key(|(_, one)| {
-            let read: BTreeSet<u32> = one
-                .values
-                .iter()
-                .map(|value| values.of_read(value, &[]))
-                .collect();
-            let shared = read.intersection(&chosen).count();
+        let best = readings.iter().max_by_key(|read| {
+            let numbers = self.numbers(&read.values, &[]);
+            let shared = numbers.intersection(&chosen).count();
             (
                 shared,
-                std::cmp::Reverse(one.chain),
-                std::cmp::Reverse(read.len()),
+                std::cmp::Reverse(read.chain),
+                std::cmp::Reverse(numbers.len()),
             )
-        });
-        let (url, one) = best?;
+        })?;
         // What is written stands on one page, whole.
-        let read: BTreeSet<u32> = one
-            .values
-            .iter()
-            .map(|value| values.of_read(value, &[]))
-            .collect();
-        let is_whole = read == chosen
-            || (!self.table.fields[field].has_several() && !read.is_disjoint(&chosen));
-        let confidence = judged.confidence;
+        let is_sure =
+            judged.confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
         let state = match judged.rejected.is_empty() {
-            _ if confidence >= self.precision && is_whole => State::Filled,
-            false => State::Conflicting,
-            true => State::BelowPrecision,
+            _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
+            false if !is_sure => State::Conflicting,
+            _ => State::BelowPrecision,
         };
-        Some(cell(state, &one.values, confidence, Some(url)))
+        Some(cell(state, &best.values, judged.confidence, Some(best.url)))
+    }
+
+    fn numbers(&mut self, read: &[String], known: &[String]) -> BTreeSet<u32> {
+        let values = &mut *self.values;
+        read.iter()
+            .map(|value| values.of_read(value, known))
+            .collect()
+    }
+
+    /// Whether a layout that was measured to be precise reads these values, a person's mapping does, or several sites
+    /// agree.
+    fn may_fill(
+        &mut self,
+        field: usize,
+        judged: &ItemJudgement,
+        readings: &[Read<'_>],
+        chosen: &BTreeSet<u32>,
+    ) -> bool {
+        if judged.chosen.iter().all(|value| value.sites > 1) {
+            return true;
+        }
+        for read in readings {
+            if self.numbers(&read.values, &[]) != *chosen {
+                continue;
+            }
+            let layout = self.mappings.number(read.mapping);
+            let (judgement, precision) = (self.judgement, self.precision);
+            let decide = || judgement.may_fill(layout, field as u32, precision).fill;
+            let is_permitted = *self.permitted.entry((layout, field)).or_insert_with(decide);
+            if is_permitted || self.mappings.origin(read.mapping).is_none() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Why nothing was read of a gap; `None` for a row without links.

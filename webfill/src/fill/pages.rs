@@ -138,7 +138,10 @@ impl<'o> Pages<'o> {
         let asked = match self.stored.get(url) {
             None => url,
             Some(page) if self.is_old(page) || is_failing(url) => url,
-            Some(_) => self.target(url).map(|(at, _)| at).filter(|at| is_failing(at))?,
+            Some(_) => self
+                .target(url)
+                .map(|(at, _)| at)
+                .filter(|at| is_failing(at))?,
         };
         (!self.asked.contains(asked)).then_some(asked)
     }
@@ -159,7 +162,9 @@ impl<'o> Pages<'o> {
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.failing.contains(url)) {
             let ends = PASSING.iter().map(|end| end.parse());
-            options.retry = ends.collect::<Result<Vec<_>, String>>().map_err(Fault::error)?;
+            options.retry = ends
+                .collect::<Result<Vec<_>, String>>()
+                .map_err(Fault::error)?;
             // The crawl asks all of them again.
             self.asked.extend(self.failing.iter().cloned());
         }

@@ -112,7 +112,9 @@ impl Summary<'_> {
                 self.project.doubts().display(),
                 match self.idle_answers {
                     0 => String::new(),
-                    idle => format!("; {idle} of your answers are to values that the table does not have now"),
+                    idle => format!(
+                        "; {idle} of your answers are to values that the table does not have now"
+                    ),
                 }
             ),
             format!(
