@@ -176,6 +176,78 @@ fn a_layout_that_turns_up_late_is_learned() {
     assert_eq!(web.visits().len(), before);
 }
 
+/// Rows that are added later link to pages of another kind. What was learned of the first kind stays.
+#[test]
+fn a_new_kind_of_url_is_learned_beside_the_first() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, |path| {
+        let (kind, number) = path.strip_prefix('/')?.split_once('/')?;
+        let [title, author, year, publisher] = values(number.parse().ok()?);
+        match kind {
+            "book" => Some(html(
+                &format!(
+                    "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
+                 <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
+                ),
+                REVIEWS,
+            )),
+            "print" => Some(html(
+                &format!(
+                    "<section><h3 class=\"name\">{title}</h3><ul class=\"list\"><li class=\"writer\">{author}</li>\
+                 <li class=\"year\">{year}</li><li class=\"house\">{publisher}</li></ul><div>Printed <i>here</i></div></section>"
+                ),
+                EDITIONS,
+            )),
+            _ => None,
+        }
+    });
+    let all = table(
+        |book| match book < BOOKS / 2 {
+            true => format!("/book/{book}"),
+            false => format!("/print/{book}"),
+        },
+        is_gap,
+    );
+    let first: Vec<&str> = all.lines().take(1 + BOOKS / 2).collect();
+    work.write("books.csv", first.join("\n") + "\n");
+    fill(&work, &web).finish().expect(0);
+    assert_complete(&work);
+    work.write("books.csv", &all);
+    fill(&work, &web).finish().expect(0);
+    assert_complete(&work);
+    let before = web.visits().len();
+    fill(&work, &web).finish().expect(0);
+    assert_complete(&work);
+    assert_eq!(web.visits().len(), before);
+}
+
+/// Links that lead to another site: all of them are fetched.
+#[test]
+fn links_that_redirect_to_another_site_are_filled() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, |path| {
+        let [title, author, year, publisher] = values(path.strip_prefix("/book/")?.parse().ok()?);
+        Some(html(
+            &format!(
+                "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
+             <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
+            ),
+            REVIEWS,
+        ))
+    });
+    web.site("short.example").otherwise(|request| -> Reply {
+        let to = format!("http://{HOST}/book{}", request.path);
+        status(302).header("location", &to).body("").into()
+    });
+    let text = table(|book| format!("/{book}"), is_gap).replace(HOST, "short.example");
+    work.write("books.csv", text);
+    fill(&work, &web)
+        .args(["--sample", "12"])
+        .finish()
+        .expect(0);
+    assert_complete(&work);
+}
+
 /// A mapping of a person is used as it is, however wrong it looks.
 #[test]
 fn a_mapping_of_a_person_wins() {

@@ -50,6 +50,9 @@ use crate::stdout::tell;
 /// How often fetching and learning may follow each other: a sample, the rest, other layouts, pages behind links.
 const MOST_ROUNDS: usize = 8;
 
+/// So many links of a page are followed.
+const MOST_BEHIND: usize = 10;
+
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
     on_thread("fill", move || Fill::prepare(options)?.run())
 }
@@ -119,11 +122,16 @@ impl Fill {
     fn complete(&self, pages: &mut Pages<'_>) -> Result<(Mappings, Readings, Verdict), Fault> {
         let (table, project, precision) = (&self.table, &self.project, self.options.precision);
         let most = usize::from(self.options.sample);
-        let sample = sample::of(table, most);
-        self.fetch(pages, sample.iter().copied())?;
         let mut mappings = Mappings::load(project)?;
-        let wanted = learning::without_mapping(table, pages, &mappings, &sample);
-        if learning::learn(table, project, pages, &mappings, &wanted)? {
+        let mut sample = sample::of(table, most);
+        // Without a known value nothing is learned of a site.
+        let knowing = sample::knowing_sites(table);
+        sample.retain(|&link| {
+            let link = &table.links[link as usize];
+            knowing.contains(link.site.as_str()) || mappings.covers(&link.url)
+        });
+        self.fetch(pages, sample.iter().copied())?;
+        if learning::learn_new(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
         let mut readings = Readings::new();
@@ -139,7 +147,7 @@ impl Fill {
             let verdict = judging::judge(table, pages, &mappings, &readings, precision);
             let worth = verdict.worth_fetching(&mappings, precision);
             let before = pages.requested;
-            self.fetch(pages, self.links_worth(&worth).into_iter())?;
+            self.fetch(pages, self.links_worth(pages, &worth).into_iter())?;
             pages.fetch(&self.links_behind(pages, &readings, &worth))?;
             rounds += 1;
             if pages.requested == before || rounds == MOST_ROUNDS {
@@ -156,16 +164,29 @@ impl Fill {
     }
 
     /// The links of rows with gaps that are expected to be filled, and of rows to be checked.
-    fn links_worth(&self, worth: &BTreeSet<(String, usize)>) -> Vec<u32> {
+    fn links_worth(&self, pages: &Pages<'_>, worth: &BTreeSet<(String, usize)>) -> Vec<u32> {
         let table = &self.table;
         let most = usize::from(self.options.sample);
         let to_check = sample::to_check(table, self.options.check, most);
+        // By the site of the links, the fields of the sites that they lead to.
+        let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
+        for link in &table.links {
+            let target = pages.site_of(link);
+            if seen.insert((link.site.as_str(), target.clone())) {
+                let of_target = worth.iter().filter(|(site, _)| *site == target);
+                let of_link = fields.entry(&link.site).or_default();
+                of_link.extend(of_target.map(|(_, field)| *field));
+            }
+        }
         let is_wanted = |place: &u32| {
-            let site = &table.links[*place as usize].site;
-            let is_worth = |field: usize| worth.contains(&(site.clone(), field));
+            let Some(fields) = fields.get(table.links[*place as usize].site.as_str()) else {
+                return false;
+            };
             let mut rows = table.rows_of_link[*place as usize].iter();
+            let is_worth = |field: usize| fields.contains(&field);
             rows.any(|&row| table.rows[row as usize].gaps().any(is_worth))
-                || (to_check.contains(place) && (0..table.fields.len()).any(is_worth))
+                || (to_check.contains(place) && !fields.is_empty())
         };
         (0..table.links.len() as u32).filter(is_wanted).collect()
     }
@@ -185,10 +206,13 @@ impl Fill {
                 let Some(reading) = target.and_then(|(url, _)| readings.get(url)) else {
                     continue;
                 };
+                let site = pages.site_of(link);
                 let is_read = |field| reading.fields.iter().any(|one| one.field == field);
-                let is_worth = |field| worth.contains(&(link.site.clone(), field));
+                let is_worth = |field| worth.contains(&(site.clone(), field));
                 if row.gaps().any(|field| !is_read(field) && is_worth(field)) {
-                    behind.extend(reading.links.iter().cloned());
+                    // The pages of rows are fetched for themselves.
+                    let others = reading.links.iter().filter(|url| !self.table.has_link(url));
+                    behind.extend(others.take(MOST_BEHIND).cloned());
                 }
             }
         }

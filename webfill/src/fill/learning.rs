@@ -29,8 +29,36 @@ const ANOTHER_LAYOUT: usize = 3;
 /// URLs by site.
 pub type BySite = BTreeMap<String, BTreeSet<String>>;
 
-/// The pages of these links, without those of sites that have a mapping already.
-pub fn without_mapping(
+/// Learns from the sampled pages that no mapping reads. If their site has learned mappings, these are learned again
+/// from their own pages as well.
+pub fn learn_new(
+    table: &Table,
+    project: &Project,
+    pages: &mut Pages<'_>,
+    mappings: &Mappings,
+    sample: &[u32],
+) -> Result<bool, Fault> {
+    let mut wanted = without_mapping(table, pages, mappings, sample);
+    let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
+    let tried = mappings::tried(project);
+    wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
+    let has_new = learn(table, project, pages, mappings, &wanted)?;
+    wanted.retain(|site, _| is_learned(site));
+    let wanted = wanted.into_iter();
+    let again: BySite = wanted.map(|(site, urls)| (new_kind(&site), urls)).collect();
+    if !again.is_empty() {
+        mappings::note_tried(project, &again)?;
+    }
+    Ok(has_new)
+}
+
+/// What pages of new kinds of URL are noted under, beside those of other layouts.
+fn new_kind(site: &str) -> String {
+    format!("{site} new")
+}
+
+/// The pages of these links that no mapping reads.
+fn without_mapping(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
@@ -73,7 +101,7 @@ pub fn of_other_layouts(
         let knows = rows.any(|&row| table.rows[row as usize].knows() > 0);
         if matches!(page.outcome, Outcome::Ok | Outcome::NotModified) && !is_read && knows {
             unread
-                .entry(link.site.clone())
+                .entry(pages.site_of(link))
                 .or_default()
                 .push(place as u32);
         }
@@ -95,7 +123,7 @@ pub fn of_other_layouts(
     wanted
 }
 
-/// Learns the mappings of sites again, from these pages and those that they were learned from.
+/// Learns the mappings of sites again, with these pages.
 pub fn learn_again(
     table: &Table,
     project: &Project,
@@ -103,17 +131,13 @@ pub fn learn_again(
     mappings: &Mappings,
     others: &BySite,
 ) -> Result<bool, Fault> {
-    let with_former = others.iter().map(|(site, urls)| {
-        let former = mappings.pages_of_site(site);
-        (site.clone(), urls.iter().cloned().chain(former).collect())
-    });
-    let has_new = learn(table, project, pages, mappings, &with_former.collect())?;
+    let has_new = learn(table, project, pages, mappings, others)?;
     mappings::note_tried(project, others)?;
     Ok(has_new)
 }
 
-/// Learns from these pages, and returns whether there are new mappings. Pages behind links are fetched where values
-/// stand on none of these.
+/// Learns from these pages and those that the mappings of their sites were learned from, because new mappings replace
+/// them. Returns whether there are new ones. Pages behind links are fetched where values stand on none of these.
 pub fn learn(
     table: &Table,
     project: &Project,
@@ -121,7 +145,12 @@ pub fn learn(
     mappings: &Mappings,
     wanted: &BySite,
 ) -> Result<bool, Fault> {
-    let sites: Vec<(&String, &BTreeSet<String>)> = wanted.iter().collect();
+    let with_former = wanted.iter().map(|(site, urls)| {
+        let former = mappings.pages_of_site(site);
+        (site.clone(), urls.iter().cloned().chain(former).collect())
+    });
+    let with_former: BySite = with_former.collect();
+    let sites: Vec<(&String, &BTreeSet<String>)> = with_former.iter().collect();
     let mut has_new = false;
     for some in sites.chunks(SITES) {
         let urls: BTreeSet<&str> = some
@@ -169,7 +198,7 @@ fn learn_site(
     if joined.iter().all(|page| page.known.is_empty()) {
         return Ok(false);
     }
-    let mut learned = learn_pages(table, site, &joined)?;
+    let mut learned = learn_pages(table, pages, site, &joined)?;
     let links = linked::to_explore(table, &joined, gathered, &learned);
     drop(rows);
     if !links.is_empty() {
@@ -182,7 +211,7 @@ fn learn_site(
         let behind = joined_behind(table, pages, &links)?;
         let own = joined.len();
         joined.extend(behind);
-        let with_links = learn_pages(table, site, &joined)?;
+        let with_links = learn_pages(table, pages, site, &joined)?;
         if linked::is_better(&with_links, &learned, &joined[..own]) {
             learned = with_links;
         }
@@ -194,11 +223,22 @@ fn learn_site(
     Ok(true)
 }
 
-fn learn_pages(table: &Table, site: &str, pages: &[Page]) -> Result<Learned, Fault> {
-    let links = table.links.iter().filter(|link| link.site == site);
+fn learn_pages(
+    table: &Table,
+    stored: &Pages<'_>,
+    site: &str,
+    pages: &[Page],
+) -> Result<Learned, Fault> {
+    // As mappings see them: after redirects.
+    let links = table.links.iter().filter_map(|link| {
+        let target = stored.target(&link.url);
+        let target = target.map_or(link.url.as_str(), |(target, _)| target);
+        let may_be_its = link.site == site || target != link.url;
+        may_be_its.then(|| Url::parse(target).ok()).flatten()
+    });
     let links: Vec<Url> = links
+        .filter(|url| webfill_urls::site(url) == site)
         .take(MOST_LINKS)
-        .filter_map(|link| Url::parse(&link.url).ok())
         .collect();
     let task = Task {
         name: String::from("learned"),

@@ -11,12 +11,13 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
     Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, parse_iso_time,
 };
-use webfill_urls::canonical;
+use webfill_urls::{Url, canonical, site};
 use webfill_wire::Outcome;
 
 use super::former::Former;
 use super::options::FillWebOptions;
 use super::project::Project;
+use super::table::Link;
 use crate::crawl::Crawl;
 use crate::extract::patiently;
 use crate::feeding::now_ms;
@@ -120,6 +121,14 @@ impl<'o> Pages<'o> {
             page = self.stored.get(at)?;
         }
         Some((at, page))
+    }
+
+    /// The site of the page that a link leads to; of one that was not fetched, that of the link.
+    pub fn site_of(&self, link: &Link) -> String {
+        let target = self.target(&link.url).map(|(target, _)| target);
+        let target = target.filter(|target| *target != link.url);
+        let target = target.and_then(|target| Url::parse(target).ok());
+        target.map_or_else(|| link.site.clone(), |target| site(&target))
     }
 
     /// How many URLs failed for reasons that may pass.

@@ -26,10 +26,24 @@ pub fn of(table: &Table, most: usize) -> Vec<u32> {
     sample
 }
 
-/// Links of complete rows whose known values are compared with their pages.
+/// Sites to which rows link that know something.
+pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
+    let links = table.links.iter().zip(&table.rows_of_link);
+    let knowing = links.filter(|(_, rows)| {
+        let mut rows = rows.iter();
+        rows.any(|&row| table.rows[row as usize].knows() > 0)
+    });
+    knowing.map(|(link, _)| link.site.as_str()).collect()
+}
+
+/// Links whose known values are compared with their pages, though no gap asks for them: those of some complete rows,
+/// or all.
 pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
     let of_site = |links: Vec<u32>| {
         let is_complete = |link: &u32| {
+            if check == Check::All {
+                return true;
+            }
             let mut rows = table.rows_of_link[*link as usize].iter();
             rows.all(|&row| table.rows[row as usize].is_complete())
         };

@@ -282,6 +282,11 @@ impl Table {
         place
     }
 
+    /// Whether a URL is a link of a row.
+    pub fn has_link(&self, url: &str) -> bool {
+        self.by_url.contains_key(url)
+    }
+
     /// The links of a row.
     pub fn links_of(&self, row: &Row) -> Vec<String> {
         let links = row.links.iter();
