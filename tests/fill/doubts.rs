@@ -6,7 +6,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth};
+use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth, url};
 
 /// One known value in ten is that of another book.
 fn wrong() -> BTreeMap<(usize, usize), String> {
@@ -185,4 +185,42 @@ fn answers_follow_their_rows_and_are_not_lost() {
     work.write("books.webfill/answers.json", "[{");
     let run = all(fill(&work, &web)).finish().expect(1);
     assert!(run.stderr.contains("answers.json"), "{}", run.stderr);
+}
+
+#[test]
+fn columns_without_gaps_are_compared() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    let is_wrong = |book: usize| book % 12 == 5;
+    let mut text = String::from("id,link,title,author,year,publisher\n");
+    for book in 0..books() {
+        let [title, author, year, mut publisher] = truth(book);
+        let year = if is_gap(book, 2) { String::new() } else { year };
+        if is_wrong(book) {
+            publisher = truth(book + 1)[3].clone();
+        }
+        text += &format!(
+            "b{book},{},{title},{author},{year},{publisher}\n",
+            url(book)
+        );
+    }
+    work.write("books.csv", &text);
+    let run = || {
+        Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+            .arg("--allow-private-networks")
+            .args(web.resolve_args())
+            .in_folder(work.path("."))
+    };
+    run().args(["--check", "all"]).finish().expect(0);
+    let listed = || std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let wrong = (0..books()).filter(|&book| is_wrong(book)).count();
+    assert_eq!(
+        listed().matches(",publisher,").count(),
+        wrong,
+        "{}",
+        listed()
+    );
+    assert_eq!(listed().lines().count() - 1, wrong, "{}", listed());
+    run().args(["--check", "none"]).finish().expect(0);
+    assert!(!listed().contains(",publisher,"), "{}", listed());
 }

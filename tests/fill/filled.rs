@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
@@ -109,4 +110,33 @@ fn a_page_without_the_value_leaves_the_gap() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_table_that_cannot_be_filled_is_refused_in_words() {
+    let (work, web) = (Workplace::new(), Web::start());
+    work.write("books.csv", "id,title\nb1,A\nb2,\n");
+    let run = fill_as(&work, &web, "books.csv").finish().expect(2);
+    assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
+    // The folder of books.csv is not that of books.jsonl.
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    fill(&work, &web).finish().expect(0);
+    work.write(
+        "books.jsonl",
+        "{\"link\": \"http://shelf.example/book/1000\", \"title\": null}\n",
+    );
+    let run = fill_as(&work, &web, "books.jsonl").finish().expect(2);
+    assert!(
+        run.stderr.contains("belongs to books.csv"),
+        "{}",
+        run.stderr
+    );
+}
+
+fn fill_as(work: &Workplace, web: &Web, table: &str) -> Run {
+    Run::new(["fill", table, "--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
 }

@@ -44,6 +44,7 @@ use self::summary::Summary;
 use self::table::{Change, Table};
 use crate::crawl::require_contact;
 use crate::mapping_command::learn::on_thread;
+use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
 use crate::stdout::tell;
 
@@ -82,8 +83,18 @@ impl Fill {
         settings.validate()?;
         let mut table = Table::read(&options)?;
         tell(&table.understanding)?;
-        table.tell_faults();
         let project = Project::of(&options.table);
+        project.require_own()?;
+        let bad_rows = project.bad_rows();
+        table.tell_faults(&match options.dry_run {
+            true => String::from("which are listed without --dry-run"),
+            false => format!("all of them in {}", bad_rows.display()),
+        });
+        if table.understanding.urls.is_empty() {
+            return Err(Fault::usage(
+                "the table has no column of links: name it with --url",
+            ));
+        }
         let mut answers = doubts::answers(&project, options.doubts.as_deref())?;
         let accepted = doubts::apply(&mut table, &mut answers);
         Ok(Fill {
@@ -113,6 +124,13 @@ impl Fill {
         signals::install();
         let _lock = self.project.open()?;
         let _log = log::start(&self.project.logs(), "fill", &self.settings.log)?;
+        let bad_rows: String = self
+            .table
+            .faults
+            .iter()
+            .map(|fault| format!("{fault}\n"))
+            .collect();
+        write_atomically(&self.project.bad_rows(), bad_rows.as_bytes())?;
         doubts::keep(&self.project, &self.answers)?;
         let (mappings, readings, verdict) = self.complete(&mut pages)?;
         self.finish(&pages, &mappings, &readings, verdict)

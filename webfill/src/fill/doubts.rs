@@ -173,8 +173,8 @@ impl Line {
             its.iter().find(|doubt| doubt.shown == self.shown),
             its.as_slice(),
         ) {
-            (Some(doubt), _) => Some((doubt, true)),
-            (None, [doubt]) => Some((doubt, false)),
+            (Some(doubt), _) => Some((*doubt, true)),
+            (None, [doubt]) => Some((*doubt, false)),
             _ => None,
         }
     }

@@ -1,8 +1,6 @@
 //! Pages that are about to be refreshed. A crawl drops the body of a page that it asks again in vain; here it stays.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};

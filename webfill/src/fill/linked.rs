@@ -32,7 +32,10 @@ pub fn to_explore(
     gathered: &[Gathered],
     learned: &Learned,
 ) -> Vec<Linked> {
-    let missing: Vec<usize> = pages.iter().map(|page| missing(page, learned)).collect();
+    let missing: Vec<usize> = pages
+        .iter()
+        .map(|page| missing(table, page, learned))
+        .collect();
     if missing.iter().filter(|count| **count > 0).count() < KNOWN {
         return Vec::new();
     }
@@ -93,11 +96,14 @@ fn links_of(pages: &[Gathered]) -> Vec<Vec<String>> {
     links.collect()
 }
 
-/// How many fields of a page its row knows that the mapping of the page does not read.
-fn missing(page: &Page, learned: &Learned) -> usize {
+/// How many fields to fill the row of a page knows that the mapping of the page does not read.
+fn missing(table: &Table, page: &Page, learned: &Learned) -> usize {
     let found = fields_of(page, learned);
-    let known = page.known.keys();
-    known.filter(|name| !found.contains(name.as_str())).count()
+    let to_fill = table.fields.iter().filter(|field| field.has_gaps);
+    let known = to_fill.filter(|field| page.known.contains_key(&field.name));
+    known
+        .filter(|field| !found.contains(field.name.as_str()))
+        .count()
 }
 
 /// The fields that the mapping of a page reads.

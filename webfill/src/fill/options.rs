@@ -20,7 +20,7 @@ pub struct FillOptions {
     /// Columns of links, separated by commas [default: those whose cells are URLs]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub url: Vec<String>,
-    /// Columns to fill, separated by commas [default: all except the id and the links]
+    /// Columns to fill, separated by commas [default: all with gaps, except the id and the links]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Columns to leave as they are, separated by commas
@@ -48,7 +48,7 @@ pub struct FillOptions {
 /// Which complete rows are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Check {
-    /// Only those that are learned from
+    /// Only those that are learned from, and no columns without gaps
     None,
     /// Some of each site
     #[default]

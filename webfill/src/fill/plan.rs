@@ -90,7 +90,7 @@ impl Plan {
         // Sites are asked side by side.
         let longest = self.sites.iter().map(|site| site.time).max();
         text += &format!(
-            "\nplan: {} gaps, {} sites, at most {pages} pages to fetch, about {} at this delay",
+            "\nplan: {} gaps, {} sites, at most {pages} pages of rows to fetch, about {} at this delay",
             self.gaps,
             self.sites.len(),
             time(longest.unwrap_or_default())

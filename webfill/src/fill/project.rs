@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use webfill_service::Fault;
 use webfill_service::state::StateFolder;
 
+use crate::mapping_command::writing::write_atomically;
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Project {
@@ -28,13 +30,41 @@ impl Project {
     /// Makes the folder, and locks it for as long as the result lives.
     pub fn open(&self) -> Result<StateFolder, Fault> {
         // A person may have made the folder above, to put mappings there.
-        let lock = StateFolder::open(&self.state(), "fill")?;
+        let lock = StateFolder::open(&self.state(), "fill").map_err(|mut fault| {
+            // The folder follows from the table.
+            fault.message = fault.message.replace(", or choose another --state", "");
+            fault
+        })?;
         for folder in [self.mappings(), self.learned(), self.no_mappings()] {
             std::fs::create_dir_all(&folder).map_err(|error| {
                 Fault::error(format!("cannot create {}: {error}", folder.display()))
             })?;
         }
+        let name = self.table.file_name().unwrap_or_default();
+        write_atomically(&self.owner(), name.to_string_lossy().as_bytes())?;
         Ok(lock)
+    }
+
+    /// The name of the table whose work this is.
+    fn owner(&self) -> PathBuf {
+        self.folder.join("table.txt")
+    }
+
+    /// Refuses a folder that belongs to another table: `books.csv` and `books.jsonl` would share it.
+    pub fn require_own(&self) -> Result<(), Fault> {
+        let name = self.table.file_name().unwrap_or_default().to_string_lossy();
+        match std::fs::read_to_string(self.owner()) {
+            Ok(owner) if owner != name => Err(Fault::usage(format!(
+                "{} belongs to {owner}: give this table another name, or delete the folder",
+                self.folder.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// All lines that cannot be used.
+    pub fn bad_rows(&self) -> PathBuf {
+        self.folder.join("bad-rows.txt")
     }
 
     /// Mapping files: those that were learned, and those of a person.
@@ -107,10 +137,11 @@ impl Project {
 fn endings(table: &Path) -> String {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let last = |name: &str| name.rfind('.').filter(|&at| at > 0);
-    let is_packed = name.ends_with(".gz");
-    let stem = name.strip_suffix(".gz").unwrap_or(&name);
+    let packed = [".gz", ".zst"].into_iter().find(|end| name.ends_with(end));
+    let packed = packed.unwrap_or_default();
+    let stem = name.strip_suffix(packed).unwrap_or(&name);
     let ending = last(stem).map_or("", |at| &stem[at..]);
-    format!("{ending}{}", if is_packed { ".gz" } else { "" })
+    format!("{ending}{packed}")
 }
 
 /// A file or folder beside the table, named after it without its endings.
@@ -149,6 +180,7 @@ mod tests {
                 "books.v2.webfill"
             ]
         );
+        assert_eq!(named("books.csv.zst")[0], "books.filled.csv.zst");
         assert_eq!(named("books")[0], "books.filled");
     }
 }

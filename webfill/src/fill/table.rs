@@ -12,7 +12,7 @@ use webfill_table::{Cell, Format, Kind, Sample, Understanding, Wishes};
 use webfill_urls::{canonical, site};
 
 use super::form;
-use super::options::FillOptions;
+use super::options::{Check, FillOptions};
 use crate::export::Cells;
 
 /// Faults that are told.
@@ -48,7 +48,7 @@ pub struct Change {
 /// Why values were not written, by the number of the row and the column.
 pub type Refused = HashMap<(u64, usize), String>;
 
-/// A column that is to be filled.
+/// A column that is to be filled or compared.
 #[derive(Debug, Clone)]
 pub struct Field {
     pub column: usize,
@@ -60,6 +60,8 @@ pub struct Field {
     pub separator: Option<String>,
     /// Cells hold lists by themselves.
     is_list: bool,
+    /// It is filled. One that has no gaps is compared only.
+    pub has_gaps: bool,
     /// What nearly all known values are.
     form: Kind,
     /// Known values begin as formulas do.
@@ -170,14 +172,28 @@ impl Table {
         };
         let understanding = webfill_table::understand(&sample, &wishes).map_err(Fault::usage)?;
         let mut names = BTreeSet::new();
-        let fields = understanding.fields.iter().map(|field| Field {
-            column: field.column,
-            name: name_of_field(&understanding.columns[field.column].name, &mut names),
-            title: understanding.columns[field.column].name.clone(),
-            separator: field.separator.clone(),
-            is_list: field.is_list,
-            form: Kind::Text,
-            has_formulas: false,
+        // What has no gaps shows which page is whose, and may be wrong as well.
+        let is_complete = |(_, reason): &&(usize, String)| reason == "no gaps";
+        let complete = understanding.reasons.kept.iter().filter(is_complete);
+        let complete = complete.filter(|_| options.check != Check::None);
+        let columns = understanding
+            .fields
+            .iter()
+            .map(|field| (field.column, true))
+            .chain(complete.map(|(column, _)| (*column, false)));
+        let fields = columns.map(|(column, has_gaps)| {
+            let title = understanding.columns[column].name.clone();
+            let shape = &understanding.shapes[column];
+            Field {
+                column,
+                name: name_of_field(&title, &mut names),
+                title,
+                separator: shape.separator.clone(),
+                is_list: shape.is_list,
+                has_gaps,
+                form: Kind::Text,
+                has_formulas: false,
+            }
         });
         let mut table = Table {
             path: path.to_owned(),
@@ -304,8 +320,8 @@ impl Table {
         by_site
     }
 
-    /// Lists lines that cannot be used, so that nothing is lost silently.
-    pub fn tell_faults(&self) {
+    /// Lists lines that cannot be used, so that nothing is lost silently. `all` is where all of them are listed.
+    pub fn tell_faults(&self, all: &str) {
         for fault in self.faults.iter().take(FAULTS_TOLD) {
             webfill_service::say!("webfill: {}: {fault}", self.path.display());
         }
@@ -315,7 +331,7 @@ impl Table {
             .checked_sub(FAULTS_TOLD)
             .filter(|more| *more > 0)
         {
-            webfill_service::say!("webfill: {}: {more} more", self.path.display());
+            webfill_service::say!("webfill: {}: {more} more, {all}", self.path.display());
         }
     }
 
