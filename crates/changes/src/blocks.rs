@@ -12,7 +12,7 @@ use webfill_values::{is_blank, normal_form};
 
 use crate::{hash, masks};
 
-/// Text and blocks that are kept of a page. The rest counts as one block, of which only the hash is kept.
+/// The limit of stored text and blocks per page. Everything beyond it counts as one block, stored as a hash.
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 

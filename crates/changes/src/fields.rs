@@ -16,12 +16,12 @@ const MOST_FIELDS: usize = 2_000;
 /// The characters kept of a long value.
 const BEGINNING: usize = 500;
 
-/// The fields in the form in which they are kept.
+/// The fields as they are stored.
 pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
     bounded(fields, "(further fields)")
 }
 
-/// The rows of a page in the form in which they are kept, each as a field whose name ends with a bracket.
+/// The rows of a page as they are stored: each is a field whose name ends with a bracket.
 pub(crate) fn kept_rows(rows: &Map<String, Value>) -> Map<String, Value> {
     bounded(rows, "(further rows)")
 }

@@ -164,7 +164,7 @@ pub struct PageVersions {
     /// Consecutive checks at which it was not found.
     #[serde(default)]
     misses: u32,
-    /// The beginning of the last run in which it was not found.
+    /// When the last run that missed it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missed_in: Option<i64>,
     last: LookKey,

@@ -17,7 +17,7 @@ const MINUTES_OF_DAY: i64 = 24 * 60;
 /// The most minutes by which a cache may hold a clock back.
 const CLOCK_OFF: i64 = 15;
 
-/// A text in which times have moved, by its place and the hash of its other words.
+/// A text with changed times, identified by its position and the hash of its other words.
 pub(crate) type Timed = (u32, u64);
 
 /// Two checks.
