@@ -14,6 +14,7 @@ mod accepted_pace;
 mod clock;
 mod config;
 mod refused_pages;
+mod stretches;
 
 /// The delay in force, and the longest wait that a server can ask for.
 #[derive(Debug, Clone, Copy)]

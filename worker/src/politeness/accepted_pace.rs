@@ -9,10 +9,13 @@
 //! A slower limiter refuses several requests in a row, each after a longer wait. Once it answers again, the number of
 //! requests it answered, and the time they took, give a rate known to be too much. A row of refusals of one page
 //! counts only if that page is answered in the end, because it may be closed for good.
+//!
+//! Some sites refuse now and then whatever the pace ([`Stretches`]). Their refusals teach nothing.
 
 use std::time::{Duration, Instant};
 
 use super::PageKey;
+use super::stretches::Stretches;
 
 /// The spacing assumed as refused if requests came faster: a burst says little about the rate that a site accepts.
 const FASTEST_REFUSED: Duration = Duration::from_millis(50);
@@ -47,6 +50,7 @@ pub struct AcceptedPace {
     /// The first answer since the last refusals, and the number of answers since.
     answers: Option<(Instant, u32)>,
     too_many: Option<Row>,
+    stretches: Stretches,
 }
 
 /// Answers 429 in a row.
@@ -79,6 +83,10 @@ impl AcceptedPace {
     }
 
     pub fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {
+        if let Some(spacing) = self.stretches.refused(self.spacing, at) {
+            (self.spacing, self.refused) = (spacing, None);
+            return;
+        }
         let refused = delay.max(self.spacing).max(FASTEST_REFUSED);
         let answers = self.answers.filter(|_| self.too_many.is_some());
         let slower = match (retry_after, answers) {
@@ -109,6 +117,7 @@ impl AcceptedPace {
 
     pub fn served(&mut self, page: Option<PageKey>, at: Instant) {
         self.learn_from_row(page);
+        self.stretches.served(at);
         let (since, answers) = self.answers.unwrap_or((at, 0));
         self.answers = Some((since, answers.saturating_add(1)));
         self.raise(at);
@@ -122,7 +131,8 @@ impl AcceptedPace {
         let Some((since, answers)) = self.answers.take() else {
             return;
         };
-        if row.length < REFUSALS_IN_A_ROW || (row.is_of_one_page && row.page != served) {
+        let may_be_closed = row.is_of_one_page && row.page != served;
+        if row.length < REFUSALS_IN_A_ROW || may_be_closed || self.stretches.have_other_cause() {
             return;
         }
         let refused = row.last.duration_since(since) / answers.max(1);

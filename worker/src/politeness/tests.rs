@@ -40,15 +40,133 @@ struct Pages {
     /// These are always refused.
     closed: &'static [u32],
     refusal: Answer,
-    /// Requests a second that a limiter accepts, and at once; beyond that it refuses with 429.
-    limit: Option<(f64, f64)>,
+    /// Beyond it the site refuses with 429.
+    limit: Limit,
+    blocks: Blocks,
     delay: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    None,
+    /// Requests a second, and at once.
+    Bucket(f64, f64),
+    /// Requests in each window of this many seconds.
+    Window(u32, u64),
+    /// If more requests come in any such time, all are refused for as many seconds as the last number says.
+    Penalty(usize, u64, u64),
+}
+
+impl Limit {
+    fn begin(self, start: Instant) -> Limiter {
+        match self {
+            Limit::None => Limiter::None,
+            Limit::Bucket(per_second, burst) => {
+                Limiter::Bucket(TokenBucket::new(per_second, burst, start))
+            }
+            Limit::Window(requests, seconds) => Limiter::Window {
+                requests,
+                length: Duration::from_secs(seconds),
+                began: start,
+                count: 0,
+            },
+            Limit::Penalty(requests, within, seconds) => Limiter::Penalty {
+                requests,
+                within: Duration::from_secs(within),
+                penalty: Duration::from_secs(seconds),
+                lately: VecDeque::new(),
+                until: start,
+            },
+        }
+    }
+}
+
+enum Limiter {
+    None,
+    Bucket(TokenBucket),
+    Window {
+        requests: u32,
+        length: Duration,
+        began: Instant,
+        count: u32,
+    },
+    Penalty {
+        requests: usize,
+        within: Duration,
+        penalty: Duration,
+        lately: VecDeque<Instant>,
+        until: Instant,
+    },
+}
+
+impl Limiter {
+    fn accepts(&mut self, at: Instant) -> bool {
+        match self {
+            Limiter::None => true,
+            Limiter::Bucket(bucket) => bucket.accepts(at),
+            Limiter::Window {
+                requests,
+                length,
+                began,
+                count,
+            } => {
+                while at >= *began + *length {
+                    (*began, *count) = (*began + *length, 0);
+                }
+                *count += 1;
+                *count <= *requests
+            }
+            Limiter::Penalty {
+                requests,
+                within,
+                penalty,
+                lately,
+                until,
+            } => {
+                lately.push_back(at);
+                while lately[0] + *within < at {
+                    lately.pop_front();
+                }
+                if at >= *until && lately.len() > *requests {
+                    *until = at + *penalty;
+                    lately.clear();
+                }
+                at >= *until
+            }
+        }
+    }
+}
+
+/// Blocks that do not depend on the pace.
+#[derive(Debug, Clone, Copy)]
+enum Blocks {
+    Never,
+    /// Of this many requests the last few are blocked.
+    Counted(u32, u32),
+    /// One request in this many is blocked, by chance; the second number is the seed.
+    Chance(u32, u64),
+}
+
+impl Blocks {
+    fn blocks(&mut self, request: u32) -> bool {
+        match self {
+            Blocks::Never => false,
+            Blocks::Counted(of, last) => request % *of >= *of - *last,
+            Blocks::Chance(of, state) => {
+                *state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (*state >> 33) % u64::from(*of) == 0
+            }
+        }
+    }
 }
 
 /// The cost of crawling a site.
 struct Cost {
     seconds: f64,
     refused_by_limiter: usize,
+    blocked: usize,
     spacing: Duration,
 }
 
@@ -66,9 +184,10 @@ fn crawl(pages: &Pages) -> Cost {
         longest_wait: Duration::from_secs(86_400),
         is_adaptive: true,
     };
-    let limit = pages.limit;
-    let mut bucket = limit.map(|(per_second, burst)| TokenBucket::new(per_second, burst, start));
+    let mut limiter = pages.limit.begin(start);
+    let mut blocks = pages.blocks;
     let (mut clock, mut at, mut refused_by_limiter) = (Clock::default(), start, 0);
+    let (mut blocked, mut requests) = (0, 0);
     let mut queue: VecDeque<(u32, usize)> = (0..pages.number).map(|page| (page, 1)).collect();
     while let Some((page, tries)) = queue.pop_front() {
         at = clock.next(pages.delay).map_or(at, |next| next.max(at));
@@ -77,9 +196,12 @@ fn crawl(pages: &Pages) -> Cost {
             wall_ms: 0,
         };
         let is_closed = pages.closed.contains(&page);
-        let is_limited = !bucket.as_mut().is_none_or(|bucket| bucket.accepts(at));
+        let is_limited = !limiter.accepts(at);
+        let is_blocked = blocks.blocks(requests);
+        requests += 1;
         refused_by_limiter += usize::from(is_limited);
-        let answer = match (is_limited, is_closed) {
+        blocked += usize::from(is_blocked);
+        let answer = match (is_limited, is_closed || is_blocked) {
             (true, _) => Answer::TooMany { retry_after: None },
             (false, true) => pages.refusal,
             (false, false) => Answer::Served,
@@ -105,6 +227,7 @@ fn crawl(pages: &Pages) -> Cost {
     Cost {
         seconds: at.duration_since(start).as_secs_f64(),
         refused_by_limiter,
+        blocked,
         spacing: clock.spacing(pages.delay),
     }
 }
@@ -137,7 +260,8 @@ fn closed_pages_do_not_slow_down_the_others() {
             number,
             closed,
             refusal,
-            limit: None,
+            limit: Limit::None,
+            blocks: Blocks::Never,
             delay,
         };
         let cost = crawl(&pages);
@@ -165,7 +289,8 @@ fn limiters_are_still_met() {
             number,
             closed,
             refusal: Answer::TooMany { retry_after: None },
-            limit: Some((per_second, burst)),
+            limit: Limit::Bucket(per_second, burst),
+            blocks: Blocks::Never,
             delay: Duration::from_millis(100),
         };
         let cost = crawl(&pages);
@@ -176,5 +301,81 @@ fn limiters_are_still_met() {
         assert!(refused <= 20, "{case}: {refused} refused");
         let accepted = Duration::from_secs_f64(1.0 / per_second);
         assert!(cost.spacing * 2 > accepted, "{case}: {:?}", cost.spacing);
+    }
+}
+
+/// They are not taken for sites that refuse whatever the pace.
+#[test]
+fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
+    for limit in [
+        Limit::Bucket(5.0, 1.0),
+        Limit::Bucket(5.0, 20.0),
+        Limit::Bucket(5.0, 200.0),
+        Limit::Bucket(1.0, 30.0),
+        Limit::Bucket(1.0, 300.0),
+        Limit::Bucket(0.3, 100.0),
+        Limit::Window(200, 60),
+        Limit::Window(30, 60),
+        Limit::Window(10, 1),
+        Limit::Window(1_000, 3_600),
+        Limit::Penalty(100, 10, 10),
+        Limit::Penalty(20, 10, 60),
+        Limit::Penalty(50, 10, 2),
+        Limit::Penalty(300, 60, 600),
+    ] {
+        for delay_ms in [0, 20, 100] {
+            let pages = Pages {
+                number: 10_000,
+                closed: &[],
+                refusal: Answer::Served,
+                limit,
+                blocks: Blocks::Never,
+                delay: Duration::from_millis(delay_ms),
+            };
+            let cost = crawl(&pages);
+            let refused = cost.refused_by_limiter;
+            let case = format!("{limit:?}, delay {delay_ms} ms");
+            assert!(refused <= 300, "{case}: {refused} refused");
+        }
+    }
+}
+
+/// Whatever the pace, they cost their own waits and a few minutes to find out.
+#[test]
+fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
+    for (blocks, delay_ms) in [
+        (Blocks::Counted(200, 2), 0),
+        (Blocks::Counted(200, 1), 0),
+        (Blocks::Counted(100, 2), 50),
+        (Blocks::Counted(50, 3), 0),
+        (Blocks::Counted(500, 1), 100),
+        (Blocks::Chance(200, 1), 0),
+        (Blocks::Chance(200, 2), 0),
+        (Blocks::Chance(200, 3), 50),
+        (Blocks::Chance(100, 4), 0),
+        (Blocks::Chance(100, 5), 0),
+        (Blocks::Chance(50, 6), 0),
+    ] {
+        for refusal in [
+            Answer::Overloaded { retry_after: None },
+            Answer::TooMany { retry_after: None },
+            Answer::TooMany {
+                retry_after: seconds(2),
+            },
+        ] {
+            let pages = Pages {
+                number: 40_000,
+                closed: &[],
+                refusal,
+                limit: Limit::None,
+                blocks,
+                delay: Duration::from_millis(delay_ms),
+            };
+            let cost = crawl(&pages);
+            let polite = f64::from(pages.number) * (pages.delay + LATENCY).as_secs_f64();
+            let most = 1.2 * polite + 4.0 * cost.blocked as f64 + 300.0;
+            let case = format!("{blocks:?}, delay {delay_ms} ms, {refusal:?}");
+            assert!(cost.seconds <= most, "{case}: {} of {most} s", cost.seconds);
+        }
     }
 }

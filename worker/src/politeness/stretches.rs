@@ -1,0 +1,228 @@
+//! Whether a site's refusals depend on the pace at all ([`Stretches`]). Some sites refuse every few hundred requests,
+//! or at random, however slowly the requests come.
+//!
+//! A stretch is a number of answers in a row with the refusals that end it. A limiter counts requests in time: over
+//! whole stretches it answers at most at its rate, and it never refuses requests that come more slowly. So if a site
+//! has answered much faster over two stretches, a refusal has another cause. Of two stretches, the one with fewer
+//! answers counts for both, because many requests in the first may have been a limiter's burst.
+
+use std::time::{Duration, Instant};
+
+/// Shorter stretches say little.
+const LEAST_ANSWERS: u32 = 5;
+
+/// The refused stretch was at least this many times slower than what the site has answered before.
+const SLOWER: f64 = 4.0;
+
+/// A limiter may forgive during a longer pause between two answers, beside the usual time between them.
+const PAUSE: Duration = Duration::from_secs(5);
+const USUAL_GAPS: u32 = 4;
+
+/// How long another cause is assumed, unless this many stretches in a row are short.
+const COUNTS_FOR: Duration = Duration::from_secs(3_600);
+const SHORT_IN_A_ROW: u32 = 3;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stretches {
+    current: Option<Stretch>,
+    /// The stretch before, with the time up to the next answer.
+    before: Option<(Stretch, Duration)>,
+    /// The fastest pace that the site has answered over two stretches.
+    fastest: Option<Answered>,
+    other_cause: Option<OtherCause>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    since: Instant,
+    last_answer: Instant,
+    answers: u32,
+    had_pause: bool,
+    /// A refusal has ended it.
+    is_refused: bool,
+    /// The learnt spacing then.
+    spacing: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    per_second: f64,
+    /// The learnt spacing that led to it.
+    spacing: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OtherCause {
+    since: Instant,
+    short_in_a_row: u32,
+}
+
+impl Stretches {
+    /// Notes a refusal that follows an answer. Returns the learnt spacing to return to, if the refusal has another
+    /// cause than the pace; `spacing` is the one in force.
+    pub(super) fn refused(&mut self, spacing: Duration, at: Instant) -> Option<Duration> {
+        let current = self.current.as_mut()?;
+        current.is_refused = true;
+        current.spacing = spacing;
+        if let Some(cause) = &mut self.other_cause {
+            cause.short_in_a_row = match current.says_much() {
+                true => 0,
+                false => cause.short_in_a_row + 1,
+            };
+            if cause.short_in_a_row < SHORT_IN_A_ROW && at < cause.since + COUNTS_FOR {
+                return Some(spacing);
+            }
+            (self.other_cause, self.fastest, self.before) = (None, None, None);
+        }
+        let fastest = self.fastest?;
+        let took = at.duration_since(current.since).as_secs_f64();
+        let per_second = f64::from(current.answers) / took;
+        if current.had_pause || per_second * SLOWER > fastest.per_second {
+            return None;
+        }
+        self.other_cause = Some(OtherCause {
+            since: at,
+            short_in_a_row: 0,
+        });
+        Some(fastest.spacing)
+    }
+
+    /// It is known that the site refuses whatever the pace.
+    pub(super) fn have_other_cause(&self) -> bool {
+        self.other_cause.is_some()
+    }
+
+    pub(super) fn served(&mut self, at: Instant) {
+        match &mut self.current {
+            Some(current) if !current.is_refused => current.answer(at),
+            Some(ended) => {
+                let ended = (*ended, at.duration_since(ended.since));
+                self.compare(ended);
+                self.before = Some(ended);
+                self.current = Some(Stretch::from(at));
+            }
+            None => self.current = Some(Stretch::from(at)),
+        }
+    }
+
+    fn compare(&mut self, (ended, took): (Stretch, Duration)) {
+        let Some((before, took_before)) = self.before else {
+            return;
+        };
+        if !before.says_much() || !ended.says_much() {
+            return;
+        }
+        let answers = 2 * before.answers.min(ended.answers);
+        let answered = Answered {
+            per_second: f64::from(answers) / (took + took_before).as_secs_f64(),
+            spacing: before.spacing.max(ended.spacing),
+        };
+        let fastest = self.fastest.get_or_insert(answered);
+        if answered.per_second > fastest.per_second {
+            *fastest = answered;
+        }
+    }
+}
+
+impl Stretch {
+    fn from(at: Instant) -> Stretch {
+        Stretch {
+            since: at,
+            last_answer: at,
+            answers: 1,
+            had_pause: false,
+            is_refused: false,
+            spacing: Duration::ZERO,
+        }
+    }
+
+    fn answer(&mut self, at: Instant) {
+        let usual = self.last_answer.duration_since(self.since) / self.answers;
+        let gap = at.duration_since(self.last_answer);
+        self.had_pause |= gap > PAUSE + usual * USUAL_GAPS;
+        self.last_answer = at;
+        self.answers = self.answers.saturating_add(1);
+    }
+
+    fn says_much(&self) -> bool {
+        self.answers >= LEAST_ANSWERS && !self.had_pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stretches of so many answers, at this spacing in milliseconds, each ended by a refusal and a wait of a second.
+    /// Returns whether the refusals are found to have another cause.
+    fn has_other_cause(stretches: &[(u32, u64)], pause: Duration) -> bool {
+        let (mut found, mut at) = (Stretches::default(), Instant::now());
+        for (answers, spacing) in stretches {
+            let spacing = Duration::from_millis(*spacing);
+            for _ in 0..*answers {
+                found.served(at);
+                at += spacing;
+            }
+            at += pause;
+            found.served(at);
+            found.refused(spacing, at + spacing);
+            at += Duration::from_secs(1);
+        }
+        found.have_other_cause()
+    }
+
+    #[test]
+    fn refusals_after_as_many_answers_at_a_much_slower_pace_have_another_cause() {
+        let long = Duration::from_secs(600);
+        for (case, stretches, pause, expected) in [
+            (
+                "as many",
+                &[(100, 10), (100, 20), (100, 400)][..],
+                Duration::ZERO,
+                true,
+            ),
+            (
+                "fewer",
+                &[(100, 10), (100, 20), (3, 400)],
+                Duration::ZERO,
+                true,
+            ),
+            (
+                "one before",
+                &[(100, 10), (100, 400)],
+                Duration::ZERO,
+                false,
+            ),
+            (
+                "hardly slower",
+                &[(100, 10), (100, 20), (100, 40)],
+                Duration::ZERO,
+                false,
+            ),
+            (
+                "a burst before",
+                &[(1_000, 10), (3, 20), (3, 400)],
+                Duration::ZERO,
+                false,
+            ),
+            (
+                "a limiter that recovers",
+                &[(100, 10), (100, 20), (100, 400)],
+                long,
+                false,
+            ),
+        ] {
+            assert_eq!(has_other_cause(stretches, pause), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn short_stretches_in_a_row_are_a_limiter_again() {
+        let mut stretches = vec![(100, 10), (100, 20), (100, 400), (100, 10)];
+        for short in [true, true, false] {
+            stretches.push((1, 10));
+            assert_eq!(has_other_cause(&stretches, Duration::ZERO), short);
+        }
+    }
+}
