@@ -41,8 +41,15 @@ fn gaps_are_filled_with_what_the_pages_have() {
     // A second run has nothing to do, and asks nobody.
     let before = web.visits().len();
     let first = std::fs::read(work.path("books.evidence.jsonl")).unwrap();
-    fill(&work, &web).finish().expect(0);
+    let again = fill(&work, &web).finish().expect(0);
     assert_eq!(web.visits().len(), before);
+    assert!(
+        again.stdout.contains("4 sites, no pages of rows to fetch"),
+        "{}",
+        again.stdout
+    );
+    // Each round fetches other pages, which is no news.
+    assert!(!run.stderr.contains("no longer those"), "{}", run.stderr);
     assert_eq!(
         std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
         first
@@ -64,6 +71,16 @@ fn a_dry_run_plans_and_does_nothing_else() {
     assert!(!work.path("books.webfill").exists() && !work.path("books.filled.csv").exists());
     let planned = format!("plan: {} gaps, 4 sites, at most", gaps());
     assert!(run.stdout.contains(&planned), "{}", run.stdout);
+    work.write(
+        "one.csv",
+        "id,link,title,year\na,http://shelf.example/book/1000,,1950\n",
+    );
+    let run = fill_as(&work, &web, "one.csv")
+        .arg("--dry-run")
+        .finish()
+        .expect(0);
+    let planned = "plan: 1 gap, 1 site, at most 1 page of rows to fetch, without a delay\n";
+    assert!(run.stdout.ends_with(planned), "{}", run.stdout);
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
 }
 

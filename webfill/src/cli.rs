@@ -320,6 +320,9 @@ pub struct CrawlOptions {
     /// return unless you change it. `--max-pages` and `--domain-max-pages` count the pages of all runs of a crawl.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
+    /// Each run gives other seeds, and it is no surprise that they have changed. No flag: `webfill fill` sets it.
+    #[arg(skip)]
+    pub seeds_vary: bool,
     /// Send conditional requests for stored pages [default: with --refresh-after]
     #[arg(long, value_name = "true|false")]
     pub conditional: Option<bool>,

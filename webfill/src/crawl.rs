@@ -423,6 +423,7 @@ impl Crawl {
             broken_file: self.file_of_crawl("broken-seeds"),
             repeated_file: self.file_of_crawl("repeated-seeds"),
             is_read_again: opened.begins_again,
+            seeds_vary: self.options.seeds_vary,
             notes_dataset: opened.notes_dataset,
             store,
         })

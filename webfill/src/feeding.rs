@@ -64,6 +64,8 @@ pub struct Input {
     pub repeated_file: PathBuf,
     /// The input was read to its end before: its lines may have moved since.
     pub is_read_again: bool,
+    /// Each run gives other seeds; that they have changed is not reported.
+    pub seeds_vary: bool,
     /// Report the dataset to the dispatcher when the first record is read.
     pub notes_dataset: bool,
     pub store: Arc<dyn Store>,

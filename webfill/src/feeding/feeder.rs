@@ -165,7 +165,7 @@ impl Feeder {
             // Lines that were fed before are read again but not stored. Their repetitions are already listed.
             self.repeated.go_on();
         }
-        if start.is_changed {
+        if start.is_changed && !self.input.seeds_vary {
             let word = "the seeds are no longer those that were read before: all are read from the first one";
             // After the crawl, nobody listens.
             let _ = self.tell.send(word.to_owned());

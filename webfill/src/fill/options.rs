@@ -113,6 +113,7 @@ impl FillWebOptions {
         };
         let mine = self.clone();
         crawl.seeds = Some(seeds.to_owned());
+        crawl.seeds_vary = true;
         crawl.crawl = Some(Project::CRAWL.to_owned());
         crawl.app = Project::APP.to_owned();
         crawl.mappings = Some(project.no_mappings());

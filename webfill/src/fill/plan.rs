@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::options::Check;
 use super::sample;
+use super::summary::{counted, noun};
 use super::table::Table;
 use crate::demand::table::table as for_people;
 
@@ -84,23 +85,35 @@ impl Plan {
         let heads = ["site", "rows", "gaps", "pages", "fetched before", "time"];
         let mut text = for_people(&heads, &rows.collect::<Vec<_>>());
         if self.sites.len() > SHOWN_SITES {
-            text += &format!("\nand {} more sites", self.sites.len() - SHOWN_SITES);
+            let more = self.sites.len() - SHOWN_SITES;
+            text += &format!("\nand {more} more {}", noun(more, "site"));
         }
         let pages: usize = self.sites.iter().map(|site| site.pages).sum();
         // Sites are asked side by side.
         let longest = self.sites.iter().map(|site| site.time).max();
         text += &format!(
-            "\nplan: {} gaps, {} sites, at most {pages} pages of rows to fetch, about {} at this delay",
-            self.gaps,
-            self.sites.len(),
-            time(longest.unwrap_or_default())
+            "\nplan: {}, {}, ",
+            counted(self.gaps, "gap"),
+            counted(self.sites.len(), "site")
         );
+        text += &match (pages, longest.unwrap_or_default()) {
+            (0, _) => String::from("no pages of rows to fetch"),
+            (pages, longest) => {
+                let pages = counted(pages, "page");
+                let time = match longest.is_zero() {
+                    true => String::from("without a delay"),
+                    false => format!("about {} at this delay", time(longest)),
+                };
+                format!("at most {pages} of rows to fetch, {time}")
+            }
+        };
         text
     }
 }
 
 fn time(time: Duration) -> String {
     match time.as_secs() {
+        0 if !time.is_zero() => String::from("< 1 s"),
         seconds @ 0..=119 => format!("{seconds} s"),
         seconds @ 120..=7_199 => format!("{} min", seconds / 60),
         seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),

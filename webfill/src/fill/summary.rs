@@ -107,11 +107,19 @@ impl Summary<'_> {
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
             format!(
-                "doubts: {} known values differ from their pages, listed in {}{}",
-                self.doubts,
+                "doubts: {} {} from their pages, listed in {}{}",
+                counted(self.doubts, "known value"),
+                if self.doubts == 1 {
+                    "differs"
+                } else {
+                    "differ"
+                },
                 self.project.doubts().display(),
                 match self.idle_answers {
                     0 => String::new(),
+                    1 => String::from(
+                        "; 1 of your answers is to a value that the table does not have now",
+                    ),
                     idle => format!(
                         "; {idle} of your answers are to values that the table does not have now"
                     ),
@@ -161,9 +169,9 @@ impl Summary<'_> {
         }
         let failing = self.pages.failing();
         if failing > 0 {
-            let pages = if failing == 1 { "page" } else { "pages" };
             return format!(
-                "{failing} {pages} failed for reasons that may pass; run the same command again to ask again"
+                "{} failed for reasons that may pass; run the same command again to ask again",
+                counted(failing, "page")
             );
         }
         if self.doubts > 0 {
@@ -183,6 +191,18 @@ impl Summary<'_> {
             ),
             false => String::from("nothing"),
         }
+    }
+}
+
+/// A count with its noun, such as `1 site` and `2 sites`.
+pub fn counted(count: usize, one: &str) -> String {
+    format!("{count} {}", noun(count, one))
+}
+
+pub fn noun(count: usize, one: &str) -> String {
+    match count {
+        1 => one.to_owned(),
+        _ => format!("{one}s"),
     }
 }
 
