@@ -12,10 +12,10 @@ RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build webfill quickly and let it crawl a small site that it serves itself; STORE=URI keeps the records
+demo: ## Build webfill quickly and let it complete a table from a small web that it serves itself
 	@deploy/install-build-deps.sh
 	cargo build --profile demo --locked --package webfill
-	@cargo run --profile demo --locked --quiet --package webfill -- demo $(if $(STORE),--store '$(STORE)')
+	@cargo run --profile demo --locked --quiet --package webfill -- demo
 
 build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh

@@ -1,11 +1,11 @@
-//! The commands besides `crawl`: mapping checks and tests, the demo.
+//! The commands besides `crawl`: mapping checks and tests, queries of the reference.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
-use webfill_tests::workplace::{Workplace, files_under};
+use webfill_tests::workplace::Workplace;
 
 const PROFILE: &str = "<html><body><h1> Ada's page </h1><p class='name'>Ada</p>\
     <a rel='me' href='/more'>m</a><a href='/other'>o</a></body></html>";
@@ -205,26 +205,34 @@ fn the_mappings_that_ship_are_valid() {
     assert!(mappings.count() >= 4, "Gravatar's and three for real sites");
 }
 
+/// The SQL of the documentation, on a store of a crawl that completes one record of two.
 #[test]
-fn the_demo_needs_nothing_and_prints_resolved_records() {
-    let empty = tempfile::tempdir().expect("a temporary folder");
-    let run = Run::new(["demo"])
-        .in_folder(empty.path())
-        .finish()
-        .expect(0);
-    assert!(
-        run.elapsed < std::time::Duration::from_secs(30),
-        "{:?}",
-        run.elapsed
+fn every_query_of_the_reference_finds_something() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("people.example");
+    site.serve(
+        "/ada",
+        page("Ada").field("name", "Ada").field("location", "London"),
     );
-    assert!(run.stdout.lines().count() > 8, "{}", run.stdout);
-    assert!(
-        run.stdout.to_lowercase().contains("resolved"),
-        "{}",
-        run.stdout
-    );
-    let left: Vec<_> = files_under(empty.path());
-    assert!(left.is_empty(), "the demo leaves nothing behind: {left:#?}");
+    site.serve("/bob", page("Bob").field("name", "Bob"));
+    let record = |id: &str| json!({"id": id, "urls": [site.url(&format!("/{id}"))], "fields": {"name": null, "location": null}});
+    let seeds = work.write_lines("seeds.jsonl", &[record("ada"), record("bob")]);
+    let run = work.crawl(&web).arg("--seeds").arg(seeds);
+    run.finish().expect(0);
+    let db = rusqlite::Connection::open(work.path("store.db")).unwrap();
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/data.md");
+    let text = std::fs::read_to_string(reference).unwrap();
+    let queries: Vec<&str> = text
+        .split("```sql\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(queries.len() >= 4, "{queries:?}");
+    for query in queries {
+        let mut statement = db.prepare(query).unwrap();
+        let mut found = statement.query([]).unwrap();
+        assert!(found.next().unwrap().is_some(), "{query}: finds nothing");
+    }
 }
 
 /// Prunes in the state folder of `webfill crawl`.

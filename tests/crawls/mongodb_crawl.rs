@@ -2,8 +2,6 @@
 //! their own.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use bson::doc;
@@ -290,57 +288,6 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
     assert_eq!(visits.pages().len(), 4);
     assert_eq!(visits.robots().len(), 2, "one deployment asked for both");
     visits.assert_polite(Duration::from_secs(4));
-}
-
-#[needs(mongod)]
-#[test]
-fn the_demo_keeps_its_records_in_mongodb_on_request() {
-    let database = fresh_database();
-    let demo = || Run::new(["demo", "--store", database.uri()]).finish();
-    let first = demo().expect(0);
-    assert!(
-        first.stdout.contains("11 of 12 resolved"),
-        "{}",
-        first.stdout
-    );
-    let documents = Documents::open(database.uri());
-    let records = documents.records();
-    let resolved = records.values().filter(|record| record.resolved);
-    assert_eq!((records.len(), resolved.count()), (12, 11));
-    let told = |id: &str| first.stdout.find(&format!("\"{id}\""));
-    let places: Vec<_> = records.keys().map(|id| told(id)).collect();
-    assert!(places.is_sorted() && places[0].is_some(), "in their order");
-    let pages = documents.count("pages");
-    // Complete records are not crawled again. One record has a link that is not allowed, and a dead one.
-    demo().expect(0);
-    assert_eq!(documents.records(), records);
-    assert_eq!(documents.count("pages"), pages + 2);
-}
-
-#[test]
-fn make_demo_hands_the_address_of_mongodb_on_as_it_is() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let make = |store: Option<&str>| {
-        let mut make = Command::new("make");
-        // make may run the tests, and prints a message when it calls another make.
-        make.args(["--dry-run", "--no-print-directory", "demo"])
-            .env_remove("MAKEFLAGS")
-            .env_remove("MAKELEVEL")
-            .current_dir(&root);
-        make.args(store.map(|store| format!("STORE={store}")));
-        let output = make.output().expect("make can be run");
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).expect("text")
-    };
-    let store = "mongodb://me:se%40cret@127.0.0.1/demo?replicaSet=x&tls=true";
-    let last_word = |said: String| {
-        said.trim_end()
-            .rsplit_once(" -- ")
-            .map(|it| it.1.to_owned())
-    };
-    let asked = format!("demo --store '{store}'");
-    assert_eq!(last_word(make(Some(store))).as_deref(), Some(&*asked));
-    assert_eq!(last_word(make(None)).as_deref(), Some("demo"));
 }
 
 #[test]

@@ -68,7 +68,9 @@ pub enum Command {
     /// (where each value comes from), and books.doubts.csv (known values that their pages contradict). Run the same
     /// command again to resume it; pages, mappings and answers are kept in books.webfill/.
     Fill(Box<FillOptions>),
-    /// Serve a small site on loopback, crawl it and print the records
+    /// Serve a small web of four sites on loopback and complete a table from it
+    ///
+    /// Prints the command, which you can run again in the folder with your own flags.
     Demo(DemoOptions),
     /// Send crawl requests to a running dispatcher
     ///
@@ -363,12 +365,9 @@ pub enum ProgressStyle {
 
 #[derive(Debug, Args)]
 pub struct DemoOptions {
-    /// Store of the records [default: a temporary file]
-    #[arg(long, value_name = "URI")]
-    pub store: Option<String>,
-    /// Keep the temporary folder and print its path
-    #[arg(long)]
-    pub keep: bool,
+    /// New folder for the table and all outputs [default: one among the temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 }
 
 /// Prints one sentence for a mistyped command, or the whole help text for `--help`.
