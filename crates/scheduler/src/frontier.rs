@@ -44,7 +44,6 @@ use crate::patience::Patience;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
-mod answers;
 mod app_tallies;
 mod attachments;
 mod awaited;
@@ -52,6 +51,7 @@ mod backfill;
 mod backing_off;
 mod backoff;
 mod completion;
+mod crawl;
 mod crawls;
 mod crawls_in_memory;
 mod doubts;
@@ -71,6 +71,7 @@ mod lanes;
 mod lease;
 mod looking_again;
 mod looks;
+mod model;
 mod names;
 mod new_tasks;
 mod on_demand;
@@ -78,6 +79,7 @@ pub mod outbox;
 mod pruning;
 mod queue_order;
 mod queued_sites;
+mod records;
 mod recovery;
 mod reopen;
 mod resolved;
@@ -89,7 +91,9 @@ mod scripts;
 mod site_states;
 mod stored_urls;
 mod task_reports;
+mod task_rows;
 mod trickles;
+mod tries;
 mod unlinked;
 mod unreachable;
 
@@ -103,26 +107,26 @@ mod waiting;
 mod watches;
 mod within_patience;
 
-pub use self::answers::{
-    AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion, CompletionTally,
-    CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending,
-    Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
-};
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
-pub use self::backing_off::{SiteReport, Trouble};
 pub use self::error::FrontierError;
 pub use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
 pub use self::lanes::SiteLane;
-pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
+pub use self::model::{
+    AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
+    CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
+    NothingHandedOut, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+};
+pub use self::on_demand::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
+pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
 pub use self::taking_back::FalsePage;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::on_demand::AppTally;
+use super::model::AppTally;
 
 /// So many applications are kept.
 const MOST: usize = 1_000;

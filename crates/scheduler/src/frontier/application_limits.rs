@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use rusqlite::{Connection, Result};
 use webfill_wire::CrawlKey;
 
-use super::answers::SiteId;
+use super::model::SiteId;
 use crate::application_limits::ApplicationLimits;
 
 /// The token bucket's capacity, in seconds of the rate: this burst may go out at once.

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::answers::{Backfill, TaskId};
 use super::feed::FeedBatch;
-use super::resolved;
+use super::model::{Backfill, TaskId};
+use super::records;
 use super::schema::DONE;
 
 impl FeedBatch<'_> {
@@ -18,7 +18,7 @@ impl FeedBatch<'_> {
             return Ok(());
         };
         self.new_tasks.write(self.db)?;
-        if let Some(stopped) = resolved::stopped_as_needless(self.db, task)? {
+        if let Some(stopped) = records::stopped_as_needless(self.db, task)? {
             self.reopen(&stopped)?;
         }
         // A task that was handed out before may be queued again, but its last holder may still

@@ -5,7 +5,7 @@
 use rusqlite::params;
 use webfill_wire::CrawlKey;
 
-use super::answers::{Backfill, TaskId};
+use super::model::{Backfill, TaskId};
 use super::schema::DONE;
 use super::{Frontier, FrontierError};
 

@@ -1,34 +1,11 @@
 //! What is told of sites and their backoffs, and the end of a backoff by hand.
 
-use rusqlite::{OptionalExtension, Result, Row, params};
-use webfill_wire::{BackoffReason, CrawlKey, Evidence};
+use rusqlite::{OptionalExtension, Result, params};
+use webfill_wire::CrawlKey;
 
-use super::answers::SiteId;
-use super::site_states::{phase_of, read_reason};
+use super::model::SiteId;
+use super::site_states::{COLUMNS, SiteReport, read_report};
 use super::{Frontier, FrontierError};
-use crate::site_state::Phase;
-
-/// A site as operators see it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SiteReport {
-    pub id: SiteId,
-    pub name: String,
-    /// Tasks queued, of all crawls.
-    pub queued: u64,
-    /// No request before, by a rule set by hand; milliseconds since the epoch.
-    pub blocked_until_ms: Option<i64>,
-    pub trouble: Option<Trouble>,
-}
-
-/// Why a site backs off, was given up, or has failed lately.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Trouble {
-    pub phase: Phase,
-    pub reason: BackoffReason,
-    /// When the current backoff, or run of failures, began.
-    pub since_ms: i64,
-    pub evidence: Evidence,
-}
 
 /// How many rows one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
@@ -56,10 +33,6 @@ const IN_TROUBLE: Listed = Listed {
     id: "site",
     wanted: "backoff_until_ms > 0 OR unreachable_to NOT NULL",
 };
-
-pub(super) const COLUMNS: &str =
-    "sites.id, name, queued, block_until_ms, backoff_until_ms, reason, unreachable_to,
-    since_ms, url, status_code, sign";
 
 impl Frontier {
     /// What is known of a site, by its name; `None` if the site is unknown.
@@ -184,32 +157,4 @@ impl Frontier {
         self.store_phase(site, stored.state.phase)?;
         self.update_state(site, &stored)
     }
-}
-
-pub(super) fn read_report(row: &Row<'_>) -> Result<SiteReport> {
-    let blocked_until_ms: i64 = row.get(3)?;
-    let is_known = row.get_ref(5)? != rusqlite::types::ValueRef::Null;
-    Ok(SiteReport {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        queued: row.get::<_, i64>(2)? as u64,
-        blocked_until_ms: (blocked_until_ms > 0).then_some(blocked_until_ms),
-        trouble: is_known.then(|| read_trouble(row)).transpose()?,
-    })
-}
-
-fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
-    let until_ms: i64 = row.get(4)?;
-    let unreachable_to: Option<i64> = row.get(6)?;
-    Ok(Trouble {
-        phase: phase_of(unreachable_to, until_ms),
-        reason: read_reason(row, 5)?,
-        since_ms: row.get(7)?,
-        evidence: Evidence {
-            url: row.get(8)?,
-            status_code: row.get(9)?,
-            sign: row.get(10)?,
-            no_route: false,
-        },
-    })
 }

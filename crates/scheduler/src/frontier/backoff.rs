@@ -10,12 +10,11 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{BackoffReason, Evidence, TaskDone};
 
-use super::answers::{BackoffBegun, SiteId, TaskId, Turn};
-use super::give_back::HeldTask;
+use super::model::{BackoffBegun, NextCrawl, SiteId, TaskId, Turn};
 use super::site_states::{StoredState, backoff_until_ms, has_answered, read_reason, site_name};
-use super::sites::NextCrawl;
+use super::task_rows::HeldTask;
 use super::unreachable::Unreachable;
-use super::{Frontier, retries, sites};
+use super::{Frontier, retries, sites, tries};
 use crate::backoff_table::BackoffTable;
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
@@ -223,7 +222,7 @@ impl Frontier {
             BackoffReason::Unreachable | BackoffReason::Tls => has_answered(&self.db, task.site)?,
             BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
         };
-        let tries = retries::retries_used(&self.db, report.task)? as u32 + 1;
+        let tries = tries::retries_used(&self.db, report.task)? as u32 + 1;
         // Nobody waits for as long as the server asks.
         let asks_too_much =
             |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
@@ -321,7 +320,7 @@ impl Frontier {
                 .queue_at_backing_off_site(task, report.task)
                 .map(Disposition::SiteBackoffs);
         }
-        let used = retries::retries_used(&self.db, report.task)?;
+        let used = tries::retries_used(&self.db, report.task)?;
         let Some(wait_ms) = self.backoff.wait_ms(reason, report, used) else {
             return Ok(Disposition::Ends);
         };
@@ -332,7 +331,7 @@ impl Frontier {
 
     /// Whether a page has failed so often that it is not tried again.
     fn is_exhausted(&self, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
-        let used = retries::retries_used(&self.db, report.task)?;
+        let used = tries::retries_used(&self.db, report.task)?;
         if used < retries::most_retries_of_limited(report) {
             return Ok(false);
         }
@@ -343,7 +342,7 @@ impl Frontier {
 
     pub(super) fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {
         let (outcome, status_code) = (report.outcome, report.status_code);
-        retries::note_try(&self.db, report.task, now_ms, outcome, status_code)
+        tries::note_try(&self.db, report.task, now_ms, outcome, status_code)
     }
 
     fn queue_at_backing_off_site(&mut self, task: &HeldTask, id: TaskId) -> Result<Turn> {

@@ -3,26 +3,17 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{
-    CrawlKey, LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, of_row,
-};
+use webfill_wire::{LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, of_row};
 
-use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
 use super::backoff::Disposition;
-use super::feed::{FeedBatch, LinkContext};
-use super::give_back::{HeldTask, held_task};
-use super::resolved::{Served, served_by};
+use super::feed::FeedBatch;
+use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
+use super::records::{Served, served_by};
+use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{Frontier, FrontierError, trickles};
 
 /// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
-
-/// The page of a task that has ended.
-pub(super) struct HeldPage<'a> {
-    pub(super) crawl: CrawlKey,
-    pub(super) site: SiteId,
-    pub(super) url: &'a str,
-}
 
 impl Frontier {
     /// Counts an outcome: the records it resolved are closed, the task is done, its links are

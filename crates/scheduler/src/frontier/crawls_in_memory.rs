@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use webfill_wire::CrawlKey;
 
-use super::crawls::Crawl;
+use super::crawl::Crawl;
 
 /// In crawls without patterns; see [`Crawl::weight`].
 const MOST: usize = 20_000;

@@ -16,9 +16,9 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone, likeness_of};
 
 use super::Frontier;
-use super::answers::{SiteId, TaskId};
 use super::backoff::Disposition;
-use super::give_back::HeldTask;
+use super::model::{SiteId, TaskId};
+use super::task_rows::HeldTask;
 use crate::site_state::Phase;
 
 /// A page of more bytes says something.

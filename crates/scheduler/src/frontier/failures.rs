@@ -4,7 +4,7 @@
 use rusqlite::{Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::retries::read_outcome;
+use super::task_rows::read_outcome;
 use super::{Frontier, FrontierError};
 
 /// One call reads at most this many tasks, or records.

@@ -9,17 +9,16 @@ use webfill_urls::Url;
 use webfill_wire::{CrawlKey, LinkKind, Reason};
 
 use self::sums::FedSite;
-use super::answers::{AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId};
-use super::crawls::Crawl;
-use super::known_links::TextLookup;
+use super::crawl::Crawl;
 use super::lanes::Lanes;
 use super::looks::Ranks;
+use super::model::{Candidate, FeedTally, LinkContext, Refused, SiteId};
 use super::names::Names;
 use super::new_tasks::{NewTask, NewTasks};
 use super::schema::DONE;
 use super::stored_urls::shortened;
 use super::trickles::Trickles;
-use super::{Frontier, FrontierError, journey_lines, resolved};
+use super::{Frontier, FrontierError, journey_lines, records};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
 use crate::seen::Seen;
@@ -75,7 +74,7 @@ impl Frontier {
             let mut ids = Vec::with_capacity(candidate.records.len());
             for name in candidate.records {
                 let id = self.records.id_of(&self.db, name)?;
-                if !resolved::is_resolved(&self.db, id)? {
+                if !records::is_resolved(&self.db, id)? {
                     ids.push(id);
                 }
             }
@@ -113,23 +112,6 @@ impl Frontier {
             origins: HashSet::new(),
         }
     }
-}
-
-/// The context of a candidate: what its task inherits from the page that it was found on.
-#[derive(Clone, Copy)]
-pub(super) struct LinkContext<'a> {
-    pub(super) kind: LinkKind,
-    pub(super) depth: u16,
-    pub(super) priority: u8,
-    pub(super) redirects: u8,
-    pub(super) parent: Option<TaskId>,
-    /// What relative links refer to.
-    pub(super) base: Option<&'a Url>,
-    /// Unresolved ones only.
-    pub(super) records: &'a [i64],
-    pub(super) attrs: Option<AttrsId>,
-    /// It was found on a page that only repeats others.
-    pub(super) is_of_repetition: bool,
 }
 
 /// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
@@ -410,4 +392,12 @@ impl FeedBatch<'_> {
         };
         self.tally.refused.push(refused);
     }
+}
+
+/// What the index of seen URLs knows of a text, read as a canonical URL.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextLookup<'a> {
+    pub(super) text: &'a str,
+    pub(super) key: u64,
+    pub(super) is_seen: bool,
 }

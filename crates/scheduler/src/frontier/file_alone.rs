@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, Result, params};
 use serde_json::Value;
 use webfill_service::Fault;
 
-use super::answers::TaskId;
+use super::model::TaskId;
 use super::stored_urls::shortened;
 use super::task_reports::{Stage, read_report};
 use super::{FILE_NAME, schema};

@@ -4,9 +4,9 @@
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
 
-use super::answers::{SiteId, TaskId, Woken};
-use super::reopen::ended_tasks;
+use super::model::{SiteId, TaskId, Woken};
 use super::site_states::has_answered;
+use super::task_rows::ended_tasks;
 use super::{Frontier, FrontierError};
 
 /// How a site stands, apart from its clock.

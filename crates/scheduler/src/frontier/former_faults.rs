@@ -4,10 +4,9 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
 
-use super::answers::{SiteId, TaskId};
 use super::lease::{LeaseRun, MOST_CRAWLS};
+use super::model::{NextCrawl, SiteId, TaskId};
 use super::queue_order::older_at;
-use super::sites::NextCrawl;
 use super::{Frontier, lanes, sites};
 
 impl Frontier {

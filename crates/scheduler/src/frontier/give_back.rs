@@ -1,11 +1,11 @@
 //! The end of a lease without an outcome (the task is given back), and the closing of tasks.
 
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
 
-use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch};
-use super::schema::{DONE, LEASED, QUEUED};
-use super::sites::NextCrawl;
+use super::model::{GivenBack, NextCrawl, TaskId, TaskSketch};
+use super::schema::{DONE, QUEUED};
+use super::task_rows::held_task;
 use super::{Frontier, FrontierError, epochs, sites};
 
 /// A task that has killed this many workers ends in `crashed`.
@@ -132,48 +132,4 @@ impl Frontier {
         *self.ended.entry(outcome).or_default() += 1;
         Ok(())
     }
-}
-
-/// The row of a leased task.
-pub(super) struct HeldTask {
-    pub(super) crawl: CrawlKey,
-    pub(super) site: SiteId,
-    pub(super) depth: u16,
-    pub(super) priority: u8,
-    pub(super) redirects: u8,
-    pub(super) deaths: u32,
-    pub(super) url: String,
-    pub(super) attrs: Option<AttrsId>,
-}
-
-/// The task, if this lease of it is in force.
-pub(super) fn held_task(
-    db: &Connection,
-    task: TaskId,
-    delivery: Delivery,
-) -> Result<Option<HeldTask>> {
-    let sql = concat!(
-        "SELECT ",
-        epochs::delivery!(),
-        ",
-             crawl, site, depth, priority, redirects, deaths, url, attrs FROM tasks
-         WHERE id = ?1 AND state = ?2"
-    );
-    let mut select = db.prepare_cached(sql)?;
-    let held = |row: &Row<'_>| {
-        let in_force = epochs::read_delivery(row)? == delivery;
-        let held = HeldTask {
-            crawl: row.get(2)?,
-            site: row.get(3)?,
-            depth: row.get(4)?,
-            priority: row.get(5)?,
-            redirects: row.get(6)?,
-            deaths: row.get(7)?,
-            url: row.get(8)?,
-            attrs: row.get(9)?,
-        };
-        Ok(in_force.then_some(held))
-    };
-    let held = select.query_row(params![task as i64, LEASED], held);
-    Ok(held.optional()?.flatten())
 }

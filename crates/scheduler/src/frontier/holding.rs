@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
+use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::{Frontier, FrontierError, if_pruned, sites};
 
 /// One call of [`Frontier::release`] visits at most this many sites.

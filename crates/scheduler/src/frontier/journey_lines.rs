@@ -4,9 +4,8 @@ use webfill_service::journey::JOURNEY;
 use webfill_urls::Url;
 use webfill_wire::Reason;
 
-use super::answers::TaskId;
-use super::crawls::Crawl;
-use super::feed::LinkContext;
+use super::crawl::Crawl;
+use super::model::{LinkContext, TaskId};
 
 pub(super) fn log_queued(crawl: &Crawl, task: TaskId, url: &Url, context: &LinkContext<'_>) {
     let said = match context.parent {

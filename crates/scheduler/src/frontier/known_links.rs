@@ -6,15 +6,8 @@ use rusqlite::Result;
 use webfill_urls::Url;
 use webfill_wire::LinkKind;
 
-use super::feed::{FeedBatch, LinkContext};
-
-/// What the index of seen URLs knows of a text, read as a canonical URL.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TextLookup<'a> {
-    text: &'a str,
-    key: u64,
-    is_seen: bool,
-}
+use super::feed::{FeedBatch, TextLookup};
+use super::model::LinkContext;
 
 impl FeedBatch<'_> {
     /// The keys of a page's links, if their texts are canonical URLs.

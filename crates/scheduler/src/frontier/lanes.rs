@@ -9,10 +9,10 @@ use rusqlite::Result;
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Lane};
 
-use super::answers::{SiteDue, SiteId, Turn};
-use super::crawls::Crawl;
+use super::crawl::Crawl;
+use super::model::{NextCrawl, SiteDue, SiteId, Turn};
 use super::scripts::{ScriptedSites, want_browser};
-use super::sites::{NextCrawl, SiteRow};
+use super::sites::SiteRow;
 use super::{Frontier, FrontierError};
 
 /// Which lanes are served, and which crawls wait for one.

@@ -7,13 +7,12 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
-use super::answers::{LeaseBatch, Leased, NothingHandedOut, SiteId, TaskId, Turn};
 use super::backoff::Leasable;
-use super::crawls::Crawl;
+use super::crawl::Crawl;
+use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
 use super::schema::LEASED;
-use super::sites::NextCrawl;
-use super::{Frontier, FrontierError, lanes, retries, sites};
+use super::{Frontier, FrontierError, lanes, sites, task_rows, tries};
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
 /// that hand nothing out, so that no call takes long.
@@ -281,7 +280,7 @@ impl Frontier {
         let mut queued = ready_of(&self.db, site, crawl, most)?;
         if queued.len() < most {
             let most = most - queued.len();
-            queued.extend(retries::waiting_at(&self.db, site, crawl, most)?);
+            queued.extend(task_rows::waiting_at(&self.db, site, crawl, most)?);
         }
         for (task, priority) in &queued {
             self.close_queued(crawl, *task, *priority, outcome, now_ms)?;
@@ -307,7 +306,7 @@ impl Frontier {
             // no backfill any more.
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
             self.db.prepare_cached(sql)?.execute([task.id as i64])?;
-            failed_attempts = retries::failed_attempts(&self.db, task.id)?;
+            failed_attempts = tries::failed_attempts(&self.db, task.id)?;
         }
         let counted: &mut Crawl = self.known_crawl(crawl)?;
         counted.count_unqueued(task.priority);

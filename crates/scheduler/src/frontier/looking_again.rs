@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
-use super::answers::{SiteId, TaskId};
-use super::feed::{FeedBatch, LinkContext};
+use super::feed::FeedBatch;
+use super::model::{LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
 use super::{Frontier, FrontierError};
 

@@ -13,8 +13,8 @@ use webfill_changes::{Look, Verdict};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Outcome, TaskDone};
 
-use super::answers::{SiteId, TaskId};
-use super::completion::HeldPage;
+use super::model::{SiteId, TaskId};
+use super::task_rows::HeldPage;
 use super::{Frontier, FrontierError};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use rusqlite::{Connection, Error, Result, ToSql, ffi};
 use webfill_wire::CrawlKey;
 
-use super::answers::{AttrsId, SiteId, TaskId};
+use super::model::{AttrsId, SiteId, TaskId};
 
 /// The most rows that one statement writes.
 const TOGETHER: usize = 16;

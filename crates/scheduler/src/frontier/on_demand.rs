@@ -4,8 +4,9 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{AtMost, AttrsId};
-use super::crawls::{Crawl, read_waiting};
+use super::crawl::Crawl;
+use super::crawls::read_waiting;
+use super::model::{AppTally, AtMost, AttrsId};
 use super::pruning::NEXT_CRAWL;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
@@ -23,15 +24,6 @@ pub struct PendingCrawl {
     pub leased: u64,
     /// Milliseconds since the epoch.
     pub expires_at_ms: Option<i64>,
-}
-
-/// The counters of an application, over all its crawls.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AppTally {
-    pub queued: u64,
-    pub leased: u64,
-    /// Crawls with queued or leased tasks.
-    pub crawls: u64,
 }
 
 /// So many waiting sites are counted at most; the metrics have all of them.

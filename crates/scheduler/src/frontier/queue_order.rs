@@ -2,12 +2,12 @@
 //! within it, the oldest task; in a run of a watch the lowest rank (see [`looks`](super::looks)).
 
 use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
+use webfill_urls::Url;
 use webfill_wire::CrawlKey;
 
-use super::answers::{SiteId, TaskId};
-use super::retries::tries;
-use super::sites::NextCrawl;
-use super::within_patience::{failed_host, host_of};
+use super::model::{NextCrawl, SiteId, TaskId};
+use super::site_states::failed_host;
+use super::tries::tries;
 
 /// Among how many tasks the one is chosen that goes first after a backoff.
 const PROBES_LOOKED_AT: usize = 256;
@@ -173,4 +173,9 @@ pub(super) fn ready_of(
         Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
     })?;
     tasks.collect()
+}
+
+pub(super) fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.host_str().map(str::to_owned)
 }

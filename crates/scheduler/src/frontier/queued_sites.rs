@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, CrawlKey};
 
-use super::answers::SiteId;
+use super::model::SiteId;
 use super::site_states::read_reason;
 use super::{Frontier, FrontierError};
 

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::answers::{HeldLease, SiteDue};
+use super::model::{HeldLease, SiteDue};
 use super::{Frontier, FrontierError, epochs, sites};
 use crate::site_state::UNTIL_WOKEN_MS;
 

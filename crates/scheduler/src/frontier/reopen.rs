@@ -7,15 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, Result, Row, params};
+use rusqlite::{Connection, Result, params};
 use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{FeedTally, SiteId, TaskId, Woken};
 use super::feed::FeedBatch;
-use super::resolved::SERVES_ONLY_RESOLVED;
+use super::model::{FeedTally, TaskId, Woken};
+use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
-use super::{Frontier, FrontierError, retries};
+use super::task_rows::{EndedTask, ended_tasks};
+use super::{Frontier, FrontierError, tries};
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: u64 = 10_000;
@@ -144,7 +145,7 @@ impl FeedBatch<'_> {
 
     /// Queues a task again that has ended: its outcome does not count any more.
     pub(super) fn reopen(&mut self, task: &EndedTask) -> Result<()> {
-        retries::begin_again(self.db, task)?;
+        tries::begin_again(self.db, task)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, rank = iif(rank = 0, ?3, rank)
                    WHERE id = ?1";
@@ -169,54 +170,6 @@ impl FeedBatch<'_> {
         let began_ms = self.crawl.spec.run_began_ms;
         began_ms.is_some_and(|began_ms| task.done_at_ms < began_ms)
     }
-}
-
-/// A task that has ended.
-pub(super) struct EndedTask {
-    pub(super) id: TaskId,
-    crawl: CrawlKey,
-    site: SiteId,
-    priority: u8,
-    pub(super) outcome: Outcome,
-    pub(super) status_code: Option<u16>,
-    pub(super) done_at_ms: i64,
-    url: String,
-}
-
-impl EndedTask {
-    /// The columns of `tasks` that [`read`](EndedTask::read) expects.
-    pub(super) const COLUMNS: &str =
-        "id, crawl, site, priority, outcome, status_code, done_at_ms, url";
-
-    pub(super) fn read(row: &Row<'_>) -> Result<EndedTask> {
-        Ok(EndedTask {
-            id: row.get::<_, i64>(0)? as u64,
-            crawl: row.get(1)?,
-            site: row.get(2)?,
-            priority: row.get(3)?,
-            outcome: retries::read_outcome(row, 4)?,
-            status_code: row.get(5)?,
-            done_at_ms: row.get(6)?,
-            url: row.get(7)?,
-        })
-    }
-}
-
-/// Those of the tasks that have ended and that somebody may still want.
-pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
-    let columns = EndedTask::COLUMNS;
-    let sql = format!(
-        "SELECT {columns} FROM tasks
-         WHERE id = ?1 AND state = ?2 AND NOT ({SERVES_ONLY_RESOLVED})"
-    );
-    let mut select = db.prepare_cached(&sql)?;
-    let mut ended = Vec::new();
-    for task in BTreeSet::from_iter(tasks) {
-        for row in select.query_map(params![*task as i64, DONE], EndedTask::read)? {
-            ended.push(row?);
-        }
-    }
-    Ok(ended)
 }
 
 /// The first [`MOST_QUEUED`] of the ended tasks that are wanted, after one task up to another.

@@ -1,28 +1,20 @@
 //! Retries: failures that may pass are tried again after a wait, by the [`RetryTable`]. A task that
 //! waits for its retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
-use rusqlite::{Connection, Result, Row, params};
+use rusqlite::{Connection, Result, params};
 use webfill_api::CrawlSpec;
-use webfill_wire::{CrawlKey, FailedAttempt, Outcome, TaskDone, is_limited};
+use webfill_wire::{TaskDone, is_limited};
 
-use super::answers::{SiteId, TaskId, Woken};
-use super::give_back::HeldTask;
-use super::reopen::EndedTask;
+use super::model::{NextCrawl, TaskId, Woken};
 use super::schema::QUEUED;
-use super::sites::NextCrawl;
+use super::task_rows::{HeldTask, due_retries, next_ms};
+use super::tries::{note_try, retries_used};
 use super::{Frontier, FrontierError, sites};
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
 /// By how much each failed attempt lowers the task's priority.
 const PRIORITY_LOST: u8 = 10;
-
-/// One call requeues at most this many tasks.
-const SLICE: i64 = 500;
-
-/// At most this many earlier attempts travel with a task. The retry table alone never makes more; a
-/// task that is reopened again and again has more.
-const MOST_TOLD: i64 = 50;
 
 /// How often a page is retried at most that its site refuses because of the number of requests, while it answers
 /// others. 429 says that for sure. Of another status it is likely: some servers send `Retry-After` with each refusal.
@@ -176,119 +168,4 @@ fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
         ms,
         default_delay_ms: 0,
     })
-}
-
-struct Due {
-    id: TaskId,
-    site: SiteId,
-    crawl: CrawlKey,
-    priority: u8,
-}
-
-fn due_retries(db: &Connection, now_ms: i64) -> Result<Vec<Due>> {
-    let sql = "SELECT id, site, crawl, priority FROM tasks
-               WHERE state = 0 AND not_before_ms > 0 AND not_before_ms <= ?1
-               ORDER BY not_before_ms LIMIT ?2";
-    let mut select = db.prepare_cached(sql)?;
-    let tasks = select.query_map([now_ms, SLICE], |row| {
-        Ok(Due {
-            id: row.get::<_, i64>(0)? as u64,
-            site: row.get(1)?,
-            crawl: row.get(2)?,
-            priority: row.get(3)?,
-        })
-    })?;
-    tasks.collect()
-}
-
-fn next_ms(db: &Connection) -> Result<Option<i64>> {
-    let sql = "SELECT min(not_before_ms) FROM tasks WHERE state = 0 AND not_before_ms > 0";
-    db.prepare_cached(sql)?.query_row([], |row| row.get(0))
-}
-
-/// How many retries a task has had since it was fed or reopened.
-pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
-    let sql = "SELECT count(*) FROM tries WHERE task = ?1 AND counts = 1";
-    let mut count = db.prepare_cached(sql)?;
-    count.query_row([task as i64], |row| {
-        row.get::<_, i64>(0).map(|n| n as usize)
-    })
-}
-
-/// How many attempts at a task have failed.
-pub(super) fn tries(db: &Connection, task: TaskId) -> Result<i64> {
-    let mut count = db.prepare_cached("SELECT count(*) FROM tries WHERE task = ?1")?;
-    count.query_row([task as i64], |row| row.get(0))
-}
-
-/// Keeps an attempt that is followed by another.
-pub(super) fn note_try(
-    db: &Connection,
-    task: TaskId,
-    ended_at_ms: i64,
-    outcome: Outcome,
-    status_code: Option<u16>,
-) -> Result<()> {
-    // The time is part of the row's key: two attempts must not end at the same millisecond.
-    let sql = "INSERT INTO tries (task, ended_at_ms, outcome, status_code)
-               SELECT ?1, max(?2, coalesce(max(ended_at_ms) + 1, ?2)), ?3, ?4
-               FROM tries WHERE task = ?1";
-    let values = params![task as i64, ended_at_ms, outcome.as_str(), status_code];
-    db.prepare_cached(sql)?.execute(values)?;
-    Ok(())
-}
-
-/// A task that has ended begins again: its last attempt becomes one of those that were followed by
-/// another, and none of them counts against its retries any more.
-pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
-    if !matches!(task.outcome, Outcome::Stopped | Outcome::Expired) {
-        note_try(db, task.id, task.done_at_ms, task.outcome, task.status_code)?;
-    }
-    let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
-    db.prepare_cached(sql)?.execute([task.id as i64])?;
-    Ok(())
-}
-
-/// A task's attempts that were followed by another, at most the latest [`MOST_TOLD`], the oldest
-/// first.
-pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
-    let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
-               ORDER BY ended_at_ms DESC LIMIT ?2";
-    let mut select = db.prepare_cached(sql)?;
-    let read = |row: &Row<'_>| {
-        Ok(FailedAttempt {
-            ended_at_ms: row.get(0)?,
-            outcome: read_outcome(row, 1)?,
-            status_code: row.get(2)?,
-        })
-    };
-    let latest = select.query_map([task as i64, MOST_TOLD], read)?;
-    let mut attempts: Vec<FailedAttempt> = latest.collect::<Result<_>>()?;
-    attempts.reverse();
-    Ok(attempts)
-}
-
-/// Reads the name of an outcome.
-pub(super) fn read_outcome(row: &Row<'_>, column: usize) -> Result<Outcome> {
-    let name: String = row.get(column)?;
-    name.parse().map_err(|error: String| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
-    })
-}
-
-/// Tasks of a crawl at a site that wait for their retries, with their priorities.
-pub(super) fn waiting_at(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-    limit: usize,
-) -> Result<Vec<(TaskId, u8)>> {
-    let sql = "SELECT id, priority FROM tasks
-               WHERE site = ?1 AND crawl = ?2 AND state = 0 AND not_before_ms > 0 LIMIT ?3";
-    let mut select = db.prepare_cached(sql)?;
-    let tasks = select.query_map(params![site, crawl, limit as i64], |row| {
-        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-    })?;
-    tasks.collect()
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::answers::{SiteDue, SiteId, SiteRule};
 use super::lanes::SiteLane;
+use super::model::{SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError, sites};
 
 /// The lanes that were set for sites.

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use webfill_health::is_similar;
 use webfill_wire::{CrawlKey, Finding, KnownKind, Lane, ScriptsReport, SiteScripts, TaskDone};
 
-use super::answers::SiteId;
-use super::give_back::HeldTask;
 use super::lanes::SiteLane;
+use super::model::SiteId;
+use super::task_rows::HeldTask;
 use super::{Frontier, FrontierError};
 
 /// What the names of the rows begin with; the site's id follows.

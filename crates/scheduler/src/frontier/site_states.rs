@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, Evidence};
 
 use super::Frontier;
-use super::answers::{SiteId, TaskId};
+use super::model::{SiteId, TaskId};
+use super::queue_order::host_of;
 use super::unreachable::Unreachable;
 use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS, outcome_of};
 
@@ -180,4 +181,66 @@ pub(super) fn phase_of(unreachable_to: Option<i64>, until_ms: i64) -> Phase {
         (None, 0) => Phase::Open,
         (None, until_ms) => Phase::BackingOff { until_ms },
     }
+}
+
+/// The host that a site has failed at last.
+pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String>> {
+    let sql = "SELECT url FROM site_states WHERE site = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let url: Option<String> = select.query_row([site], |row| row.get(0)).optional()?;
+    Ok(url.as_deref().and_then(host_of))
+}
+
+/// A site as operators see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SiteReport {
+    pub id: SiteId,
+    pub name: String,
+    /// Tasks queued, of all crawls.
+    pub queued: u64,
+    /// No request before, by a rule set by hand; milliseconds since the epoch.
+    pub blocked_until_ms: Option<i64>,
+    pub trouble: Option<Trouble>,
+}
+
+/// Why a site backs off, was given up, or has failed lately.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    pub phase: Phase,
+    pub reason: BackoffReason,
+    /// When the current backoff, or run of failures, began.
+    pub since_ms: i64,
+    pub evidence: Evidence,
+}
+
+pub(super) const COLUMNS: &str =
+    "sites.id, name, queued, block_until_ms, backoff_until_ms, reason, unreachable_to,
+    since_ms, url, status_code, sign";
+
+pub(super) fn read_report(row: &Row<'_>) -> Result<SiteReport> {
+    let blocked_until_ms: i64 = row.get(3)?;
+    let is_known = row.get_ref(5)? != rusqlite::types::ValueRef::Null;
+    Ok(SiteReport {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        queued: row.get::<_, i64>(2)? as u64,
+        blocked_until_ms: (blocked_until_ms > 0).then_some(blocked_until_ms),
+        trouble: is_known.then(|| read_trouble(row)).transpose()?,
+    })
+}
+
+pub(super) fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
+    let until_ms: i64 = row.get(4)?;
+    let unreachable_to: Option<i64> = row.get(6)?;
+    Ok(Trouble {
+        phase: phase_of(unreachable_to, until_ms),
+        reason: read_reason(row, 5)?,
+        since_ms: row.get(7)?,
+        evidence: Evidence {
+            url: row.get(8)?,
+            status_code: row.get(9)?,
+            sign: row.get(10)?,
+            no_route: false,
+        },
+    })
 }

@@ -12,7 +12,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
 
-use super::answers::{Clock, SiteDue, SiteId, SiteRule};
+use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError};
 
 impl Frontier {
@@ -86,13 +86,6 @@ impl Frontier {
             Ok(frontier.add_turns(kept)?.pop())
         })
     }
-}
-
-/// The crawl that is next at a site, and its priority there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NextCrawl {
-    pub(super) priority: u8,
-    pub(super) crawl: CrawlKey,
 }
 
 /// A site's row. The lane of the crawl that is next is looked up afterwards.

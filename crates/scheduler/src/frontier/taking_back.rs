@@ -7,8 +7,8 @@
 use rusqlite::{OptionalExtension, Result};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
 
-use super::answers::TaskId;
-use super::resolved::{SERVES_ONLY_RESOLVED, served_by};
+use super::model::TaskId;
+use super::records::{SERVES_ONLY_RESOLVED, served_by};
 use super::{Frontier, FrontierError, epochs};
 
 /// A page whose values are to be taken back.

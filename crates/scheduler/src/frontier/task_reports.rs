@@ -6,9 +6,10 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, FailedAttempt, Outcome};
 
-use super::answers::{SiteId, TaskId};
-use super::retries::{failed_attempts, read_outcome};
+use super::model::{SiteId, TaskId};
 use super::schema::{LEASED, QUEUED};
+use super::task_rows::read_outcome;
+use super::tries::failed_attempts;
 use super::{Frontier, FrontierError};
 use crate::intake::{self, Refusal};
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
-use super::answers::SiteId;
+use super::model::SiteId;
 use super::site_states::site_name;
 use super::{Frontier, FrontierError};
 

@@ -11,11 +11,11 @@
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
-use super::answers::{FeedTally, SiteId, TaskId};
-use super::completion::HeldPage;
-use super::feed::{FeedBatch, LinkContext};
+use super::feed::FeedBatch;
 use super::looks::USUAL_PERIOD_MS;
+use super::model::{FeedTally, LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
+use super::task_rows::HeldPage;
 use super::{Frontier, FrontierError};
 use crate::revisit::LONGEST_GAP_MS;
 

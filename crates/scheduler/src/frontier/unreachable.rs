@@ -12,8 +12,8 @@
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{SiteId, TaskId};
 use super::lease::LeaseRun;
+use super::model::{SiteId, TaskId};
 use super::queue_order::{QueuedTask, older_at};
 use super::{Frontier, sites};
 

@@ -8,8 +8,8 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::answers::SiteId;
-use super::backing_off::{COLUMNS, read_report};
+use super::model::SiteId;
+use super::site_states::{COLUMNS, read_report};
 use super::{Frontier, FrontierError, SiteReport};
 
 /// A site whose state is to be copied.

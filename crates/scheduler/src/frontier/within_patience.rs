@@ -2,13 +2,13 @@
 //! shortened, and when they are at their end the site's tasks end without a request, those that come
 //! later as well. The next command begins with its patience anew.
 
-use rusqlite::{Connection, OptionalExtension, Result, params};
-use webfill_urls::Url;
+use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
 
-use super::answers::SiteId;
-use super::give_back::HeldTask;
+use super::model::SiteId;
+use super::queue_order::host_of;
 use super::site_states::{StoredState, has_answered};
+use super::task_rows::HeldTask;
 use super::{Frontier, FrontierError, retries};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
@@ -165,17 +165,4 @@ fn shortened(patience: Patience, stored: &StoredState, table_ms: i64, now_ms: i6
     let index = stored.state.backoff_index as usize;
     let wait_ms = patience.wait_ms(table_ms, index, stored.since_ms, now_ms)?;
     Some(now_ms + wait_ms)
-}
-
-/// The host that a site has failed at last.
-pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String>> {
-    let sql = "SELECT url FROM site_states WHERE site = ?1";
-    let mut select = db.prepare_cached(sql)?;
-    let url: Option<String> = select.query_row([site], |row| row.get(0)).optional()?;
-    Ok(url.as_deref().and_then(host_of))
-}
-
-pub(super) fn host_of(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    url.host_str().map(str::to_owned)
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
 
 use super::FeedBatch;
-use crate::frontier::answers::{FeedTally, SiteId, Turn, Woken};
+use crate::frontier::model::{FeedTally, SiteId, Turn, Woken};
 use crate::frontier::sites;
 
 /// What a batch adds to one site.

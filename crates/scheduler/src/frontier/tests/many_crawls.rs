@@ -1,7 +1,7 @@
 //! Crawls by the thousand.
 
 use super::*;
-use crate::frontier::crawls::Crawl;
+use crate::frontier::crawl::Crawl;
 use crate::scope::Scope;
 
 /// Takes in as many crawls.

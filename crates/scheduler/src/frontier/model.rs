@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use webfill_urls::Url;
 use webfill_wire::{
-    BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, Outcome, Reason,
+    BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, LinkKind, Outcome, Reason,
 };
 
 /// Identifies a task within one frontier; older tasks have lower ids.
@@ -393,4 +394,37 @@ impl CrawlStatus {
             *self.skipped.entry(*reason).or_default() += n;
         }
     }
+}
+
+/// The context of a candidate: what its task inherits from the page that it was found on.
+#[derive(Clone, Copy)]
+pub(super) struct LinkContext<'a> {
+    pub(super) kind: LinkKind,
+    pub(super) depth: u16,
+    pub(super) priority: u8,
+    pub(super) redirects: u8,
+    pub(super) parent: Option<TaskId>,
+    /// What relative links refer to.
+    pub(super) base: Option<&'a Url>,
+    /// Unresolved ones only.
+    pub(super) records: &'a [i64],
+    pub(super) attrs: Option<AttrsId>,
+    /// It was found on a page that only repeats others.
+    pub(super) is_of_repetition: bool,
+}
+
+/// The crawl that is next at a site, and its priority there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NextCrawl {
+    pub(super) priority: u8,
+    pub(super) crawl: CrawlKey,
+}
+
+/// The counters of an application, over all its crawls.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AppTally {
+    pub queued: u64,
+    pub leased: u64,
+    /// Crawls with queued or leased tasks.
+    pub crawls: u64,
 }

@@ -1,0 +1,134 @@
+//! A crawl in memory: its spec, its scope, its counters.
+
+use std::collections::BTreeMap;
+
+use webfill_api::CrawlSpec;
+use webfill_wire::{Outcome, Reason};
+
+use super::model::CrawlStatus;
+use crate::scope::Scope;
+
+/// The most that is counted for one crawl in memory: one alone must not push out all others.
+const HEAVIEST: usize = 5_000;
+
+/// What a crawl with neither patterns nor domains takes, about.
+const BYTES_OF_A_CRAWL: usize = 2_048;
+
+/// What searches with a list of patterns keep beside the automaton, about.
+const BYTES_OF_A_SEARCH: usize = 40 << 10;
+
+/// A crawl in memory.
+#[derive(Debug)]
+pub(super) struct Crawl {
+    pub(super) spec: CrawlSpec,
+    pub(super) scope: Scope,
+    pub(super) status: CrawlStatus,
+    /// Once the crawl is over: the outcome that its queued tasks will end in.
+    pub(super) ended: Option<Outcome>,
+    /// No task of it is handed out.
+    pub(super) paused: bool,
+    /// Its queued tasks, by priority.
+    pub(super) waiting: BTreeMap<u8, u64>,
+    /// It may be held back at some of its sites; see [`super::holding`].
+    pub(super) held: bool,
+    /// Whether the counters differ from what is stored.
+    pub(super) changed: bool,
+    /// What is queued and leased of it by its row.
+    pub(super) written: (u64, u64),
+    /// Its rows are being deleted. To all but that it is unknown.
+    pub(super) is_pruned: bool,
+}
+
+impl Crawl {
+    pub(super) fn new(spec: CrawlSpec, scope: Scope) -> Crawl {
+        Crawl {
+            spec,
+            scope,
+            status: CrawlStatus::default(),
+            ended: None,
+            paused: false,
+            waiting: BTreeMap::new(),
+            held: true,
+            changed: true,
+            written: (0, 0),
+            is_pruned: false,
+        }
+    }
+
+    /// How much memory it may take, in crawls with neither patterns nor domains. A list of patterns is
+    /// one automaton, which may take megabytes. One that several crawls share counts for each.
+    pub(super) fn weight(&self) -> usize {
+        let compiled = self.scope.compiled_bytes();
+        let compiled = compiled.map(|bytes| bytes + BYTES_OF_A_SEARCH);
+        let texts = self.spec.allow_regex.iter().chain(&self.spec.deny_regex);
+        let bytes = compiled.sum::<usize>() + texts.map(String::len).sum::<usize>();
+        (1 + bytes / BYTES_OF_A_CRAWL + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
+    }
+
+    /// If the crawl is over: the outcome that its queued tasks end in.
+    pub(super) fn ending(&self, wall_ms: i64) -> Option<Outcome> {
+        let expired = self
+            .spec
+            .expires_at_ms
+            .is_some_and(|at| at as i64 <= wall_ms);
+        self.ended.or(expired.then_some(Outcome::Expired))
+    }
+
+    /// How many of its tasks may be handed out now.
+    pub(super) fn room(&self) -> u64 {
+        if self.paused {
+            return 0;
+        }
+        let used = self.status.pages + self.status.leased;
+        let most = self.spec.max_pages;
+        most.map_or(u64::MAX, |most| most.saturating_sub(used))
+    }
+
+    /// Tasks were queued.
+    pub(super) fn count_queued(&mut self, priority: u8, n: u64) {
+        self.status.queued += n;
+        *self.waiting.entry(priority).or_default() += n;
+        self.changed = true;
+    }
+
+    /// A task has left the queue.
+    pub(super) fn count_unqueued(&mut self, priority: u8) {
+        self.status.queued -= 1;
+        self.changed = true;
+        if let Some(n) = self.waiting.get_mut(&priority) {
+            *n -= 1;
+            if *n == 0 {
+                self.waiting.remove(&priority);
+            }
+        }
+    }
+
+    pub(super) fn count_skipped(&mut self, reason: Reason) {
+        self.status.discovered += 1;
+        *self.status.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// A task has ended.
+    pub(super) fn count_outcome(&mut self, outcome: Outcome) {
+        self.status.done += 1;
+        *self.status.outcomes.entry(outcome).or_default() += 1;
+        self.changed = true;
+    }
+
+    /// A task that had ended is queued again. Returns how many tasks still have its outcome; if
+    /// there are none, the caller deletes the stored counter.
+    pub(super) fn uncount_outcome(&mut self, outcome: Outcome) -> u64 {
+        self.status.done -= 1;
+        self.changed = true;
+        let left = self
+            .status
+            .outcomes
+            .get(&outcome)
+            .map_or(0, |n| n.saturating_sub(1));
+        match left {
+            0 => self.status.outcomes.remove(&outcome),
+            _ => self.status.outcomes.insert(outcome, left),
+        };
+        left
+    }
+}
