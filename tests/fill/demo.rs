@@ -86,6 +86,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .map(|line| (line[1].clone(), line[4].clone()))
         .collect();
     assert_eq!(doubts, wrong);
+    assert!(read("books.html").contains("<h2>Doubts</h2>"));
     // The command that is printed runs again, though the web is gone: all pages are there.
     let command = run
         .stdout

@@ -9,4 +9,5 @@ mod layouts;
 mod made_web;
 mod proof;
 mod refreshed;
+mod report;
 mod resumed;

@@ -31,6 +31,8 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
         "webfill",
         "fill",
         "books.csv",
+        "--report",
+        "books.html",
         "--delay",
         "0.1",
         "--allow-private-networks",
@@ -50,7 +52,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     };
     let status = fill::run(options)?;
     tell(format_args!(
-        "\nthe files are in {shown}; delete the folder when you have seen them"
+        "\nopen {shown}/books.html in a browser; all files are in that folder, delete it when you have seen them"
     ))?;
     Ok(status)
 }

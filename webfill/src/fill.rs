@@ -23,9 +23,11 @@ mod pages;
 mod plan;
 mod project;
 mod reading;
+mod report;
 mod sample;
 mod summary;
 mod table;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,8 +42,10 @@ use self::pages::Pages;
 use self::plan::Plan;
 use self::project::Project;
 use self::reading::Readings;
+use self::report::Report;
 use self::summary::Summary;
 use self::table::{Change, Table};
+use self::tally::Tallies;
 use crate::crawl::require_contact;
 use crate::mapping_command::learn::on_thread;
 use crate::mapping_command::writing::write_atomically;
@@ -274,11 +278,24 @@ impl Fill {
         let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
         evidence::write(&self.project, &sources, verdict)?;
         doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
+        let tallies = Tallies::of(&self.table, verdict);
+        if let Some(file) = &self.options.report {
+            let report = Report {
+                sources: &sources,
+                project: &self.project,
+                verdict,
+                tallies: &tallies,
+                doubtful: &doubtful,
+                precision: self.options.precision,
+            };
+            report.write(file)?;
+        }
         let summary = Summary {
             table: &self.table,
             project: &self.project,
             pages,
-            verdict,
+            tallies: &tallies,
+            report: self.options.report.as_deref(),
             doubts: doubtful.len(),
             idle_answers: self.answers.idle,
         };

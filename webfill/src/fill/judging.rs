@@ -491,6 +491,13 @@ impl Deciding<'_> {
 }
 
 impl Verdict {
+    /// The name of a site that the judgement has by its number.
+    pub fn site_name(&self, number: u32) -> Option<&str> {
+        let mut sites = self.sites.iter();
+        let found = sites.find(|(_, one)| **one == number);
+        found.map(|(name, _)| name.as_str())
+    }
+
     /// Notes what was not written.
     pub fn note_refused(&mut self, table: &Table, refused: &Refused) {
         for cell in &mut self.cells {

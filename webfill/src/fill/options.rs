@@ -38,6 +38,9 @@ pub struct FillOptions {
     /// Doubts that you have edited: known values whose row says `accept` are replaced
     #[arg(long, value_name = "FILE")]
     pub doubts: Option<PathBuf>,
+    /// Page with pictures for people, such as books.html: coverage and precision, doubts, examples
+    #[arg(long, value_name = "FILE", value_parser = page)]
+    pub report: Option<PathBuf>,
     /// Print what was understood and planned; request and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -133,6 +136,14 @@ impl FillWebOptions {
         crawl.refresh_after = mine.refresh_after;
         crawl.progress = mine.progress;
         Ok(crawl)
+    }
+}
+
+/// A name that cannot be that of the table.
+fn page(text: &str) -> Result<PathBuf, String> {
+    match text.ends_with(".html") {
+        true => Ok(PathBuf::from(text)),
+        false => Err("the name of a page ends in .html, such as books.html".into()),
     }
 }
 

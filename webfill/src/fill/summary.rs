@@ -1,13 +1,12 @@
 //! What came of a table, in eight lines.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
-use webfill_truth::wilson;
-
-use super::judging::{Cell, State, Verdict};
+use super::judging::State;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
+use super::tally::{Tallies, Tally};
 use crate::demand::table::visible;
 
 /// Sites and fields that are named.
@@ -17,60 +16,19 @@ pub struct Summary<'s> {
     pub table: &'s Table,
     pub project: &'s Project,
     pub pages: &'s Pages<'s>,
-    pub verdict: &'s Verdict,
+    pub tallies: &'s Tallies,
+    pub report: Option<&'s Path>,
     pub doubts: usize,
     /// Answers to values that the table does not have.
     pub idle_answers: usize,
 }
 
-/// Filled cells, gaps, and the sum of the confidences of the filled ones.
-#[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    filled: usize,
-    gaps: usize,
-    sure: f64,
-}
-
-impl Tally {
-    fn add(&mut self, cell: &Cell) {
-        self.gaps += 1;
-        if cell.state == State::Filled {
-            self.filled += 1;
-            self.sure += cell.confidence;
-        }
-    }
-
-    fn text(&self) -> String {
-        match self.filled {
-            0 => format!("0 of {}", self.gaps),
-            filled => format!(
-                "{filled} of {} ({:.3})",
-                self.gaps,
-                self.sure / filled as f64
-            ),
-        }
-    }
-}
-
 impl Summary<'_> {
     pub fn text(&self) -> String {
-        let is_gap = |cell: &&Cell| !matches!(cell.state, State::Known | State::Contradicted);
-        let cells = || self.verdict.cells.iter().filter(is_gap);
-        let mut all = Tally::default();
-        let mut by_field: BTreeMap<usize, Tally> = BTreeMap::new();
-        let mut by_site: BTreeMap<String, Tally> = BTreeMap::new();
-        let mut why_not: BTreeMap<State, usize> = BTreeMap::new();
-        for cell in cells() {
-            all.add(cell);
-            by_field.entry(cell.field).or_default().add(cell);
-            by_site.entry(self.site_of(cell)).or_default().add(cell);
-            if cell.state != State::Filled {
-                *why_not.entry(cell.state).or_default() += 1;
-            }
-        }
-        let gaps = self.table.gaps();
-        let without_link = gaps.saturating_sub(all.gaps);
-        let fields = by_field
+        let tallies = self.tallies;
+        let (all, gaps) = (&tallies.all, tallies.gaps);
+        let fields = tallies
+            .by_field
             .iter()
             .map(|(field, tally)| (self.table.fields[*field].title.clone(), tally));
         let fields = listed(
@@ -78,20 +36,19 @@ impl Summary<'_> {
                 .map(|(name, tally)| format!("{name} {}", tally.text()))
                 .collect(),
         );
-        let mut sites: Vec<(String, Tally)> = by_site.into_iter().collect();
-        sites.sort_by(|a, b| b.1.gaps.cmp(&a.1.gaps).then(a.0.cmp(&b.0)));
+        let sites = tallies.by_site.iter();
         let sites = listed(
             sites
-                .iter()
                 .map(|(name, tally)| format!("{name} {}", tally.text()))
                 .collect(),
         );
-        let mut reasons: Vec<String> = why_not
+        let mut reasons: Vec<String> = tallies
+            .why_not
             .iter()
             .map(|(state, count)| format!("{count} {}", state.name()))
             .collect();
-        if without_link > 0 {
-            reasons.push(format!("{without_link} in rows without a link"));
+        if tallies.without_link() > 0 {
+            reasons.push(format!("{} in rows without a link", tallies.without_link()));
         }
         if reasons.is_empty() {
             reasons.push(String::from("nothing"));
@@ -100,9 +57,9 @@ impl Summary<'_> {
             format!(
                 "gaps: {gaps}, filled: {} ({:.1} %)",
                 all.filled,
-                share(all.filled, gaps) * 100.0
+                tallies.share() * 100.0
             ),
-            self.precision(&all),
+            precision(all),
             format!("by field: {fields}"),
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
@@ -126,42 +83,20 @@ impl Summary<'_> {
                 }
             ),
             format!(
-                "written: {}, {}",
+                "written: {}, {}{}",
                 self.project.filled().display(),
-                self.project.evidence("parquet").display()
+                self.project.evidence("parquet").display(),
+                self.report
+                    .map(|file| format!(", {}", file.display()))
+                    .unwrap_or_default()
             ),
-            format!("next: {}", self.next(&why_not)),
+            format!("next: {}", self.next()),
         ];
         visible_lines(&lines)
     }
 
-    fn site_of(&self, cell: &Cell) -> String {
-        let url = cell
-            .url
-            .as_deref()
-            .and_then(|url| webfill_urls::Url::parse(url).ok());
-        url.map_or_else(|| String::from("no site"), |url| webfill_urls::site(&url))
-    }
-
-    /// The mean confidence of filled values, with the interval of what was measured by known values.
-    fn precision(&self, all: &Tally) -> String {
-        let precisions = &self.verdict.judgement.precisions;
-        let measured: f64 = precisions.iter().map(|one| one.measured).sum();
-        let right: f64 = precisions.iter().map(|one| one.right).sum();
-        if all.filled == 0 {
-            return String::from("precision: nothing was filled");
-        }
-        let interval = wilson(right, measured);
-        format!(
-            "precision: {:.3} expected of the filled values; known values that were held out: {:.3} right, {:.3} to {:.3}",
-            all.sure / all.filled as f64,
-            interval.estimate,
-            interval.low,
-            interval.high
-        )
-    }
-
-    fn next(&self, why_not: &BTreeMap<State, usize>) -> String {
+    fn next(&self) -> String {
+        let why_not = &self.tallies.why_not;
         if self.pages.cut_short.is_some() {
             return String::from(
                 "the fetching was cut short; run the same command again to resume",
@@ -206,11 +141,21 @@ pub fn noun(count: usize, one: &str) -> String {
     }
 }
 
-fn share(part: usize, all: usize) -> f64 {
-    match all {
-        0 => 1.0,
-        all => part as f64 / all as f64,
-    }
+/// The mean confidence of filled values, with the interval of what was measured by known values.
+fn precision(all: &Tally) -> String {
+    let Some(expected) = all.expected() else {
+        return String::from("precision: nothing was filled");
+    };
+    let measured = all.held_out().map_or_else(
+        || String::from("no known value was held out"),
+        |interval| {
+            format!(
+                "known values that were held out: {:.3} right, {:.3} to {:.3}",
+                interval.estimate, interval.low, interval.high
+            )
+        },
+    );
+    format!("precision: {expected:.3} expected of the filled values; {measured}")
 }
 
 fn listed(mut parts: Vec<String>) -> String {

@@ -1,0 +1,89 @@
+//! Texts of others as HTML: escaped, cut off, and kept from changing what stands beside them.
+
+/// Characters of a value or an excerpt that are shown.
+const MOST: usize = 400;
+
+/// Text as it is, without anything that a browser would take for a tag, an attribute or an entity. Control characters
+/// become visible.
+pub fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            '\n' | '\t' => html.push(' '),
+            c if c.is_control() => html.push('\u{FFFD}'),
+            c => html.push(c),
+        }
+    }
+    html
+}
+
+fn cut(text: &str) -> (&str, &str) {
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => (&text[..end], "..."),
+        None => (text, ""),
+    }
+}
+
+/// A value, cut off where it is long. Its direction of writing stays its own.
+pub fn shortened(text: &str) -> String {
+    let (text, more) = cut(text);
+    format!("<bdi>{}{more}</bdi>", escaped(text))
+}
+
+/// The words around a value, which is marked.
+pub fn excerpt(around: &str, value: &str) -> String {
+    let (around, more) = cut(around);
+    let value = webfill_values::collapsed(value);
+    let marked = match around.split_once(value.as_str()) {
+        Some((before, after)) if !value.is_empty() => format!(
+            "{}<mark>{}</mark>{}",
+            escaped(before),
+            escaped(&value),
+            escaped(after)
+        ),
+        _ => escaped(around),
+    };
+    format!("<bdi>{marked}{more}</bdi>")
+}
+
+/// A link, if it leads to the web.
+pub fn link(url: &str) -> String {
+    let is_of_web = url.starts_with("https://") || url.starts_with("http://");
+    match is_of_web {
+        true => format!(
+            "<a href=\"{}\" rel=\"noopener noreferrer\">{}</a>",
+            escaped(url),
+            shortened(url)
+        ),
+        false => shortened(url),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_others_is_markup() {
+        let evil = "<img src=x onerror=\"alert('1')\">&amp;\u{0}\n";
+        let safe = "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\u{FFFD} ";
+        assert_eq!(escaped(evil), safe);
+        assert_eq!(shortened(evil), format!("<bdi>{safe}</bdi>"));
+        assert_eq!(
+            excerpt("a <b> c", "<b>"),
+            "<bdi>a <mark>&lt;b&gt;</mark> c</bdi>"
+        );
+        assert_eq!(excerpt("a <b>", ""), "<bdi>a &lt;b&gt;</bdi>");
+        assert_eq!(
+            link("javascript:alert(1)"),
+            "<bdi>javascript:alert(1)</bdi>"
+        );
+        assert!(!link("https://a.example/\"onclick=\"x").contains("\"onclick"));
+        assert_eq!(shortened(&"é".repeat(1_000)).chars().count(), MOST + 14);
+    }
+}
