@@ -19,23 +19,24 @@
 //! One thread owns a frontier. Other programs may read the file at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::Connection;
 use webfill_urls::DroppedParameters;
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::Outcome;
 
 use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
 use self::backoff::Backoffs;
+use self::context::Context;
 use self::crawls_in_memory::CrawlsInMemory;
 use self::doubts::Doubts;
-use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
 use self::retries::Retries;
-use self::scripts::{ScriptedSites, UnfitMappings};
+use self::scripts::UnfitMappings;
+use self::transactions::Transactions;
 use self::trickles::Trickles;
 use crate::application_limits::ApplicationLimits;
 use crate::backoff_table::BackoffTable;
@@ -51,6 +52,7 @@ mod backfill;
 mod backing_off;
 mod backoff;
 mod completion;
+mod context;
 mod crawl;
 mod crawls;
 mod crawls_in_memory;
@@ -92,6 +94,7 @@ mod site_states;
 mod stored_urls;
 mod task_reports;
 mod task_rows;
+mod transactions;
 mod trickles;
 mod tries;
 mod unlinked;
@@ -186,48 +189,7 @@ impl Default for FrontierConfig {
 
 /// The durable memory of the dispatcher.
 #[derive(Debug)]
-pub struct Frontier {
-    path: PathBuf,
-    db: Connection,
-    seen: Seen,
-    sites: Names,
-    records: Names,
-    /// Recently used crawls.
-    crawls: CrawlsInMemory,
-    /// Crawls that have changed since [`take_touched`](Frontier::take_touched) returned them.
-    touched: BTreeSet<CrawlKey>,
-    excluded: ExcludedSites,
-    retries: Retries,
-    backoff: Backoffs,
-    /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
-    wall_ahead_ms: i64,
-    doubts: Doubts,
-    /// Pages that were found to be blocks since [`take_false_pages`](Frontier::take_false_pages) returned them.
-    false_pages: Vec<TaskId>,
-    trickles: Trickles,
-    holding: Holding,
-    limited_applications: LimitedApplications,
-    app_tallies: AppTallies,
-    lanes: Lanes,
-    scripted: ScriptedSites,
-    unfit_mappings: UnfitMappings,
-    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
-    /// order.
-    last_turn: i64,
-    /// The number of the next task; see [`pruning`].
-    next_task: i64,
-    /// How many tasks have ended since it was opened; those that were queued again count twice.
-    ended: BTreeMap<Outcome, u64>,
-    epoch: Epoch,
-    origin: Origin,
-    in_transaction: bool,
-    /// The time that the next commit notes.
-    now_ms: i64,
-    /// Changes to the database up to the last commit.
-    changes: u64,
-    /// An error has rolled back calls whose effects are still in memory: all further calls fail.
-    closed: bool,
-}
+pub struct Frontier(Transactions);
 
 /// Opens the file of a state folder for what stands beside the frontier, while nobody has the frontier open.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
@@ -265,8 +227,7 @@ impl Frontier {
         let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         seen.committed();
-        Ok(Frontier {
-            path,
+        let cx = Context {
             db,
             seen,
             sites: Names::of_sites(),
@@ -291,15 +252,13 @@ impl Frontier {
             ended: BTreeMap::new(),
             epoch,
             origin,
-            in_transaction: false,
             now_ms,
-            changes: 0,
-            closed: false,
-        })
+        };
+        Ok(Frontier(Transactions::new(path, cx)))
     }
 
     pub(crate) fn origin(&self) -> Origin {
-        self.origin
+        self.0.cx.origin
     }
 
     /// Other settings hold from now on.
@@ -309,36 +268,32 @@ impl Frontier {
         backoff: BackoffTable,
         excluded: ExcludedSites,
     ) {
-        self.retries.set_table(retries);
-        self.backoff.set_table(backoff);
-        self.excluded = excluded;
+        self.0.cx.retries.set_table(retries);
+        self.0.cx.backoff.set_table(backoff);
+        self.0.cx.excluded = excluded;
     }
 
     /// How many tasks have ended since it was opened, by outcome.
     pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
-        &self.ended
+        &self.0.cx.ended
     }
 
     /// By how much the wall clock is ahead of the caller's from now on.
     pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
-        self.wall_ahead_ms = ahead_ms;
-    }
-
-    fn wall_ms(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_add(self.wall_ahead_ms)
+        self.0.cx.wall_ahead_ms = ahead_ms;
     }
 
     /// Sets the time that the next commit notes.
     pub fn set_now(&mut self, now_ms: i64) {
-        self.now_ms = now_ms;
+        self.0.cx.now_ms = now_ms;
     }
 
     /// Notes the time though nothing else has changed, so that after a crash the time that sites
     /// have waited until now counts.
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.set_now(now_ms);
-        self.guarded("note the time", |frontier| {
-            recovery::note_commit(&frontier.db, now_ms, frontier.last_turn)
+        self.0.guarded("note the time", |cx| {
+            recovery::note_commit(&cx.db, now_ms, cx.last_turn)
         })
     }
 
@@ -348,57 +303,13 @@ impl Frontier {
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, FrontierError> {
-        self.guarded("keep what stands beside the tasks", |frontier| {
-            work(&frontier.db)
-        })
+        self.0
+            .guarded("keep what stands beside the tasks", |cx| work(&cx.db))
     }
 
     /// Makes all calls since the last commit durable, together.
     pub fn commit(&mut self) -> Result<(), FrontierError> {
-        if !self.in_transaction {
-            return Ok(());
-        }
-        self.guarded("commit", |frontier| {
-            frontier.flush_crawls()?;
-            if frontier.db.total_changes() > frontier.changes {
-                recovery::note_commit(&frontier.db, frontier.now_ms, frontier.last_turn)?;
-                frontier.changes = frontier.db.total_changes();
-            }
-            frontier.db.prepare_cached("COMMIT")?.execute([])?;
-            Ok(())
-        })?;
-        self.in_transaction = false;
-        self.seen.committed();
-        Ok(())
-    }
-
-    /// Runs work within the transaction. An error rolls back everything uncommitted and closes the
-    /// frontier, because its memory is then ahead of the file.
-    fn guarded<T>(
-        &mut self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
-    ) -> Result<T, FrontierError> {
-        if self.closed {
-            return Err(FrontierError::Closed {
-                path: self.path.clone(),
-            });
-        }
-        let result = self.begin().and_then(|()| work(self));
-        result.map_err(|source| {
-            self.closed = true;
-            // SQLite may have rolled back by itself; that makes this one fail, and is as good.
-            self.db.execute_batch("ROLLBACK").ok();
-            FrontierError::database(doing, &self.path, source)
-        })
-    }
-
-    fn begin(&mut self) -> rusqlite::Result<()> {
-        if !self.in_transaction {
-            self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-            self.in_transaction = true;
-        }
-        Ok(())
+        self.0.commit()
     }
 }
 
@@ -407,7 +318,7 @@ impl Frontier {
 impl Drop for Frontier {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(schema::plans::scans(&self.db), Vec::<String>::new());
+            assert_eq!(schema::plans::scans(&self.0.cx.db), Vec::<String>::new());
         }
     }
 }

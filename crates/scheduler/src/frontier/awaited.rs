@@ -6,7 +6,7 @@ use rusqlite::{Result, ToSql, params};
 use webfill_wire::CrawlKey;
 
 use super::application_limits::ApplicationUse;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 
 /// Sites where queued tasks wait for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Frontier {
         most: usize,
         now_ms: i64,
     ) -> std::result::Result<Vec<HeldSites>, FrontierError> {
-        self.guarded("see what holds a crawl's tasks", |frontier| {
-            frontier.write_counters()?;
+        self.0.guarded("see what holds a crawl's tasks", |cx| {
+            crawls::write_counters(cx)?;
             let (whose, value): (&str, &dyn ToSql) = match &asked {
                 Asked::Crawl(key) => ("crawls.id = ?1", key),
                 Asked::Application(app) => ("app_id = ?1 AND paused = 0", app),
@@ -72,7 +72,7 @@ impl Frontier {
                  SELECT why, count(DISTINCT name), min(name), (SELECT count(*) FROM asked) >= ?3 FROM held
                  WHERE why NOT NULL GROUP BY why ORDER BY why"
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let held = select.query_map(params![value, now_ms, most as i64], |row| {
                 let by = match row.get::<_, i64>(0)? {
                     0 => HeldBy::Limit,
@@ -93,33 +93,33 @@ impl Frontier {
 
     /// How full the limits of an application are; `None`: it has none.
     pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
-        self.limited_applications.use_of(app_id)
+        self.0.cx.limited_applications.use_of(app_id)
     }
 
     /// Applications with crawls that wait for their limits: those whose pages are all spent, and those that wait for
     /// their pace or for one of their sites.
     pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        self.limited_applications.waiting()
+        self.0.cx.limited_applications.waiting()
     }
 
     /// Whether a supervisor with browsers is connected.
     pub fn has_browsers(&self) -> bool {
-        self.lanes.has_browsers()
+        self.0.cx.lanes.has_browsers()
     }
 
     /// Whether an application has a crawl with queued tasks that needs a browser, and no supervisor
     /// has one.
     pub fn awaits_browsers(&mut self, app_id: &str) -> std::result::Result<bool, FrontierError> {
-        if self.lanes.has_browsers() {
+        if self.0.cx.lanes.has_browsers() {
             return Ok(false);
         }
-        self.guarded("look for crawls that need browsers", |frontier| {
-            frontier.write_counters()?;
+        self.0.guarded("look for crawls that need browsers", |cx| {
+            crawls::write_counters(cx)?;
             let sql = "SELECT EXISTS (SELECT 1 FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND queued > 0 AND queued + leased > 0
                        AND ended IS NULL AND paused = 0
                        AND json_extract(spec, '$.lane') = ?2)";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let lane = webfill_wire::Lane::Browser.to_string();
             select.query_row(params![app_id, lane], |row| row.get(0))
         })

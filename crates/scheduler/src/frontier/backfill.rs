@@ -12,13 +12,13 @@ use super::{Frontier, FrontierError};
 impl Frontier {
     /// Pages of a crawl that are done and not yet applied to an unresolved record that wants them.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
-        self.guarded("look for backfills", |frontier| {
+        self.0.guarded("look for backfills", |cx| {
             let sql = "SELECT t.id, t.url, t.depth, r.name
                        FROM task_records late
                        JOIN tasks t ON t.id = late.task
                        JOIN records r ON r.id = late.record
                        WHERE late.late = 1 AND t.state = ?1 AND t.crawl = ?2 AND r.resolved = 0";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let waiting = select.query_map(params![DONE, crawl], |row| {
                 Ok(Backfill {
                     task: row.get::<_, i64>(0)? as u64,
@@ -33,11 +33,10 @@ impl Frontier {
 
     /// The stored page of a task was applied to a record.
     pub fn backfill_applied(&mut self, task: TaskId, record: &str) -> Result<(), FrontierError> {
-        self.guarded("note an applied page", |frontier| {
-            let record = frontier.records.id_of(&frontier.db, record)?;
+        self.0.guarded("note an applied page", |cx| {
+            let record = cx.records.id_of(&cx.db, record)?;
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND record = ?2";
-            frontier
-                .db
+            cx.db
                 .prepare_cached(sql)?
                 .execute(params![task as i64, record])?;
             Ok(())

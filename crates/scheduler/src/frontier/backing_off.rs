@@ -3,9 +3,10 @@
 use rusqlite::{OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
 
+use super::context::Context;
 use super::model::SiteId;
 use super::site_states::{COLUMNS, SiteReport, read_report};
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, site_states};
 
 /// How many rows one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
@@ -40,12 +41,12 @@ impl Frontier {
         &mut self,
         name: &str,
     ) -> std::result::Result<Option<SiteReport>, FrontierError> {
-        self.guarded("read a site's state", |frontier| {
+        self.0.guarded("read a site's state", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id
                  WHERE name = ?1"
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             select.query_row([name], read_report).optional()
         })
     }
@@ -64,18 +65,18 @@ impl Frontier {
             id,
             wanted,
         } = if backing_off { IN_TROUBLE } else { WITH_WORK };
-        self.guarded("list the sites", |frontier| {
+        self.0.guarded("list the sites", |cx| {
             let last = format!(
                 "SELECT coalesce(max(id), ?1) FROM
                      (SELECT {id} AS id FROM {table} WHERE {id} > ?1 ORDER BY {id} LIMIT ?2)"
             );
-            let mut select = frontier.db.prepare_cached(&last)?;
+            let mut select = cx.db.prepare_cached(&last)?;
             let last: i64 = select.query_row([after, MOST_LOOKED_AT], |row| row.get(0))?;
             let sql = format!(
                 "SELECT {COLUMNS} FROM {table} {join}
                  WHERE {id} > ?1 AND {id} <= ?2 AND ({wanted}) ORDER BY {id} LIMIT ?3"
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let rows = select.query_map(params![after, last, limit as i64], read_report)?;
             let reports: Vec<SiteReport> = rows.collect::<Result<_>>()?;
             let looked_to = match reports.len() < limit {
@@ -83,7 +84,7 @@ impl Frontier {
                 false => reports.last().map_or(last, |report| report.id.0),
             };
             let more = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {id} > ?1)");
-            let mut select = frontier.db.prepare_cached(&more)?;
+            let mut select = cx.db.prepare_cached(&more)?;
             let has_more = select.query_row([looked_to], |row| row.get(0))?;
             Ok((reports, Some(looked_to).filter(|_| has_more)))
         })
@@ -95,16 +96,16 @@ impl Frontier {
         limit: usize,
         now_ms: i64,
     ) -> std::result::Result<(u64, Vec<SiteReport>), FrontierError> {
-        self.guarded("look for sites that back off", |frontier| {
+        self.0.guarded("look for sites that back off", |cx| {
             let count = "SELECT count(*) FROM sites
                          WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0";
-            let mut select = frontier.db.prepare_cached(count)?;
+            let mut select = cx.db.prepare_cached(count)?;
             let backing_off: i64 = select.query_row([now_ms], |row| row.get(0))?;
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites JOIN site_states ON site = sites.id
                  WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0 ORDER BY backoff_until_ms LIMIT ?2"
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let first = select.query_map(params![now_ms, limit as i64], read_report)?;
             Ok((backing_off as u64, first.collect::<Result<_>>()?))
         })
@@ -122,39 +123,39 @@ impl Frontier {
              AND tasks.crawl = crawl_sites.crawl AND state = 0 AND not_before_ms > 0), 0)))";
         const QUEUED: &str = "crawl_sites JOIN sites ON sites.id = crawl_sites.site
             WHERE crawl = ?1 AND crawl_sites.queued > 0";
-        self.guarded("see whether a crawl is backing off", |frontier| {
+        self.0.guarded("see whether a crawl is backing off", |cx| {
             let sooner = format!("SELECT EXISTS (SELECT 1 FROM {QUEUED} AND {FREE_AT} <= ?2)");
-            let mut select = frontier.db.prepare_cached(&sooner)?;
+            let mut select = cx.db.prepare_cached(&sooner)?;
             if select.query_row(params![crawl, ms], |row| row.get(0))? {
                 return Ok(None);
             }
             let first = format!("SELECT min({FREE_AT}) FROM {QUEUED}");
-            let mut select = frontier.db.prepare_cached(&first)?;
+            let mut select = cx.db.prepare_cached(&first)?;
             select.query_row([crawl], |row| row.get(0))
         })
     }
 
     /// Ends the rest of a site now; a probe goes first.
     pub fn wake_site(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        self.guarded("wake a site", |frontier| {
-            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
-            frontier.wake(site, now_ms)
+        self.0.guarded("wake a site", |cx| {
+            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
+            wake(cx, site, now_ms)
         })
     }
+}
 
-    /// A person wants a site's ended tasks again: if it was unreachable, it is open, or they would be
-    /// given up with it. A backoff goes on.
-    pub(super) fn wake_if_unreachable(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
-        match self.backoff.unreachable.contains_key(&site) {
-            true => self.wake(site, now_ms),
-            false => Ok(()),
-        }
+/// A person wants a site's ended tasks again: if it was unreachable, it is open, or they would be
+/// given up with it. A backoff goes on.
+pub(super) fn wake_if_unreachable(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+    match cx.backoff.unreachable.contains_key(&site) {
+        true => wake(cx, site, now_ms),
+        false => Ok(()),
     }
+}
 
-    pub(super) fn wake(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
-        let mut stored = self.site_state(site)?;
-        stored.state.wake(now_ms);
-        self.store_phase(site, stored.state.phase)?;
-        self.update_state(site, &stored)
-    }
+pub(super) fn wake(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+    let mut stored = site_states::site_state(cx, site)?;
+    stored.state.wake(now_ms);
+    site_states::store_phase(cx, site, stored.state.phase)?;
+    site_states::update_state(cx, site, &stored)
 }

@@ -6,11 +6,15 @@ use webfill_urls::Url;
 use webfill_wire::{LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, of_row};
 
 use super::backoff::Disposition;
+use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
 use super::records::{Served, served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
-use super::{Frontier, FrontierError, trickles};
+use super::{
+    Frontier, FrontierError, backoff, crawls, doubts, feed, give_back, holding, looks, resolved,
+    retries, scripts, trickles, unlinked,
+};
 
 /// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
@@ -24,17 +28,17 @@ impl Frontier {
         report: &TaskDone,
         now_ms: i64,
     ) -> Result<Completion, FrontierError> {
-        self.guarded("count an outcome", |frontier| {
-            let Some(task) = held_task(&frontier.db, report.task, report.delivery)? else {
+        self.0.guarded("count an outcome", |cx| {
+            let Some(task) = held_task(&cx.db, report.task, report.delivery)? else {
                 return Ok(Completion::Stale);
             };
             for record in &report.resolved {
-                frontier.resolve(record, now_ms)?;
+                resolved::resolve(cx, record, now_ms)?;
             }
-            frontier.holding.note_end(task.site, report.task);
-            let disposition = match frontier.doubt(&task, report, now_ms)? {
+            cx.holding.note_end(task.site, report.task);
+            let disposition = match doubts::doubt(cx, &task, report, now_ms)? {
                 Some(disposition) => disposition,
-                None => frontier.judge_site(&task, report, now_ms)?,
+                None => backoff::judge_site(cx, &task, report, now_ms)?,
             };
             if report.outcome == Outcome::Blocked
                 && matches!(
@@ -42,40 +46,41 @@ impl Frontier {
                     Disposition::SiteBackoffs(_) | Disposition::Ends
                 )
             {
-                frontier.suspect_doubtful_pages(task.site, report)?;
+                doubts::suspect_doubtful_pages(cx, task.site, report)?;
             }
             match disposition {
                 Disposition::SiteBackoffs(turn) => return Ok(Completion::SiteBackoffs(turn)),
                 Disposition::Waits => return Ok(Completion::WillRetry),
-                Disposition::Own if frontier.retry(&task, report, now_ms)? => {
+                Disposition::Own if retries::retry(cx, &task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
-            if frontier.note_scripts(&task, report, now_ms)? {
-                frontier.queue_again(&task, report.task, task.priority, now_ms + 1)?;
+            if scripts::note_scripts(cx, &task, report, now_ms)? {
+                retries::queue_again(cx, &task, report.task, task.priority, now_ms + 1)?;
                 return Ok(Completion::HandedOn);
             }
-            frontier.close(
+            give_back::close(
+                cx,
                 task.crawl,
                 report.task,
                 report.outcome,
                 report.status_code,
                 now_ms,
             )?;
-            frontier.count_page(&task, report)?;
-            frontier.note_doubt(task.site, report)?;
+            count_page(cx, &task, report)?;
+            doubts::note_doubt(cx, task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,
                 url: &task.url,
             };
-            frontier.note_page(&page, report, now_ms)?;
-            frontier.plan_unlinked(&page, report, now_ms)?;
-            frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
-            let served = served_by(&frontier.db, report.task)?;
-            let of_rows = frontier.links_of_rows(report)?;
-            let links = frontier.feed_links(&task, report, &served, &of_rows, now_ms)?;
+            looks::note_page(cx, &page, report, now_ms)?;
+            unlinked::plan_unlinked(cx, &page, report, now_ms)?;
+            holding::note_lease_over(cx, task.crawl, task.site, report.status_code.is_some());
+            let served = served_by(&cx.db, report.task)?;
+            let of_rows = links_of_rows(cx, report)?;
+            let links = feed_links(cx, &task, report, &served, &of_rows, now_ms)?;
             let backfilled = served
                 .into_iter()
                 .filter(|record| record.needs_backfill && !record.resolved);
@@ -88,111 +93,114 @@ impl Frontier {
             }))
         })
     }
+}
 
-    /// Adds the worker's figures to the counters. They come from another process: whatever they
-    /// are, the sums must not overflow.
-    fn count_page(&mut self, task: &HeldTask, report: &TaskDone) -> Result<()> {
-        let status = &mut self.known_crawl(task.crawl)?.status;
-        status.leased -= 1;
-        status.pages += u64::from(report.status_code.is_some());
-        status.unmatched += u64::from(is_unmatched(report));
-        status.fields += u64::from(report.fields);
-        status.rows += u64::from(report.rows);
-        status.rows_stored += u64::from(report.rows_stored);
-        status.links += report.links.len() as u64;
-        status.bytes = status
-            .bytes
-            .saturating_add(report.body_bytes)
-            .min(i64::MAX as u64);
-        Ok(())
-    }
+/// Adds the worker's figures to the counters. They come from another process: whatever they
+/// are, the sums must not overflow.
+fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
+    let status = &mut crawls::known_crawl(cx, task.crawl)?.status;
+    status.leased -= 1;
+    status.pages += u64::from(report.status_code.is_some());
+    status.unmatched += u64::from(is_unmatched(report));
+    status.fields += u64::from(report.fields);
+    status.rows += u64::from(report.rows);
+    status.rows_stored += u64::from(report.rows_stored);
+    status.links += report.links.len() as u64;
+    status.bytes = status
+        .bytes
+        .saturating_add(report.body_bytes)
+        .min(i64::MAX as u64);
+    Ok(())
+}
 
-    /// The links that rows of a page lead to, each with the record that it is for, if there is one. These records are
-    /// open, whatever an earlier crawl has made of them.
-    fn links_of_rows<'r>(&mut self, report: &'r TaskDone) -> Result<Vec<(Option<i64>, &'r str)>> {
-        let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
-        let mut of_rows = Vec::new();
-        for (record, url) in report.links.iter().filter_map(|text| of_row(text)) {
-            if record == NO_RECORD {
-                of_rows.push((None, url));
-                continue;
-            }
-            let record = self.records.id_of(&self.db, &record)?;
-            self.db.prepare_cached(sql)?.execute([record])?;
-            of_rows.push((Some(record), url));
+/// The links that rows of a page lead to, each with the record that it is for, if there is one. These records are
+/// open, whatever an earlier crawl has made of them.
+fn links_of_rows<'r>(
+    cx: &mut Context,
+    report: &'r TaskDone,
+) -> Result<Vec<(Option<i64>, &'r str)>> {
+    let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
+    let mut of_rows = Vec::new();
+    for (record, url) in report.links.iter().filter_map(|text| of_row(text)) {
+        if record == NO_RECORD {
+            of_rows.push((None, url));
+            continue;
         }
-        Ok(of_rows)
+        let record = cx.records.id_of(&cx.db, &record)?;
+        cx.db.prepare_cached(sql)?.execute([record])?;
+        of_rows.push((Some(record), url));
     }
+    Ok(of_rows)
+}
 
-    fn feed_links(
-        &mut self,
-        task: &HeldTask,
-        report: &TaskDone,
-        served: &[Served],
-        of_rows: &[(Option<i64>, &str)],
-        now_ms: i64,
-    ) -> Result<FeedTally> {
-        let unresolved = served.iter().filter(|record| !record.resolved);
-        let unresolved: Vec<i64> = unresolved.map(|record| record.id).collect();
-        let base = Url::parse(&task.url).ok();
-        let redirect = LinkContext {
-            kind: LinkKind::Link,
-            depth: task.depth,
-            priority: task.priority,
-            redirects: task.redirects.saturating_add(1),
-            parent: Some(report.task),
-            base: base.as_ref(),
-            records: &unresolved,
-            attrs: task.attrs,
-            is_of_repetition: false,
-        };
-        let is_of_repetition = is_repetition(report);
-        let priority = match is_of_repetition {
-            true => trickles::PRIORITY,
-            false => task.priority.saturating_sub(PRIORITY_LOST).max(1),
-        };
-        let link = LinkContext {
-            depth: task.depth.saturating_add(1),
-            priority,
-            redirects: 0,
-            is_of_repetition,
-            ..redirect
-        };
-        // A sitemap leads to its pages as a redirect does, and as few steps are taken.
-        let listed = LinkContext {
-            records: &[],
-            ..redirect
-        };
-        let mut batch = self.begin_feed(task.crawl, now_ms);
-        // What is listed is for no record, so records do not make it useless.
-        let unwanted = batch.is_unwanted(served.len(), &unresolved);
-        let unlisted = batch.is_unwanted(0, &[]);
-        let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
-        if let Some(url) = &report.redirect {
-            batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
-        }
-        // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
-        let links = || {
-            let links = report.links.iter().filter(|text| of_row(text).is_none());
-            links.map(|text| LinkKind::of(text))
-        };
-        let keys = match unwanted || !batch.reaches(&link) {
-            true => Vec::new(),
-            false => batch.keys_of(links().map(|(_, url)| url)),
-        };
-        let keys = keys.into_iter().map(Some).chain(std::iter::repeat(None));
-        for ((kind, url), key) in links().zip(keys) {
-            match kind {
-                LinkKind::Link => batch.judge_unless(unwanted, url, key, &link)?,
-                _ => batch.judge_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
-            }
-        }
-        for (record, url) in of_rows {
-            let records = record.as_slice();
-            batch.judge_unless(unlisted, url, None, &LinkContext { records, ..link })?;
-        }
-        batch.finish()
+fn feed_links(
+    cx: &mut Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    served: &[Served],
+    of_rows: &[(Option<i64>, &str)],
+    now_ms: i64,
+) -> Result<FeedTally> {
+    let unresolved = served.iter().filter(|record| !record.resolved);
+    let unresolved: Vec<i64> = unresolved.map(|record| record.id).collect();
+    let base = Url::parse(&task.url).ok();
+    let redirect = LinkContext {
+        kind: LinkKind::Link,
+        depth: task.depth,
+        priority: task.priority,
+        redirects: task.redirects.saturating_add(1),
+        parent: Some(report.task),
+        base: base.as_ref(),
+        records: &unresolved,
+        attrs: task.attrs,
+        is_of_repetition: false,
+    };
+    let is_of_repetition = is_repetition(report);
+    let priority = match is_of_repetition {
+        true => trickles::PRIORITY,
+        false => task.priority.saturating_sub(PRIORITY_LOST).max(1),
+    };
+    let link = LinkContext {
+        depth: task.depth.saturating_add(1),
+        priority,
+        redirects: 0,
+        is_of_repetition,
+        ..redirect
+    };
+    // A sitemap leads to its pages as a redirect does, and as few steps are taken.
+    let listed = LinkContext {
+        records: &[],
+        ..redirect
+    };
+    let mut batch = feed::begin_feed(cx, task.crawl, now_ms);
+    // What is listed is for no record, so records do not make it useless.
+    let unwanted = batch.is_unwanted(served.len(), &unresolved);
+    let unlisted = batch.is_unwanted(0, &[]);
+    let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
+    if let Some(url) = &report.redirect {
+        batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
     }
+    // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
+    let links = || {
+        let links = report.links.iter().filter(|text| of_row(text).is_none());
+        links.map(|text| LinkKind::of(text))
+    };
+    let keys = match unwanted || !batch.reaches(&link) {
+        true => Vec::new(),
+        false => batch.keys_of(links().map(|(_, url)| url)),
+    };
+    let keys = keys.into_iter().map(Some).chain(std::iter::repeat(None));
+    for ((kind, url), key) in links().zip(keys) {
+        match kind {
+            LinkKind::Link => batch.judge_unless(unwanted, url, key, &link)?,
+            _ => batch.judge_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
+        }
+    }
+    for (record, url) in of_rows {
+        let records = record.as_slice();
+        batch.judge_unless(unlisted, url, None, &LinkContext { records, ..link })?;
+    }
+    batch.finish()
 }
 
 impl FeedBatch<'_> {

@@ -10,10 +10,11 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::context::Context;
 use super::crawl::Crawl;
 use super::model::CrawlStatus;
 use super::pruning::{DETACHED, NEXT_CRAWL};
-use super::{Frontier, FrontierError, looking_again, unsaved_crawls};
+use super::{Frontier, FrontierError, holding, looking_again, unsaved_crawls};
 use crate::scope::Scope;
 
 impl Frontier {
@@ -22,7 +23,7 @@ impl Frontier {
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let begins_run = self.begins_run(spec)?;
-        let key = self.guarded("open a crawl", |frontier| {
+        let key = self.0.guarded("open a crawl", |cx| {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = format!(
@@ -35,16 +36,16 @@ impl Frontier {
             let begins_again = spec.refresh_after_ms.is_some();
             let values = params![spec.app_id, spec.crawl_id, spec_json, begins_again];
             // The counters in memory may be ahead of the table.
-            frontier.write_counters()?;
-            let key = frontier.db.query_row(&sql, values, |row| row.get(0))?;
+            write_counters(cx)?;
+            let key = cx.db.query_row(&sql, values, |row| row.get(0))?;
             if begins_run {
-                looking_again::begin_run(&frontier.db, key)?;
+                looking_again::begin_run(&cx.db, key)?;
             }
             Ok(key)
         })?;
-        self.crawls.remove(&key);
-        self.crawl(key)?;
-        self.release_later(key);
+        self.0.cx.crawls.remove(&key);
+        self.0.crawl(key)?;
+        holding::release_later(&mut self.0.cx, key);
         Ok(key)
     }
 
@@ -59,25 +60,25 @@ impl Frontier {
 
     /// The crawls of `webfill crawl` that have something queued or leased.
     pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
-        self.guarded("list the crawls", |frontier| {
-            frontier.write_counters()?;
+        self.0.guarded("list the crawls", |cx| {
+            write_counters(cx)?;
             let sql = "SELECT id FROM crawls WHERE queued + leased > 0
                        AND json_extract(spec, '$.on_demand') IS NOT 1 ORDER BY id";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             select.query_map([], |row| row.get(0))?.collect()
         })
     }
 
     pub fn spec(&mut self, key: CrawlKey) -> Result<&CrawlSpec, FrontierError> {
-        Ok(&self.crawl(key)?.spec)
+        Ok(&self.0.crawl(key)?.spec)
     }
 
     /// The dataset of the crawl's records, if the crawl has had any from `webfill crawl`, or began before datasets had
     /// names.
     pub fn dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
-        self.guarded("read a crawl", |frontier| {
+        self.0.guarded("read a crawl", |cx| {
             let sql = "SELECT dataset FROM crawls WHERE id = ?1";
-            frontier.db.query_row(sql, [key], |row| row.get(0))
+            cx.db.query_row(sql, [key], |row| row.get(0))
         })
     }
 
@@ -88,105 +89,97 @@ impl Frontier {
         if known.is_some_and(|known| known != name) {
             self.set_fed(key, 0)?;
         }
-        self.guarded("note the dataset", |frontier| {
+        self.0.guarded("note the dataset", |cx| {
             let sql = "UPDATE crawls SET dataset = ?2 WHERE id = ?1";
-            frontier.db.execute(sql, params![key, name]).map(|_| ())
+            cx.db.execute(sql, params![key, name]).map(|_| ())
         })
     }
 
     /// The counters, uncommitted changes included; costs no disk access.
     pub fn crawl_status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
-        Ok(self.crawl(key)?.status.clone())
+        Ok(self.0.crawl(key)?.status.clone())
     }
 
     /// Stores how many lines of the seed input were fed, in the same transaction as their tasks.
     pub fn set_fed(&mut self, key: CrawlKey, lines: u64) -> Result<(), FrontierError> {
-        let crawl = self.crawl(key)?;
+        let crawl = self.0.crawl(key)?;
         crawl.status.fed_lines = lines;
         crawl.changed = true;
-        self.guarded("note what is fed", |_| Ok(()))
+        self.0.guarded("note what is fed", |_| Ok(()))
     }
 
     /// Stores that no further seeds will come, until the crawl is opened again.
     pub fn end_seeds(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
-        let crawl = self.crawl(key)?;
+        let crawl = self.0.crawl(key)?;
         crawl.status.seeds_ended = true;
         crawl.changed = true;
-        self.guarded("note the end of the seeds", |_| Ok(()))
+        self.0.guarded("note the end of the seeds", |_| Ok(()))
     }
 
     /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not
     /// ended.
     pub fn reopen_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
-        let crawl = self.crawl(key)?;
+        let crawl = self.0.crawl(key)?;
         if crawl.status.seeds_ended {
             crawl.status.seeds_ended = false;
             crawl.changed = true;
         }
         self.resume_crawl(key)
     }
+}
 
-    pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
-        if !self.crawls.contains_key(&key) {
-            self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
-        }
-        let crawl = self.crawls.get_mut(&key).filter(|crawl| !crawl.is_pruned);
-        crawl.ok_or(FrontierError::UnknownCrawl(key))
+/// The crawl of a stored task.
+pub(super) fn known_crawl(cx: &mut Context, key: CrawlKey) -> Result<&mut Crawl> {
+    load_crawl(cx, key)?;
+    let crawl = cx.crawls.get_mut(&key);
+    crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
+    if cx.crawls.contains_key(&key) {
+        return Ok(true);
     }
+    let Some(stored) = read(&cx.db, key)? else {
+        return Ok(false);
+    };
+    let scope = Scope::of_known(&stored.spec).map_err(|error| unreadable(0, error))?;
+    let crawl = Crawl {
+        written: (stored.status.queued, stored.status.leased),
+        status: stored.status,
+        ended: stored.ended,
+        paused: stored.paused,
+        waiting: stored.waiting,
+        changed: false,
+        is_pruned: stored.is_pruned,
+        ..Crawl::new(stored.spec, scope)
+    };
+    cx.crawls.insert(key, crawl);
+    Ok(true)
+}
 
-    /// The crawl of a stored task.
-    pub(super) fn known_crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl> {
-        self.load_crawl(key)?;
-        let crawl = self.crawls.get_mut(&key);
-        crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)
-    }
+/// Writes the counters, and drops crawls from memory if there are very many.
+pub(super) fn flush_crawls(cx: &mut Context) -> Result<()> {
+    write_counters(cx)?;
+    cx.crawls.make_room();
+    Ok(())
+}
 
-    fn load_crawl(&mut self, key: CrawlKey) -> Result<bool> {
-        if self.crawls.contains_key(&key) {
-            return Ok(true);
-        }
-        let Some(stored) = read(&self.db, key)? else {
-            return Ok(false);
-        };
-        let scope = Scope::of_known(&stored.spec).map_err(|error| unreadable(0, error))?;
-        let crawl = Crawl {
-            written: (stored.status.queued, stored.status.leased),
-            status: stored.status,
-            ended: stored.ended,
-            paused: stored.paused,
-            waiting: stored.waiting,
-            changed: false,
-            is_pruned: stored.is_pruned,
-            ..Crawl::new(stored.spec, scope)
-        };
-        self.crawls.insert(key, crawl);
-        Ok(true)
-    }
-
-    /// Writes the counters, and drops crawls from memory if there are very many.
-    pub(super) fn flush_crawls(&mut self) -> Result<()> {
-        self.write_counters()?;
-        self.crawls.make_room();
-        Ok(())
-    }
-
-    pub(super) fn write_counters(&mut self) -> Result<()> {
-        for key in self.crawls.take_used() {
-            let crawl = self.crawls.get_unused(&key);
-            if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
-                write(&self.db, key, crawl, self.now_ms)?;
-                crawl.changed = false;
-                let now = (crawl.status.queued, crawl.status.leased);
-                let before = std::mem::replace(&mut crawl.written, now);
-                self.app_tallies.note(&crawl.spec.app_id, before, now);
-                if crawl.spec.on_demand && now == (0, 0) {
-                    unsaved_crawls::note(&self.db, key)?;
-                }
-                self.touched.insert(key);
+pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
+    for key in cx.crawls.take_used() {
+        let crawl = cx.crawls.get_unused(&key);
+        if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
+            write(&cx.db, key, crawl, cx.now_ms)?;
+            crawl.changed = false;
+            let now = (crawl.status.queued, crawl.status.leased);
+            let before = std::mem::replace(&mut crawl.written, now);
+            cx.app_tallies.note(&crawl.spec.app_id, before, now);
+            if crawl.spec.on_demand && now == (0, 0) {
+                unsaved_crawls::note(&cx.db, key)?;
             }
+            cx.touched.insert(key);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// A crawl's row.

@@ -15,10 +15,11 @@ use std::collections::HashMap;
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone, likeness_of};
 
-use super::Frontier;
 use super::backoff::Disposition;
+use super::context::Context;
 use super::model::{SiteId, TaskId};
 use super::task_rows::HeldTask;
+use super::{backoff, crawls, retries, site_states, taking_back};
 use crate::site_state::Phase;
 
 /// A page of more bytes says something.
@@ -101,84 +102,89 @@ fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
     pages
 }
 
-impl Frontier {
-    /// A task has ended, with a page or without.
-    pub(super) fn note_doubt(&mut self, site: SiteId, report: &TaskDone) -> Result<()> {
-        if report.outcome != Outcome::Ok {
-            return Ok(());
-        }
-        let Some(page) = doubtful(report) else {
-            return self.take_doubts(site).map(drop);
-        };
-        if self.doubts.0.len() >= MOST_SITES
-            && !self.doubts.0.contains_key(&site)
-            && let Some(oldest) = self.doubts.oldest()
-        {
-            self.take_doubts(oldest)?;
-        }
-        let pages = self.doubts.0.entry(site).or_default();
-        if pages.len() >= MOST_PAGES || pages.iter().any(|known| known.task == page.task) {
-            return Ok(());
-        }
-        let sql = "INSERT OR REPLACE INTO doubtful_pages (site, task, place, answer, fields)
-                   VALUES (?1, ?2, ?3, ?4, ?5)";
-        let answer = page.answer.map(|answer| answer as i64);
-        let place = pages.len() as i64;
-        let values = params![site, page.task as i64, place, answer, page.fields];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        pages.push(page);
-        Ok(())
+/// A task has ended, with a page or without.
+pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> Result<()> {
+    if report.outcome != Outcome::Ok {
+        return Ok(());
     }
+    let Some(page) = doubtful(report) else {
+        return take_doubts(cx, site).map(drop);
+    };
+    if cx.doubts.0.len() >= MOST_SITES
+        && !cx.doubts.0.contains_key(&site)
+        && let Some(oldest) = cx.doubts.oldest()
+    {
+        take_doubts(cx, oldest)?;
+    }
+    let pages = cx.doubts.0.entry(site).or_default();
+    if pages.len() >= MOST_PAGES || pages.iter().any(|known| known.task == page.task) {
+        return Ok(());
+    }
+    let sql = "INSERT OR REPLACE INTO doubtful_pages (site, task, place, answer, fields)
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    let answer = page.answer.map(|answer| answer as i64);
+    let place = pages.len() as i64;
+    let values = params![site, page.task as i64, place, answer, page.fields];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    pages.push(page);
+    Ok(())
+}
 
-    /// The site blocks: what it has served since its last good page is to be fetched again.
-    pub(super) fn suspect_doubtful_pages(&mut self, site: SiteId, report: &TaskDone) -> Result<()> {
-        let pages = self.take_doubts(site)?;
-        let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
-        for page in blocks_among(pages, sign) {
-            match page.fields {
-                0 => self.backoff.suspect(vec![page.task]),
-                _ => self.note_to_take_back(page.task)?,
-            }
+/// The site blocks: what it has served since its last good page is to be fetched again.
+pub(super) fn suspect_doubtful_pages(
+    cx: &mut Context,
+    site: SiteId,
+    report: &TaskDone,
+) -> Result<()> {
+    let pages = take_doubts(cx, site)?;
+    let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
+    for page in blocks_among(pages, sign) {
+        match page.fields {
+            0 => cx.backoff.suspect(vec![page.task]),
+            _ => taking_back::note_to_take_back(cx, page.task)?,
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn take_doubts(&mut self, site: SiteId) -> Result<Vec<DoubtfulPage>> {
-        let Some(pages) = self.doubts.0.remove(&site) else {
-            return Ok(Vec::new());
-        };
-        let sql = "DELETE FROM doubtful_pages WHERE site = ?1";
-        self.db.prepare_cached(sql)?.execute([site])?;
-        Ok(pages)
-    }
+fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<DoubtfulPage>> {
+    let Some(pages) = cx.doubts.0.remove(&site) else {
+        return Ok(Vec::new());
+    };
+    let sql = "DELETE FROM doubtful_pages WHERE site = ?1";
+    cx.db.prepare_cached(sql)?.execute([site])?;
+    Ok(pages)
+}
 
-    /// What becomes of a task whose answer is only suspected. `None` if it is not, or if its site is known to
-    /// block: then it is one more block.
-    pub(super) fn doubt(
-        &mut self,
-        task: &HeldTask,
-        report: &TaskDone,
-        now_ms: i64,
-    ) -> Result<Option<Disposition>> {
-        if !is_suspicion(report) || self.is_blocking(task.site)? {
-            return Ok(None);
-        }
-        let wall_ms = self.wall_ms(now_ms);
-        if self.known_crawl(task.crawl)?.ending(wall_ms).is_some() {
-            return Ok(Some(Disposition::Ends));
-        }
-        self.note_try(report, now_ms)?;
-        let delay_ms = i64::from(report.clock.delay_ms.unwrap_or(0));
-        let not_before_ms = now_ms + 2 * delay_ms + WAIT_MS;
-        self.queue_again(task, report.task, task.priority, not_before_ms)?;
-        Ok(Some(Disposition::Waits))
+/// What becomes of a task whose answer is only suspected. `None` if it is not, or if its site is known to
+/// block: then it is one more block.
+pub(super) fn doubt(
+    cx: &mut Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<Option<Disposition>> {
+    if !is_suspicion(report) || is_blocking(cx, task.site)? {
+        return Ok(None);
     }
+    let wall_ms = cx.wall_ms(now_ms);
+    if crawls::known_crawl(cx, task.crawl)?
+        .ending(wall_ms)
+        .is_some()
+    {
+        return Ok(Some(Disposition::Ends));
+    }
+    backoff::note_try(cx, report, now_ms)?;
+    let delay_ms = i64::from(report.clock.delay_ms.unwrap_or(0));
+    let not_before_ms = now_ms + 2 * delay_ms + WAIT_MS;
+    retries::queue_again(cx, task, report.task, task.priority, not_before_ms)?;
+    Ok(Some(Disposition::Waits))
+}
 
-    fn is_blocking(&self, site: SiteId) -> Result<bool> {
-        if !self.backoff.known.contains(&site) {
-            return Ok(false);
-        }
-        let state = self.site_state(site)?.state;
-        Ok(state.reason == BackoffReason::Blocked && state.phase != Phase::Open)
+fn is_blocking(cx: &Context, site: SiteId) -> Result<bool> {
+    if !cx.backoff.known.contains(&site) {
+        return Ok(false);
     }
+    let state = site_states::site_state(cx, site)?.state;
+    Ok(state.reason == BackoffReason::Blocked && state.phase != Phase::Open)
 }

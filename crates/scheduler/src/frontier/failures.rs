@@ -4,6 +4,7 @@
 use rusqlite::{Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::context::Context;
 use super::task_rows::read_outcome;
 use super::{Frontier, FrontierError};
 
@@ -47,7 +48,7 @@ impl Frontier {
         crawls: &[CrawlKey],
         after: i64,
     ) -> std::result::Result<Slice<FailedUrls>, FrontierError> {
-        self.guarded("list what has failed", |frontier| {
+        self.0.guarded("list what has failed", |cx| {
             let sql = format!(
                 "SELECT sites.name, outcome, status_code, count(*)
                  FROM task_rows JOIN sites ON sites.id = site
@@ -55,8 +56,8 @@ impl Frontier {
                      AND crawl IN (SELECT value FROM json_each(?3)) AND outcome IN {FAILED}
                  GROUP BY site, outcome, status_code"
             );
-            let (end, next) = frontier.slice_end("task_rows", after)?;
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let (end, next) = slice_end(cx, "task_rows", after)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let found = select.query_map(params![after, end, json(crawls)], |row| {
                 Ok(FailedUrls {
                     site: row.get(0)?,
@@ -76,11 +77,12 @@ impl Frontier {
         crawls: &[CrawlKey],
         after: i64,
     ) -> std::result::Result<Slice<DeadRecord>, FrontierError> {
-        self.guarded("list records without a URL that could be had", |frontier| {
-            let of_record = "FROM task_records JOIN task_rows AS tried ON tried.id = task
+        self.0
+            .guarded("list records without a URL that could be had", |cx| {
+                let of_record = "FROM task_records JOIN task_rows AS tried ON tried.id = task
                  WHERE record = records.id AND tried.crawl IN (SELECT value FROM json_each(?3))";
-            let sql = format!(
-                "SELECT records.name, tasks.url, tasks.outcome, tasks.status_code, sites.name,
+                let sql = format!(
+                    "SELECT records.name, tasks.url, tasks.outcome, tasks.status_code, sites.name,
                      site_states.sign
                  FROM records JOIN tasks ON tasks.id = (
                      SELECT task {of_record} AND tried.outcome IN {FAILED} ORDER BY task LIMIT 1)
@@ -90,31 +92,31 @@ impl Frontier {
                      SELECT 1 {of_record}
                      AND (tried.state <> 2 OR tried.outcome IN ('ok', 'not_modified')))
                  ORDER BY records.id"
-            );
-            let (end, next) = frontier.slice_end("records", after)?;
-            let mut select = frontier.db.prepare_cached(&sql)?;
-            let found = select.query_map(params![after, end, json(crawls)], |row| {
-                Ok(DeadRecord {
-                    name: row.get(0)?,
-                    url: row.get(1)?,
-                    outcome: read_outcome(row, 2)?,
-                    status_code: row.get(3)?,
-                    site: row.get(4)?,
-                    sign: row.get(5)?,
-                })
-            })?;
-            Ok((found.collect::<Result<_>>()?, next))
-        })
+                );
+                let (end, next) = slice_end(cx, "records", after)?;
+                let mut select = cx.db.prepare_cached(&sql)?;
+                let found = select.query_map(params![after, end, json(crawls)], |row| {
+                    Ok(DeadRecord {
+                        name: row.get(0)?,
+                        url: row.get(1)?,
+                        outcome: read_outcome(row, 2)?,
+                        status_code: row.get(3)?,
+                        site: row.get(4)?,
+                        sign: row.get(5)?,
+                    })
+                })?;
+                Ok((found.collect::<Result<_>>()?, next))
+            })
     }
+}
 
-    /// The last id of the slice after an id, and where the next one begins, if there is one.
-    fn slice_end(&self, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
-        let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
-        let mut select = self.db.prepare_cached(&sql)?;
-        let last: i64 = select.query_row([], |row| row.get(0))?;
-        let end = after.saturating_add(SLICE);
-        Ok((end, (end < last).then_some(end)))
-    }
+/// The last id of the slice after an id, and where the next one begins, if there is one.
+fn slice_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
+    let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+    let mut select = cx.db.prepare_cached(&sql)?;
+    let last: i64 = select.query_row([], |row| row.get(0))?;
+    let end = after.saturating_add(SLICE);
+    Ok((end, (end < last).then_some(end)))
 }
 
 fn json(crawls: &[CrawlKey]) -> String {

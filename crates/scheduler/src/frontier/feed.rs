@@ -9,6 +9,7 @@ use webfill_urls::Url;
 use webfill_wire::{CrawlKey, LinkKind, Reason};
 
 use self::sums::FedSite;
+use super::context::Context;
 use super::crawl::Crawl;
 use super::lanes::Lanes;
 use super::looks::Ranks;
@@ -36,10 +37,10 @@ impl Frontier {
         candidates: &[Candidate<'_>],
         now_ms: i64,
     ) -> Result<FeedTally, FrontierError> {
-        self.crawl(crawl)?;
-        self.guarded("queue URLs", |frontier| {
-            let records = frontier.record_ids(candidates)?;
-            let mut batch = frontier.begin_feed(crawl, now_ms);
+        self.0.crawl(crawl)?;
+        self.0.guarded("queue URLs", |cx| {
+            let records = record_ids(cx, candidates)?;
+            let mut batch = begin_feed(cx, crawl, now_ms);
             for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
                 let context = LinkContext {
                     kind: LinkKind::Link,
@@ -66,51 +67,51 @@ impl Frontier {
             batch.finish()
         })
     }
+}
 
-    /// For each candidate the ids of its unresolved records.
-    fn record_ids(&mut self, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
-        let mut all = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            let mut ids = Vec::with_capacity(candidate.records.len());
-            for name in candidate.records {
-                let id = self.records.id_of(&self.db, name)?;
-                if !records::is_resolved(&self.db, id)? {
-                    ids.push(id);
-                }
+/// For each candidate the ids of its unresolved records.
+fn record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
+    let mut all = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let mut ids = Vec::with_capacity(candidate.records.len());
+        for name in candidate.records {
+            let id = cx.records.id_of(&cx.db, name)?;
+            if !records::is_resolved(&cx.db, id)? {
+                ids.push(id);
             }
-            all.push(ids);
         }
-        Ok(all)
+        all.push(ids);
     }
+    Ok(all)
+}
 
-    /// Begins a batch for a crawl that is in memory.
-    pub(super) fn begin_feed(&mut self, key: CrawlKey, now_ms: i64) -> FeedBatch<'_> {
-        let wall_ms = self.wall_ms(now_ms);
-        let crawl = self
-            .crawls
-            .get_mut(&key)
-            .expect("the caller has read the crawl");
-        FeedBatch {
-            db: &self.db,
-            seen: &mut self.seen,
-            trickles: &mut self.trickles,
-            site_names: &mut self.sites,
-            excluded: &self.excluded,
-            key,
-            crawl,
-            lanes: &mut self.lanes,
-            next_task: &mut self.next_task,
-            now_ms,
-            wall_ms,
-            last_turn: self.last_turn,
-            fed: BTreeMap::new(),
-            queued: BTreeMap::new(),
-            ranks: Ranks::default(),
-            new_tasks: NewTasks::of(key),
-            last_host: None,
-            tally: FeedTally::default(),
-            origins: HashSet::new(),
-        }
+/// Begins a batch for a crawl that is in memory.
+pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBatch<'_> {
+    let wall_ms = cx.wall_ms(now_ms);
+    let crawl = cx
+        .crawls
+        .get_mut(&key)
+        .expect("the caller has read the crawl");
+    FeedBatch {
+        db: &cx.db,
+        seen: &mut cx.seen,
+        trickles: &mut cx.trickles,
+        site_names: &mut cx.sites,
+        excluded: &cx.excluded,
+        key,
+        crawl,
+        lanes: &mut cx.lanes,
+        next_task: &mut cx.next_task,
+        now_ms,
+        wall_ms,
+        last_turn: cx.last_turn,
+        fed: BTreeMap::new(),
+        queued: BTreeMap::new(),
+        ranks: Ranks::default(),
+        new_tasks: NewTasks::of(key),
+        last_host: None,
+        tally: FeedTally::default(),
+        origins: HashSet::new(),
     }
 }
 

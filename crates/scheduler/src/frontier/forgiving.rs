@@ -4,10 +4,11 @@
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
 
+use super::context::Context;
 use super::model::{SiteId, TaskId, Woken};
 use super::site_states::has_answered;
 use super::task_rows::ended_tasks;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, backing_off, site_states};
 
 /// How a site stands, apart from its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,10 +28,10 @@ impl Standing {
 impl Frontier {
     /// How a site stands now.
     pub fn standing(&mut self, site: SiteId) -> std::result::Result<Standing, FrontierError> {
-        self.guarded("see how a site stands", |frontier| {
+        self.0.guarded("see how a site stands", |cx| {
             Ok(Standing {
-                has_answered: has_answered(&frontier.db, site)?,
-                is_in_trouble: frontier.backoff.known.contains(&site),
+                has_answered: has_answered(&cx.db, site)?,
+                is_in_trouble: cx.backoff.known.contains(&site),
             })
         })
     }
@@ -44,37 +45,34 @@ impl Frontier {
         sites: &[(SiteId, Standing)],
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
-        self.guarded("take failures back", |frontier| {
+        self.0.guarded("take failures back", |cx| {
             for (site, before) in sites {
                 match before.is_in_trouble {
-                    true => frontier.wake(*site, now_ms)?,
-                    false => frontier.forget_backoff(*site)?,
+                    true => backing_off::wake(cx, *site, now_ms)?,
+                    false => site_states::forget_backoff(cx, *site)?,
                 }
             }
-            tasks.iter().try_for_each(|task| frontier.discount(*task))
+            tasks.iter().try_for_each(|task| discount(cx, *task))
         })?;
-        let failed = self.failed_at_last(tasks)?;
+        let failed = self
+            .0
+            .guarded("look up what has failed", |cx| failed_at_last(cx, tasks))?;
         self.reopen(&failed, now_ms)
     }
+}
 
-    /// Those that have ended, and that no other machine has got an answer for since.
-    fn failed_at_last(
-        &mut self,
-        tasks: &[TaskId],
-    ) -> std::result::Result<Vec<TaskId>, FrontierError> {
-        self.guarded("look up what has failed", |frontier| {
-            let ended = ended_tasks(&frontier.db, tasks)?.into_iter();
-            let failed = ended.filter(|task| is_of_machine(task.outcome));
-            Ok(failed.map(|task| task.id).collect())
-        })
-    }
+/// Those that have ended, and that no other machine has got an answer for since.
+fn failed_at_last(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
+    let ended = ended_tasks(&cx.db, tasks)?.into_iter();
+    let failed = ended.filter(|task| is_of_machine(task.outcome));
+    Ok(failed.map(|task| task.id).collect())
+}
 
-    /// What a task has tried does not count against its retries.
-    fn discount(&self, task: TaskId) -> Result<()> {
-        let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
-        self.db.prepare_cached(sql)?.execute([task as i64])?;
-        Ok(())
-    }
+/// What a task has tried does not count against its retries.
+fn discount(cx: &Context, task: TaskId) -> Result<()> {
+    let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
+    cx.db.prepare_cached(sql)?.execute([task as i64])?;
+    Ok(())
 }
 
 /// How tasks end on a machine that does not reach the web.

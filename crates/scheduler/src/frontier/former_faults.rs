@@ -4,83 +4,84 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
 
+use super::context::Context;
 use super::lease::{LeaseRun, MOST_CRAWLS};
 use super::model::{NextCrawl, SiteId, TaskId};
 use super::queue_order::older_at;
-use super::{Frontier, lanes, sites};
+use super::{Frontier, crawls, lanes, lease, sites, unreachable};
 
 impl Frontier {
     /// From now on a site that was unreachable lets its crawls have their turns by the priorities of all their
     /// tasks, in the lane that the next one needs. Its older tasks wait behind newer ones, and the site stays
     /// ready with nothing to hand out.
     pub fn let_unreachable_sites_go_by_turns(&mut self) {
-        self.backoff.unreachable_go_by_turns = true;
+        self.0.cx.backoff.unreachable_go_by_turns = true;
     }
+}
 
-    pub(super) fn lease_unreachable_by_turns(
-        &mut self,
-        site: SiteId,
-        limit: usize,
-        lane: Lane,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        let last = self
-            .backoff
-            .unreachable
-            .get(&site)
-            .map(|unreachable| unreachable.last);
-        run.has_visited_all = !is_older_left(&self.db, site, last.unwrap_or(0))?;
-        while !run.has_visited_all && run.continues(limit) {
-            let before = run.progress();
-            for turn in sites::next_turns(&self.db, site, MOST_CRAWLS)? {
-                if run.continues(limit) {
-                    let left = limit - run.handed_out.len();
-                    self.take_turn(site, turn, left, lane, now_ms, run)?;
-                }
-            }
-            if run.progress() == before {
-                break;
+pub(super) fn lease_unreachable_by_turns(
+    cx: &mut Context,
+    site: SiteId,
+    limit: usize,
+    lane: Lane,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    let last = cx
+        .backoff
+        .unreachable
+        .get(&site)
+        .map(|unreachable| unreachable.last);
+    run.has_visited_all = !is_older_left(&cx.db, site, last.unwrap_or(0))?;
+    while !run.has_visited_all && run.continues(limit) {
+        let before = run.progress();
+        for turn in sites::next_turns(&cx.db, site, MOST_CRAWLS)? {
+            if run.continues(limit) {
+                let left = limit - run.handed_out.len();
+                take_turn(cx, site, turn, left, lane, now_ms, run)?;
             }
         }
-        Ok(())
+        if run.progress() == before {
+            break;
+        }
     }
+    Ok(())
+}
 
-    fn take_turn(
-        &mut self,
-        site: SiteId,
-        turn: NextCrawl,
-        most: usize,
-        lane: Lane,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        let Some(unreachable) = self.backoff.unreachable.get(&site).copied() else {
-            return Ok(());
-        };
-        let wall_ms = self.wall_ms(now_ms);
-        if let Some(outcome) = self.known_crawl(turn.crawl)?.ending(wall_ms) {
-            let most = run.left_to_close();
-            run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
-            return Ok(());
-        }
-        let room = self.room_at(site, turn.crawl, now_ms)?;
-        if room == 0 {
-            run.held += 1;
-            return sites::hold(&self.db, site, turn.crawl);
-        }
-        let needed = self.known_crawl(turn.crawl)?.spec.lane;
-        if !lanes::can_serve(lane, self.lanes.at(site, needed)) {
-            run.is_another_lanes_turn = true;
-            return Ok(());
-        }
-        let most = room.min(most);
-        let mut older = older_at(&self.db, site, turn.crawl, unreachable.last, most)?;
-        older.retain(|task| task.priority >= turn.priority);
-        run.closed += self.close_excluded(site, turn.crawl, &mut older, now_ms)?;
-        run.passed += usize::from(older.is_empty());
-        self.hand_out_to_end(site, turn.crawl, older, unreachable.outcome, run)
+fn take_turn(
+    cx: &mut Context,
+    site: SiteId,
+    turn: NextCrawl,
+    most: usize,
+    lane: Lane,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    let Some(unreachable) = cx.backoff.unreachable.get(&site).copied() else {
+        return Ok(());
+    };
+    let wall_ms = cx.wall_ms(now_ms);
+    if let Some(outcome) = crawls::known_crawl(cx, turn.crawl)?.ending(wall_ms) {
+        let most = run.left_to_close();
+        run.closed += lease::close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
+        return Ok(());
     }
+    let room = lease::room_at(cx, site, turn.crawl, now_ms)?;
+    if room == 0 {
+        run.held += 1;
+        return sites::hold(&cx.db, site, turn.crawl);
+    }
+    let needed = crawls::known_crawl(cx, turn.crawl)?.spec.lane;
+    if !lanes::can_serve(lane, cx.lanes.at(site, needed)) {
+        run.is_another_lanes_turn = true;
+        return Ok(());
+    }
+    let most = room.min(most);
+    let mut older = older_at(&cx.db, site, turn.crawl, unreachable.last, most)?;
+    older.retain(|task| task.priority >= turn.priority);
+    run.closed += lease::close_excluded(cx, site, turn.crawl, &mut older, now_ms)?;
+    run.passed += usize::from(older.is_empty());
+    unreachable::hand_out_to_end(cx, site, turn.crawl, older, unreachable.outcome, run)
 }
 
 fn is_older_left(db: &Connection, site: SiteId, last: TaskId) -> Result<bool> {

@@ -3,10 +3,11 @@
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
 
+use super::context::Context;
 use super::model::{GivenBack, NextCrawl, TaskId, TaskSketch};
 use super::schema::{DONE, QUEUED};
 use super::task_rows::held_task;
-use super::{Frontier, FrontierError, epochs, sites};
+use super::{Frontier, FrontierError, crawls, epochs, holding, lanes, sites};
 
 /// A task that has killed this many workers ends in `crashed`.
 const MOST_DEATHS: u32 = 3;
@@ -21,49 +22,47 @@ impl Frontier {
         blamed: bool,
         now_ms: i64,
     ) -> Result<GivenBack, FrontierError> {
-        self.guarded("take a task back", |frontier| {
-            let Some(held) = held_task(&frontier.db, task, delivery)? else {
+        self.0.guarded("take a task back", |cx| {
+            let Some(held) = held_task(&cx.db, task, delivery)? else {
                 return Ok(GivenBack::Stale);
             };
-            frontier.backoff.ending.remove(&task);
+            cx.backoff.ending.remove(&task);
             let deaths = held.deaths + u32::from(blamed);
             let sql = "UPDATE task_rows SET state = ?2, deaths = ?3 WHERE id = ?1";
             let values = params![task as i64, QUEUED, deaths];
-            frontier.db.prepare_cached(sql)?.execute(values)?;
-            let wall_ms = frontier.wall_ms(now_ms);
-            let crawl = frontier.known_crawl(held.crawl)?;
+            cx.db.prepare_cached(sql)?.execute(values)?;
+            let wall_ms = cx.wall_ms(now_ms);
+            let crawl = crawls::known_crawl(cx, held.crawl)?;
             crawl.changed = true;
             crawl.status.leased -= 1;
             let ending = crawl.ending(wall_ms);
-            frontier.note_lease_over(held.crawl, held.site, false);
-            frontier.refund_site_page(held.site, task)?;
+            holding::note_lease_over(cx, held.crawl, held.site, false);
+            holding::refund_site_page(cx, held.site, task)?;
             if deaths >= MOST_DEATHS {
-                frontier.close(held.crawl, task, Outcome::Crashed, None, now_ms)?;
+                close(cx, held.crawl, task, Outcome::Crashed, None, now_ms)?;
                 return Ok(GivenBack::Quarantined);
             }
             if let Some(outcome) = ending {
-                frontier.close(held.crawl, task, outcome, None, now_ms)?;
+                close(cx, held.crawl, task, outcome, None, now_ms)?;
                 return Ok(GivenBack::Ended);
             }
-            frontier
-                .known_crawl(held.crawl)?
-                .count_queued(held.priority, 1);
+            crawls::known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
             let (site, crawl) = (held.site, held.crawl);
-            sites::count_queued_of(&frontier.db, site, crawl, 1, held.priority)?;
-            sites::count_queued(&frontier.db, site, 1, held.priority)?;
+            sites::count_queued_of(&cx.db, site, crawl, 1, held.priority)?;
+            sites::count_queued(&cx.db, site, 1, held.priority)?;
             let (priority, crawl) = (held.priority, held.crawl);
-            let turn = frontier.turn(site, NextCrawl { priority, crawl })?;
+            let turn = lanes::turn(cx, site, NextCrawl { priority, crawl })?;
             Ok(GivenBack::Requeued(turn))
         })
     }
 
     /// A stored task, by its id.
     pub fn task(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
-        self.guarded("read a task", |frontier| {
+        self.0.guarded("read a task", |cx| {
             let sql = "SELECT crawl, url, name, depth, json FROM tasks
                        JOIN sites ON sites.id = site LEFT JOIN attrs ON attrs.id = tasks.attrs
                        WHERE tasks.id = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let sketch = |row: &Row<'_>| {
                 Ok(TaskSketch {
                     crawl: row.get(0)?,
@@ -82,14 +81,14 @@ impl Frontier {
         &mut self,
         ms: i64,
     ) -> Result<Vec<(TaskId, Delivery, i64)>, FrontierError> {
-        self.guarded("look for crashed tasks", |frontier| {
+        self.0.guarded("look for crashed tasks", |cx| {
             let sql = concat!(
                 "SELECT ",
                 epochs::delivery!(),
                 ", id, done_at_ms FROM tasks
                  WHERE outcome = 'crashed' AND done_at_ms >= ?1"
             );
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let crashed = select.query_map([ms], |row| {
                 let task = row.get::<_, i64>(2)? as u64;
                 Ok((task, epochs::read_delivery(row)?, row.get(3)?))
@@ -97,39 +96,39 @@ impl Frontier {
             crashed.collect()
         })
     }
+}
 
-    /// Ends a queued task. The caller updates the site's count.
-    pub(super) fn close_queued(
-        &mut self,
-        crawl: CrawlKey,
-        task: TaskId,
-        priority: u8,
-        outcome: Outcome,
-        now_ms: i64,
-    ) -> Result<()> {
-        self.known_crawl(crawl)?.count_unqueued(priority);
-        self.close(crawl, task, outcome, None, now_ms)
-    }
+/// Ends a queued task. The caller updates the site's count.
+pub(super) fn close_queued(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    task: TaskId,
+    priority: u8,
+    outcome: Outcome,
+    now_ms: i64,
+) -> Result<()> {
+    crawls::known_crawl(cx, crawl)?.count_unqueued(priority);
+    close(cx, crawl, task, outcome, None, now_ms)
+}
 
-    /// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
-    /// of a watch has not ended before it began, however the machine's clock was set meanwhile.
-    pub(super) fn close(
-        &mut self,
-        crawl: CrawlKey,
-        task: TaskId,
-        outcome: Outcome,
-        status_code: Option<u16>,
-        now_ms: i64,
-    ) -> Result<()> {
-        let began_ms = self.known_crawl(crawl)?.spec.run_began_ms;
-        let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
-        let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
-                       done_at_ms = ?5, not_before_ms = 0
-                   WHERE id = ?1";
-        let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.known_crawl(crawl)?.count_outcome(outcome);
-        *self.ended.entry(outcome).or_default() += 1;
-        Ok(())
-    }
+/// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
+/// of a watch has not ended before it began, however the machine's clock was set meanwhile.
+pub(super) fn close(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    task: TaskId,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    now_ms: i64,
+) -> Result<()> {
+    let began_ms = crawls::known_crawl(cx, crawl)?.spec.run_began_ms;
+    let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
+    let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
+                   done_at_ms = ?5, not_before_ms = 0
+               WHERE id = ?1";
+    let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    crawls::known_crawl(cx, crawl)?.count_outcome(outcome);
+    *cx.ended.entry(outcome).or_default() += 1;
+    Ok(())
 }

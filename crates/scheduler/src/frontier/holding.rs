@@ -16,8 +16,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::context::Context;
 use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
-use super::{Frontier, FrontierError, if_pruned, sites};
+use super::{Frontier, FrontierError, crawls, if_pruned, lease, sites};
 
 /// One call of [`Frontier::release`] visits at most this many sites.
 const SLICE: usize = 500;
@@ -91,30 +92,30 @@ impl Holding {
 impl Frontier {
     /// Pauses a crawl: none of its tasks is handed out; queued and further tasks stay queued.
     pub fn pause_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
-        let crawl = self.crawl(key)?;
+        let crawl = self.0.crawl(key)?;
         crawl.paused = true;
         crawl.changed = true;
-        self.guarded("pause a crawl", |_| Ok(()))
+        self.0.guarded("pause a crawl", |_| Ok(()))
     }
 
     /// Resumes a paused crawl.
     pub fn resume_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
-        let crawl = self.crawl(key)?;
+        let crawl = self.0.crawl(key)?;
         if std::mem::replace(&mut crawl.paused, false) {
             crawl.changed = true;
-            self.release_later(key);
+            release_later(&mut self.0.cx, key);
         }
-        self.guarded("resume a crawl", |_| Ok(()))
+        self.0.guarded("resume a crawl", |_| Ok(()))
     }
 
     /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
     /// links are not followed. Opening the crawl again revokes this for tasks that are still
     /// queued.
     pub fn stop_crawl(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
-        let crawl = self.crawl(crawl)?;
+        let crawl = self.0.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
         crawl.changed = true;
-        self.guarded("stop a crawl", |_| Ok(()))
+        self.0.guarded("stop a crawl", |_| Ok(()))
     }
 
     /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
@@ -124,36 +125,36 @@ impl Frontier {
         key: CrawlKey,
         now_ms: i64,
     ) -> std::result::Result<bool, FrontierError> {
-        self.crawl(key)?;
-        self.guarded("end the tasks of a crawl", |frontier| {
-            let wall_ms = frontier.wall_ms(now_ms);
-            let Some(outcome) = frontier.known_crawl(key)?.ending(wall_ms) else {
+        self.0.crawl(key)?;
+        self.0.guarded("end the tasks of a crawl", |cx| {
+            let wall_ms = cx.wall_ms(now_ms);
+            let Some(outcome) = crawls::known_crawl(cx, key)?.ending(wall_ms) else {
                 return Ok(false);
             };
             let mut closed = 0;
-            for site in queued_sites(&frontier.db, key, SLICE)? {
+            for site in queued_sites(&cx.db, key, SLICE)? {
                 let most = MOST_CLOSED - closed;
-                let n = frontier.close_tasks_at(site, key, outcome, most, now_ms)?;
-                sites::count_taken(&frontier.db, site, n as u64)?;
+                let n = lease::close_tasks_at(cx, site, key, outcome, most, now_ms)?;
+                sites::count_taken(&cx.db, site, n as u64)?;
                 closed += n;
                 if closed >= MOST_CLOSED {
                     break;
                 }
             }
-            Ok(frontier.known_crawl(key)?.status.queued > 0 && closed > 0)
+            Ok(crawls::known_crawl(cx, key)?.status.queued > 0 && closed > 0)
         })
     }
 
     /// What a crawl has queued.
     pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
-        self.crawl(key)?;
-        self.guarded("count what is queued", |frontier| {
+        self.0.crawl(key)?;
+        self.0.guarded("count what is queued", |cx| {
             let sql = "SELECT count(*) FROM (
                            SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
-            let mut count = frontier.db.prepare_cached(sql)?;
+            let mut count = cx.db.prepare_cached(sql)?;
             let sites: i64 = count.query_row(params![key, AtMost::LOOKED_AT], |row| row.get(0))?;
             drop(count);
-            let crawl = frontier.known_crawl(key)?;
+            let crawl = crawls::known_crawl(cx, key)?;
             Ok(Pending {
                 total: crawl.status.queued,
                 low_priority: crawl.waiting.keys().next().copied(),
@@ -163,104 +164,53 @@ impl Frontier {
         })
     }
 
-    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits
-    /// for.
-    pub(super) fn room_or_hold(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
-        let room = self.room_of(key)?;
-        if room == 0 {
-            self.known_crawl(key)?.held = true;
-            return Ok(0);
-        }
-        let Some(crawl) = self.crawls.get(&key) else {
-            return Ok(0);
-        };
-        let app = &crawl.spec.app_id;
-        let room_of_app = self.limited_applications.room_at(app, site, now_ms);
-        if room_of_app == 0 {
-            self.limited_applications.hold(app, key, 0);
-        }
-        Ok(room.min(room_of_app))
-    }
-
-    fn room_of(&mut self, key: CrawlKey) -> Result<u64> {
-        self.known_crawl(key)?;
-        let crawl = self.crawls.get(&key);
-        Ok(crawl.map_or(0, |crawl| self.lanes.room_or_await_lane(key, crawl)))
-    }
-
-    /// A lease of a crawl is over; `is_page`: with an HTTP response.
-    pub(super) fn note_lease_over(&mut self, key: CrawlKey, site: SiteId, is_page: bool) {
-        if let Some(crawl) = self.crawls.get(&key) {
-            self.limited_applications
-                .note_over(&crawl.spec.app_id, site, is_page);
-        }
-        self.release_if_room(key);
-    }
-
     /// Releases crawls whose applications have an allowance again.
     pub fn release_limited_applications(&mut self, now_ms: i64) {
-        let freed = self.limited_applications.take_freed(now_ms);
-        self.holding.to_release.extend(freed);
+        let freed = self.0.cx.limited_applications.take_freed(now_ms);
+        self.0.cx.holding.to_release.extend(freed);
     }
 
     /// When time alone gives an application an allowance that a crawl waits for.
     pub fn next_room_ms(&self) -> Option<i64> {
-        self.limited_applications.next_room_ms()
-    }
-
-    /// Queues the release of a crawl at its sites.
-    pub(super) fn release_later(&mut self, key: CrawlKey) {
-        if let Some(crawl) = self.crawls.get_mut(&key) {
-            crawl.held = false;
-        }
-        // Even if a release of the crawl is under way: sites that were held since lie behind it.
-        self.holding.to_release.push_back((key, 0));
-    }
-
-    /// Queues the release of a crawl that was held back, if it may hand out tasks again.
-    pub(super) fn release_if_room(&mut self, key: CrawlKey) {
-        let crawl = self.crawls.get(&key).filter(|crawl| crawl.held);
-        if crawl.is_some_and(|crawl| self.lanes.room_or_await_lane(key, crawl) > 0) {
-            self.release_later(key);
-        }
+        self.0.cx.limited_applications.next_room_ms()
     }
 
     /// Whether [`release`](Frontier::release) has something to do.
     pub fn has_crawls_to_release(&self) -> bool {
-        !self.holding.to_release.is_empty()
+        !self.0.cx.holding.to_release.is_empty()
     }
 
     /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
     /// tasks by it.
     pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
-        let Some((key, last_site)) = self.holding.to_release.pop_front() else {
+        let Some((key, last_site)) = self.0.cx.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
-        if if_pruned(self.crawl(key).map(|_| false), true)? {
+        if if_pruned(self.0.crawl(key).map(|_| false), true)? {
             return Ok(Vec::new());
         }
-        self.guarded("let a crawl go on", |frontier| {
-            if frontier.room_of(key)? == 0 {
-                frontier.known_crawl(key)?.held = true;
+        self.0.guarded("let a crawl go on", |cx| {
+            if room_of(cx, key)? == 0 {
+                crawls::known_crawl(cx, key)?.held = true;
                 return Ok(Vec::new());
             }
-            let spec = &frontier.known_crawl(key)?.spec;
+            let spec = &crawls::known_crawl(cx, key)?.spec;
             let (app, lane) = (spec.app_id.clone(), spec.lane);
-            let room = frontier.limited_applications.room(&app, now_ms);
+            let room = cx.limited_applications.room(&app, now_ms);
             if room == 0 {
-                frontier.limited_applications.hold(&app, key, last_site);
+                cx.limited_applications.hold(&app, key, last_site);
                 return Ok(Vec::new());
             }
             let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
-            let held = held_sites(&frontier.db, key, last_site, slice)?;
+            let held = held_sites(&cx.db, key, last_site, slice)?;
             let mut woken = Vec::new();
             for site in &held {
-                if let Some(priority) = sites::release(&frontier.db, *site, key)? {
+                if let Some(priority) = sites::release(&cx.db, *site, key)? {
                     let crawl = key;
                     let turn = Turn {
                         priority,
                         crawl,
-                        lane: frontier.lanes.at(*site, lane),
+                        lane: cx.lanes.at(*site, lane),
                     };
                     woken.push(Woken { site: *site, turn });
                 }
@@ -268,61 +218,117 @@ impl Frontier {
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
                 // Begin again with the first site: some may have been held since it was visited.
-                None => (last_site > 0 && frontier.limited_applications.has(&app)).then_some(0),
+                None => (last_site > 0 && cx.limited_applications.has(&app)).then_some(0),
             };
             match next {
-                Some(next) if frontier.limited_applications.has(&app) => {
-                    frontier.limited_applications.hold(&app, key, next)
+                Some(next) if cx.limited_applications.has(&app) => {
+                    cx.limited_applications.hold(&app, key, next)
                 }
-                Some(next) => frontier.holding.to_release.push_front((key, next)),
+                Some(next) => cx.holding.to_release.push_front((key, next)),
                 None => {}
             }
             Ok(woken)
         })
     }
+}
 
-    /// Tasks of a site were handed out: they count against its limit.
-    pub(super) fn spend_site_pages(&mut self, site: SiteId, tasks: &[Leased]) -> Result<()> {
-        let Some(limit) = self.holding.limits.get_mut(&site) else {
-            return Ok(());
-        };
-        limit.left = limit.left.saturating_sub(tasks.len() as u64);
-        limit.out.extend(tasks.iter().map(|task| task.task));
-        self.write_limit(site)
+/// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits
+/// for.
+pub(super) fn room_or_hold(
+    cx: &mut Context,
+    site: SiteId,
+    key: CrawlKey,
+    now_ms: i64,
+) -> Result<u64> {
+    let room = room_of(cx, key)?;
+    if room == 0 {
+        crawls::known_crawl(cx, key)?.held = true;
+        return Ok(0);
     }
+    let Some(crawl) = cx.crawls.get(&key) else {
+        return Ok(0);
+    };
+    let app = &crawl.spec.app_id;
+    let room_of_app = cx.limited_applications.room_at(app, site, now_ms);
+    if room_of_app == 0 {
+        cx.limited_applications.hold(app, key, 0);
+    }
+    Ok(room.min(room_of_app))
+}
 
-    /// A task came back unfetched: if it was handed out under the site's limit, its page is
-    /// refunded.
-    pub(super) fn refund_site_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
-        let Some(limit) = self.holding.limits.get_mut(&site) else {
-            return Ok(());
-        };
-        if limit.out.remove(&task) {
-            limit.left = limit.left.saturating_add(1);
+fn room_of(cx: &mut Context, key: CrawlKey) -> Result<u64> {
+    crawls::known_crawl(cx, key)?;
+    let crawl = cx.crawls.get(&key);
+    Ok(crawl.map_or(0, |crawl| cx.lanes.room_or_await_lane(key, crawl)))
+}
+
+/// A lease of a crawl is over; `is_page`: with an HTTP response.
+pub(super) fn note_lease_over(cx: &mut Context, key: CrawlKey, site: SiteId, is_page: bool) {
+    if let Some(crawl) = cx.crawls.get(&key) {
+        cx.limited_applications
+            .note_over(&crawl.spec.app_id, site, is_page);
+    }
+    release_if_room(cx, key);
+}
+
+/// Queues the release of a crawl at its sites.
+pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
+    if let Some(crawl) = cx.crawls.get_mut(&key) {
+        crawl.held = false;
+    }
+    // Even if a release of the crawl is under way: sites that were held since lie behind it.
+    cx.holding.to_release.push_back((key, 0));
+}
+
+/// Queues the release of a crawl that was held back, if it may hand out tasks again.
+pub(super) fn release_if_room(cx: &mut Context, key: CrawlKey) {
+    let crawl = cx.crawls.get(&key).filter(|crawl| crawl.held);
+    if crawl.is_some_and(|crawl| cx.lanes.room_or_await_lane(key, crawl) > 0) {
+        release_later(cx, key);
+    }
+}
+
+/// Tasks of a site were handed out: they count against its limit.
+pub(super) fn spend_site_pages(cx: &mut Context, site: SiteId, tasks: &[Leased]) -> Result<()> {
+    let Some(limit) = cx.holding.limits.get_mut(&site) else {
+        return Ok(());
+    };
+    limit.left = limit.left.saturating_sub(tasks.len() as u64);
+    limit.out.extend(tasks.iter().map(|task| task.task));
+    write_limit(cx, site)
+}
+
+/// A task came back unfetched: if it was handed out under the site's limit, its page is
+/// refunded.
+pub(super) fn refund_site_page(cx: &mut Context, site: SiteId, task: TaskId) -> Result<()> {
+    let Some(limit) = cx.holding.limits.get_mut(&site) else {
+        return Ok(());
+    };
+    if limit.out.remove(&task) {
+        limit.left = limit.left.saturating_add(1);
+    }
+    write_limit(cx, site)
+}
+
+pub(super) fn set_limit(cx: &mut Context, site: SiteId, left: Option<u64>) -> Result<()> {
+    match (left, cx.holding.limits.get(&site)) {
+        // The same limit set again keeps its refunds.
+        (Some(left), Some(limit)) if limit.left == left => return Ok(()),
+        (Some(left), _) => {
+            let out = HashSet::new();
+            cx.holding.limits.insert(site, Limit { left, out });
         }
-        self.write_limit(site)
+        (None, _) => drop(cx.holding.limits.remove(&site)),
     }
+    write_limit(cx, site)
+}
 
-    pub(super) fn set_limit(&mut self, site: SiteId, left: Option<u64>) -> Result<()> {
-        match (left, self.holding.limits.get(&site)) {
-            // The same limit set again keeps its refunds.
-            (Some(left), Some(limit)) if limit.left == left => return Ok(()),
-            (Some(left), _) => {
-                let out = HashSet::new();
-                self.holding.limits.insert(site, Limit { left, out });
-            }
-            (None, _) => drop(self.holding.limits.remove(&site)),
-        }
-        self.write_limit(site)
-    }
-
-    fn write_limit(&mut self, site: SiteId) -> Result<()> {
-        let limit = self.holding.limits.get(&site);
-        let left = limit.map(|limit| i64::try_from(limit.left).unwrap_or(i64::MAX));
-        let sql = "UPDATE sites SET pages_left = ?2 WHERE id = ?1";
-        self.db.prepare_cached(sql)?.execute(params![site, left])?;
-        Ok(())
-    }
+fn write_limit(cx: &mut Context, site: SiteId) -> Result<()> {
+    let limit = cx.holding.limits.get(&site);
+    let left = limit.map(|limit| i64::try_from(limit.left).unwrap_or(i64::MAX));
+    let sql = "UPDATE sites SET pages_left = ?2 WHERE id = ?1";
+    cx.db.prepare_cached(sql)?.execute(params![site, left])?;
+    Ok(())
 }
 
 fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Result<Vec<SiteId>> {

@@ -9,11 +9,12 @@ use rusqlite::Result;
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Lane};
 
+use super::context::Context;
 use super::crawl::Crawl;
 use super::model::{NextCrawl, SiteDue, SiteId, Turn};
 use super::scripts::{ScriptedSites, want_browser};
 use super::sites::SiteRow;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, holding};
 
 /// Which lanes are served, and which crawls wait for one.
 #[derive(Debug, Default)]
@@ -131,15 +132,15 @@ impl Frontier {
     /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
     /// waited.
     pub fn set_browsers(&mut self, browsers: bool) {
-        if self.lanes.browsers != browsers {
+        if self.0.cx.lanes.browsers != browsers {
             // The turns of their sites need another lane from now on.
-            let scripted = self.lanes.scripted.iter();
-            self.holding.changed_sites.extend(scripted);
+            let scripted = self.0.cx.lanes.scripted.iter();
+            self.0.cx.holding.changed_sites.extend(scripted);
         }
-        self.lanes.browsers = browsers;
+        self.0.cx.lanes.browsers = browsers;
         if browsers {
-            for crawl in std::mem::take(&mut self.lanes.waiting) {
-                self.release_later(crawl);
+            for crawl in std::mem::take(&mut self.0.cx.lanes.waiting) {
+                holding::release_later(&mut self.0.cx, crawl);
             }
         }
     }
@@ -149,54 +150,54 @@ impl Frontier {
         &mut self,
         key: CrawlKey,
     ) -> std::result::Result<Option<Lane>, FrontierError> {
-        self.crawl(key)?;
-        let crawl = self.crawls.get(&key);
-        let unserved = crawl.filter(|crawl| !self.lanes.serves(crawl));
+        self.0.crawl(key)?;
+        let crawl = self.0.cx.crawls.get(&key);
+        let unserved = crawl.filter(|crawl| !self.0.cx.lanes.serves(crawl));
         Ok(unserved.map(|crawl| crawl.spec.lane))
     }
+}
 
-    pub(super) fn turn(&self, site: SiteId, next: NextCrawl) -> Result<Turn> {
-        let NextCrawl { priority, crawl } = next;
-        let lane = self.lanes.at(site, self.lane_of(crawl)?);
-        Ok(Turn {
-            priority,
-            crawl,
-            lane,
-        })
-    }
+pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
+    let NextCrawl { priority, crawl } = next;
+    let lane = cx.lanes.at(site, lane_of(cx, crawl)?);
+    Ok(Turn {
+        priority,
+        crawl,
+        lane,
+    })
+}
 
-    /// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
-    pub(super) fn add_turns(&self, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
-        let mut lanes = HashMap::new();
-        let mut due = Vec::with_capacity(sites.len());
-        for SiteRow { mut site, next } in sites {
-            if let Some(NextCrawl { priority, crawl }) = next {
-                let lane = match lanes.get(&crawl) {
-                    Some(lane) => *lane,
-                    None => self.lane_of(crawl)?,
-                };
-                lanes.insert(crawl, lane);
-                site.next = Some(Turn {
-                    priority,
-                    crawl,
-                    lane: self.lanes.at(site.id, lane),
-                });
-            }
-            due.push(site);
+/// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
+pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
+    let mut lanes = HashMap::new();
+    let mut due = Vec::with_capacity(sites.len());
+    for SiteRow { mut site, next } in sites {
+        if let Some(NextCrawl { priority, crawl }) = next {
+            let lane = match lanes.get(&crawl) {
+                Some(lane) => *lane,
+                None => lane_of(cx, crawl)?,
+            };
+            lanes.insert(crawl, lane);
+            site.next = Some(Turn {
+                priority,
+                crawl,
+                lane: cx.lanes.at(site.id, lane),
+            });
         }
-        Ok(due)
+        due.push(site);
     }
+    Ok(due)
+}
 
-    /// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
-    /// call may need the lanes of many crawls.
-    fn lane_of(&self, key: CrawlKey) -> Result<Lane> {
-        if let Some(crawl) = self.crawls.get(&key) {
-            return Ok(crawl.spec.lane);
-        }
-        let sql = "SELECT json_extract(spec, '$.lane') FROM crawls WHERE id = ?1";
-        let mut select = self.db.prepare_cached(sql)?;
-        let name: Option<String> = select.query_row([key], |row| row.get(0))?;
-        let lane = name.and_then(|name| name.parse().ok());
-        Ok(lane.unwrap_or(CrawlSpec::DEFAULT_LANE))
+/// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
+/// call may need the lanes of many crawls.
+fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
+    if let Some(crawl) = cx.crawls.get(&key) {
+        return Ok(crawl.spec.lane);
     }
+    let sql = "SELECT json_extract(spec, '$.lane') FROM crawls WHERE id = ?1";
+    let mut select = cx.db.prepare_cached(sql)?;
+    let name: Option<String> = select.query_row([key], |row| row.get(0))?;
+    let lane = name.and_then(|name| name.parse().ok());
+    Ok(lane.unwrap_or(CrawlSpec::DEFAULT_LANE))
 }

@@ -8,11 +8,15 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::backoff::Leasable;
+use super::context::Context;
 use super::crawl::Crawl;
 use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
 use super::schema::LEASED;
-use super::{Frontier, FrontierError, lanes, sites, task_rows, tries};
+use super::{
+    Frontier, FrontierError, backoff, crawls, former_faults, give_back, holding, lanes,
+    looking_again, sites, task_rows, tries, unreachable,
+};
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
 /// that hand nothing out, so that no call takes long.
@@ -102,28 +106,30 @@ impl Frontier {
         lane: Lane,
         now_ms: i64,
     ) -> std::result::Result<LeaseBatch, FrontierError> {
-        self.guarded("hand out tasks", |frontier| {
-            let limit = frontier.holding.limit(site, limit);
-            let mut run = LeaseRun::new(frontier.leasable(site, now_ms)?);
+        self.0.guarded("hand out tasks", |cx| {
+            let limit = cx.holding.limit(site, limit);
+            let mut run = LeaseRun::new(backoff::leasable(cx, site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
-                Leasable::Unreachable if frontier.backoff.unreachable_go_by_turns => {
-                    frontier.lease_unreachable_by_turns(site, limit, lane, now_ms, &mut run)?;
+                Leasable::Unreachable if cx.backoff.unreachable_go_by_turns => {
+                    former_faults::lease_unreachable_by_turns(
+                        cx, site, limit, lane, now_ms, &mut run,
+                    )?;
                 }
                 Leasable::Unreachable => {
-                    frontier.lease_unreachable(site, limit, now_ms, &mut run)?
+                    unreachable::lease_unreachable(cx, site, limit, now_ms, &mut run)?
                 }
-                _ => frontier.lease_by_turns(site, limit, lane, now_ms, &mut run)?,
+                _ => lease_by_turns(cx, site, limit, lane, now_ms, &mut run)?,
             }
-            frontier.spend_site_pages(site, &run.handed_out)?;
+            holding::spend_site_pages(cx, site, &run.handed_out)?;
             let taken = run.progress() as u64;
-            let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
+            let (left, next) = sites::count_taken(&cx.db, site, taken)?;
             // A probe of another lane goes before whatever else would be next.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
-            let next = next.map(|next| frontier.turn(site, next)).transpose()?;
+            let next = next.map(|next| lanes::turn(cx, site, next)).transpose()?;
             run.has_visited_all &= next.is_some();
             if run.has_visited_all {
-                frontier.back_off_for_new_tasks(site, now_ms)?;
+                unreachable::back_off_for_new_tasks(cx, site, now_ms)?;
             }
             Ok(LeaseBatch {
                 nothing: run.nothing(next),
@@ -133,204 +139,212 @@ impl Frontier {
             })
         })
     }
+}
 
-    /// Crawls in turn, the highest priority first.
-    fn lease_by_turns(
-        &mut self,
-        site: SiteId,
-        limit: usize,
-        lane: Lane,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        while run.continues(limit) {
-            let left = limit - run.handed_out.len();
-            let turns = match run.leasable {
-                Leasable::Probe => self.turns_of_probe(site)?,
-                _ => sites::next_turns(&self.db, site, left.min(MOST_CRAWLS))?,
-            };
-            if turns.is_empty() {
+/// Crawls in turn, the highest priority first.
+fn lease_by_turns(
+    cx: &mut Context,
+    site: SiteId,
+    limit: usize,
+    lane: Lane,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    while run.continues(limit) {
+        let left = limit - run.handed_out.len();
+        let turns = match run.leasable {
+            Leasable::Probe => turns_of_probe(cx, site)?,
+            _ => sites::next_turns(&cx.db, site, left.min(MOST_CRAWLS))?,
+        };
+        if turns.is_empty() {
+            break;
+        }
+        let share = left.div_ceil(turns.len());
+        for turn in turns {
+            if !run.continues(limit) {
                 break;
             }
-            let share = left.div_ceil(turns.len());
-            for turn in turns {
-                if !run.continues(limit) {
-                    break;
-                }
-                let left = limit - run.handed_out.len();
-                self.lease_turn(site, turn, share.min(left), lane, now_ms, run)?;
-            }
+            let left = limit - run.handed_out.len();
+            lease_turn(cx, site, turn, share.min(left), lane, now_ms, run)?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
-    /// tried least, and among those the crawl that has waited longest, whatever its priority and lane. So pages that
-    /// always fail give up no other crawl's.
-    fn turns_of_probe(&mut self, site: SiteId) -> Result<Vec<NextCrawl>> {
-        let mut turns = Vec::new();
-        for turn in sites::turns_by_wait(&self.db, site, MOST_CRAWLS)? {
-            let least = least_tried(&self.db, site, turn)?;
-            turns.push((least.map(|(tried, _)| tried), turn));
-        }
-        turns.sort_by_key(|(tried, _)| *tried);
-        Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+/// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
+/// tried least, and among those the crawl that has waited longest, whatever its priority and lane. So pages that
+/// always fail give up no other crawl's.
+fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
+    let mut turns = Vec::new();
+    for turn in sites::turns_by_wait(&cx.db, site, MOST_CRAWLS)? {
+        let least = least_tried(&cx.db, site, turn)?;
+        turns.push((least.map(|(tried, _)| tried), turn));
     }
+    turns.sort_by_key(|(tried, _)| *tried);
+    Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+}
 
-    /// One crawl's turn at a site.
-    fn lease_turn(
-        &mut self,
-        site: SiteId,
-        turn: NextCrawl,
-        share: usize,
-        lane: Lane,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        if share == 0 {
-            return Ok(());
-        }
-        let wall_ms = self.wall_ms(now_ms);
-        let crawl = self.known_crawl(turn.crawl)?;
-        if let Some(outcome) = crawl.ending(wall_ms) {
-            let most = run.left_to_close();
-            run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
-            return Ok(());
-        }
-        let room = self.room_at(site, turn.crawl, now_ms)?;
-        if room == 0 {
-            run.held += 1;
-            return sites::hold(&self.db, site, turn.crawl);
-        }
-        let of_crawl = self.known_crawl(turn.crawl)?.spec.lane;
-        if !lanes::can_serve(lane, self.lanes.at(site, of_crawl)) {
-            run.is_another_lanes_turn = true;
-            run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
-            return Ok(());
-        }
-        let mut queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;
-        let excluded = self.close_excluded(site, turn.crawl, &mut queued, now_ms)?;
-        run.closed += excluded;
-        let taken = queued.len() as u64;
-        for task in queued {
-            let leased = self.lease_task(task, site, turn.crawl, None)?;
-            run.handed_out.push(leased);
-        }
-        // If nothing was found, the crawl's stored priority was too high; it is corrected below.
-        run.passed += usize::from(taken == 0 && excluded == 0);
-        self.last_turn += 1;
-        sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
+/// One crawl's turn at a site.
+fn lease_turn(
+    cx: &mut Context,
+    site: SiteId,
+    turn: NextCrawl,
+    share: usize,
+    lane: Lane,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    if share == 0 {
+        return Ok(());
     }
+    let wall_ms = cx.wall_ms(now_ms);
+    let crawl = crawls::known_crawl(cx, turn.crawl)?;
+    if let Some(outcome) = crawl.ending(wall_ms) {
+        let most = run.left_to_close();
+        run.closed += close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
+        return Ok(());
+    }
+    let room = room_at(cx, site, turn.crawl, now_ms)?;
+    if room == 0 {
+        run.held += 1;
+        return sites::hold(&cx.db, site, turn.crawl);
+    }
+    let of_crawl = crawls::known_crawl(cx, turn.crawl)?.spec.lane;
+    if !lanes::can_serve(lane, cx.lanes.at(site, of_crawl)) {
+        run.is_another_lanes_turn = true;
+        run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
+        return Ok(());
+    }
+    let mut queued = queued_of_turn(cx, site, turn, share.min(room), run.leasable)?;
+    let excluded = close_excluded(cx, site, turn.crawl, &mut queued, now_ms)?;
+    run.closed += excluded;
+    let taken = queued.len() as u64;
+    for task in queued {
+        let leased = lease_task(cx, task, site, turn.crawl, None)?;
+        run.handed_out.push(leased);
+    }
+    // If nothing was found, the crawl's stored priority was too high; it is corrected below.
+    run.passed += usize::from(taken == 0 && excluded == 0);
+    cx.last_turn += 1;
+    sites::count_taken_of(&cx.db, site, turn.crawl, taken, Some(cx.last_turn))
+}
 
-    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
-    pub(super) fn room_at(&mut self, site: SiteId, crawl: CrawlKey, now_ms: i64) -> Result<usize> {
-        let room = self.room_or_hold(site, crawl, now_ms)?;
-        let room = room.min(self.room_of_run(site, crawl)?);
-        Ok(usize::try_from(room).unwrap_or(usize::MAX))
-    }
+/// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
+pub(super) fn room_at(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<usize> {
+    let room = holding::room_or_hold(cx, site, crawl, now_ms)?;
+    let room = room.min(looking_again::room_of_run(cx, site, crawl)?);
+    Ok(usize::try_from(room).unwrap_or(usize::MAX))
+}
 
-    /// Ends the tasks whose sites were excluded after they were queued; returns how many. The caller
-    /// updates the site's count.
-    pub(super) fn close_excluded(
-        &mut self,
-        site: SiteId,
-        crawl: CrawlKey,
-        queued: &mut Vec<QueuedTask>,
-        now_ms: i64,
-    ) -> Result<usize> {
-        let excluded = queued.extract_if(.., |task| self.excluded.excludes_url(&task.url));
-        let excluded: Vec<QueuedTask> = excluded.collect();
-        for task in &excluded {
-            self.close_queued(crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
-        }
-        if !excluded.is_empty() {
-            sites::count_taken_of(&self.db, site, crawl, excluded.len() as u64, None)?;
-        }
-        Ok(excluded.len())
+/// Ends the tasks whose sites were excluded after they were queued; returns how many. The caller
+/// updates the site's count.
+pub(super) fn close_excluded(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    queued: &mut Vec<QueuedTask>,
+    now_ms: i64,
+) -> Result<usize> {
+    let excluded = queued.extract_if(.., |task| cx.excluded.excludes_url(&task.url));
+    let excluded: Vec<QueuedTask> = excluded.collect();
+    for task in &excluded {
+        give_back::close_queued(cx, crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
     }
+    if !excluded.is_empty() {
+        sites::count_taken_of(&cx.db, site, crawl, excluded.len() as u64, None)?;
+    }
+    Ok(excluded.len())
+}
 
-    /// What a crawl hands out in its turn.
-    fn queued_of_turn(
-        &mut self,
-        site: SiteId,
-        turn: NextCrawl,
-        most: usize,
-        leasable: Leasable,
-    ) -> Result<Vec<QueuedTask>> {
-        let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
-        match leasable {
-            Leasable::Probe => {
-                let least = least_tried(&self.db, site, turn)?;
-                Ok(least.into_iter().map(|(_, task)| task).collect())
-            }
-            _ if is_ranked => first_ranked(&self.db, site, turn.crawl, most),
-            _ => first_queued(&self.db, site, turn, most),
+/// What a crawl hands out in its turn.
+fn queued_of_turn(
+    cx: &mut Context,
+    site: SiteId,
+    turn: NextCrawl,
+    most: usize,
+    leasable: Leasable,
+) -> Result<Vec<QueuedTask>> {
+    let is_ranked = crawls::known_crawl(cx, turn.crawl)?
+        .spec
+        .run_began_ms
+        .is_some();
+    match leasable {
+        Leasable::Probe => {
+            let least = least_tried(&cx.db, site, turn)?;
+            Ok(least.into_iter().map(|(_, task)| task).collect())
         }
+        _ if is_ranked => first_ranked(&cx.db, site, turn.crawl, most),
+        _ => first_queued(&cx.db, site, turn, most),
     }
+}
 
-    /// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
-    pub(super) fn close_tasks_at(
-        &mut self,
-        site: SiteId,
-        crawl: CrawlKey,
-        outcome: Outcome,
-        most: usize,
-        now_ms: i64,
-    ) -> Result<usize> {
-        let mut queued = ready_of(&self.db, site, crawl, most)?;
-        if queued.len() < most {
-            let most = most - queued.len();
-            queued.extend(task_rows::waiting_at(&self.db, site, crawl, most)?);
-        }
-        for (task, priority) in &queued {
-            self.close_queued(crawl, *task, *priority, outcome, now_ms)?;
-        }
-        sites::count_taken_of(&self.db, site, crawl, queued.len() as u64, None)?;
-        Ok(queued.len())
+/// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
+pub(super) fn close_tasks_at(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    outcome: Outcome,
+    most: usize,
+    now_ms: i64,
+) -> Result<usize> {
+    let mut queued = ready_of(&cx.db, site, crawl, most)?;
+    if queued.len() < most {
+        let most = most - queued.len();
+        queued.extend(task_rows::waiting_at(&cx.db, site, crawl, most)?);
     }
+    for (task, priority) in &queued {
+        give_back::close_queued(cx, crawl, *task, *priority, outcome, now_ms)?;
+    }
+    sites::count_taken_of(&cx.db, site, crawl, queued.len() as u64, None)?;
+    Ok(queued.len())
+}
 
-    pub(super) fn lease_task(
-        &mut self,
-        task: QueuedTask,
-        site: SiteId,
-        crawl: CrawlKey,
-        unreachable: Option<Outcome>,
-    ) -> Result<Leased> {
-        let sql = "UPDATE task_rows SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
-        let delivery = Delivery::new(self.epoch.number, task.deliveries + 1);
-        let values = params![task.id as i64, LEASED, delivery.number, self.epoch.id];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        let mut failed_attempts = Vec::new();
-        if task.deliveries > 0 {
-            // Records that were added since the last delivery travel with the task now: they need
-            // no backfill any more.
-            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
-            self.db.prepare_cached(sql)?.execute([task.id as i64])?;
-            failed_attempts = tries::failed_attempts(&self.db, task.id)?;
-        }
-        let counted: &mut Crawl = self.known_crawl(crawl)?;
-        counted.count_unqueued(task.priority);
-        counted.status.leased += 1;
-        let counted = self.crawls.get(&crawl);
-        if let Some(counted) = counted {
-            self.limited_applications
-                .note_handed_out(&counted.spec.app_id, site);
-        }
-        Ok(Leased {
-            task: task.id,
-            delivery,
-            crawl,
-            url: task.url,
-            depth: task.depth,
-            priority: task.priority,
-            parent: task.parent,
-            records: record_names(&self.db, task.id)?,
-            deaths: task.deaths,
-            attrs: task.attrs,
-            failed_attempts,
-            unreachable,
-        })
+pub(super) fn lease_task(
+    cx: &mut Context,
+    task: QueuedTask,
+    site: SiteId,
+    crawl: CrawlKey,
+    unreachable: Option<Outcome>,
+) -> Result<Leased> {
+    let sql = "UPDATE task_rows SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
+    let delivery = Delivery::new(cx.epoch.number, task.deliveries + 1);
+    let values = params![task.id as i64, LEASED, delivery.number, cx.epoch.id];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    let mut failed_attempts = Vec::new();
+    if task.deliveries > 0 {
+        // Records that were added since the last delivery travel with the task now: they need
+        // no backfill any more.
+        let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
+        cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
+        failed_attempts = tries::failed_attempts(&cx.db, task.id)?;
     }
+    let counted: &mut Crawl = crawls::known_crawl(cx, crawl)?;
+    counted.count_unqueued(task.priority);
+    counted.status.leased += 1;
+    let counted = cx.crawls.get(&crawl);
+    if let Some(counted) = counted {
+        cx.limited_applications
+            .note_handed_out(&counted.spec.app_id, site);
+    }
+    Ok(Leased {
+        task: task.id,
+        delivery,
+        crawl,
+        url: task.url,
+        depth: task.depth,
+        priority: task.priority,
+        parent: task.parent,
+        records: record_names(&cx.db, task.id)?,
+        deaths: task.deaths,
+        attrs: task.attrs,
+        failed_attempts,
+        unreachable,
+    })
 }
 
 fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {

@@ -9,10 +9,11 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
+use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 
 /// Begins a run: the input is read from its beginning, and the counters are those of the run. Nothing of
 /// the sites' budgets is used.
@@ -93,39 +94,39 @@ impl FeedBatch<'_> {
 }
 
 impl Frontier {
-    /// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are
-    /// queued, also beyond its budget, because which of them go first is known only then.
-    pub(super) fn room_of_run(&mut self, site: SiteId, crawl: CrawlKey) -> Result<u64> {
-        let Some(budget) = budget_of_sites(&self.known_crawl(crawl)?.spec) else {
-            return Ok(u64::MAX);
-        };
-        let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
-        let mut select = self.db.prepare_cached(sql)?;
-        let taken: i64 = select.query_row(params![crawl, site], |row| row.get(0))?;
-        Ok(budget.saturating_sub(taken as u64))
-    }
-
     /// Whether all that is queued of a run is beyond its budgets of sites.
     pub fn is_beyond_budget(
         &mut self,
         crawl: CrawlKey,
     ) -> std::result::Result<bool, FrontierError> {
         let (queued, budget) = {
-            let crawl = self.crawl(crawl)?;
+            let crawl = self.0.crawl(crawl)?;
             (crawl.status.queued, budget_of_sites(&crawl.spec))
         };
         let Some(budget) = budget.filter(|_| queued > 0) else {
             return Ok(false);
         };
-        self.guarded("count what is beyond the budget", |frontier| {
+        self.0.guarded("count what is beyond the budget", |cx| {
             let sql = "SELECT coalesce(sum(queued), 0) FROM crawl_sites
                        WHERE crawl = ?1 AND queued > 0 AND taken >= ?2";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let budget = i64::try_from(budget).unwrap_or(i64::MAX);
             let beyond: i64 = select.query_row(params![crawl, budget], |row| row.get(0))?;
             Ok(beyond as u64 == queued)
         })
     }
+}
+
+/// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are
+/// queued, also beyond its budget, because which of them go first is known only then.
+pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
+    let Some(budget) = budget_of_sites(&crawls::known_crawl(cx, crawl)?.spec) else {
+        return Ok(u64::MAX);
+    };
+    let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+    let mut select = cx.db.prepare_cached(sql)?;
+    let taken: i64 = select.query_row(params![crawl, site], |row| row.get(0))?;
+    Ok(budget.saturating_sub(taken as u64))
 }
 
 /// How many pages of each site a run may look at.

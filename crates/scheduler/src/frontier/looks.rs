@@ -13,9 +13,10 @@ use webfill_changes::{Look, Verdict};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Outcome, TaskDone};
 
+use super::context::Context;
 use super::model::{SiteId, TaskId};
 use super::task_rows::HeldPage;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 
 /// Of a site whose delay is not known yet.
@@ -137,62 +138,62 @@ impl Frontier {
             if self.spec(crawl)?.run_began_ms.is_none() {
                 continue;
             }
-            self.guarded("count a look at a page", |frontier| {
-                let key = frontier.seen.key(crawl, &look.url);
-                let Some(task) = frontier.seen.task_of(key)? else {
+            self.0.guarded("count a look at a page", |cx| {
+                let key = cx.seen.key(crawl, &look.url);
+                let Some(task) = cx.seen.task_of(key)? else {
                     return Ok(());
                 };
-                let Some(site) = site_of(&frontier.db, crawl, task)? else {
+                let Some(site) = site_of(&cx.db, crawl, task)? else {
                     return Ok(());
                 };
-                let mut kept = read(&frontier.db, task)?;
+                let mut kept = read(&cx.db, task)?;
                 let before = kept.map(|kept| kept.slot);
                 let kept = kept.get_or_insert(Kept::usual(class_of_url(&look.url)));
                 match kept.note(look.at_ms.min(now_ms), look.verdict.into()) {
-                    true => write(&frontier.db, (crawl, site, task), kept, before),
+                    true => write(&cx.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }
             })?;
         }
         Ok(())
     }
+}
 
-    /// Notes what an outcome tells of a page of a watch: of which class it is, and, if nobody compares
-    /// the pages of its crawl, whether it has changed as far as its server says so.
-    pub(super) fn note_page(
-        &mut self,
-        page: &HeldPage<'_>,
-        report: &TaskDone,
-        now_ms: i64,
-    ) -> Result<()> {
-        let spec = &self.known_crawl(page.crawl)?.spec;
-        let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
-        if !is_watched || !report.outcome.is_page() {
-            return Ok(());
-        }
-        let class = match report.links.is_empty() {
-            true => class_of_url(page.url),
-            false => PageClass::Listing,
-        };
-        let stored = read(&self.db, report.task)?;
-        let mut kept = stored.unwrap_or_else(|| Kept::usual(class));
-        let mut is_new = stored.is_none();
-        if kept.class != class {
-            kept.set_class(class);
-            is_new = true;
-        }
-        if let Some(found) = kept
-            .told_by(report.outcome, now_ms)
-            .filter(|_| !is_compared)
-        {
-            is_new |= kept.note(now_ms, found);
-        }
-        if !is_new {
-            return Ok(());
-        }
-        let of = (page.crawl, page.site, report.task);
-        write(&self.db, of, &kept, stored.map(|stored| stored.slot))
+/// Notes what an outcome tells of a page of a watch: of which class it is, and, if nobody compares
+/// the pages of its crawl, whether it has changed as far as its server says so.
+pub(super) fn note_page(
+    cx: &mut Context,
+    page: &HeldPage<'_>,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<()> {
+    let spec = &crawls::known_crawl(cx, page.crawl)?.spec;
+    let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
+    if !is_watched || !report.outcome.is_page() {
+        return Ok(());
     }
+    let class = match report.links.is_empty() {
+        true => class_of_url(page.url),
+        false => PageClass::Listing,
+    };
+    let stored = read(&cx.db, report.task)?;
+    let mut kept = stored.unwrap_or_else(|| Kept::usual(class));
+    let mut is_new = stored.is_none();
+    if kept.class != class {
+        kept.set_class(class);
+        is_new = true;
+    }
+    if let Some(found) = kept
+        .told_by(report.outcome, now_ms)
+        .filter(|_| !is_compared)
+    {
+        is_new |= kept.note(now_ms, found);
+    }
+    if !is_new {
+        return Ok(());
+    }
+    let of = (page.crawl, page.site, report.task);
+    write(&cx.db, of, &kept, stored.map(|stored| stored.slot))
 }
 
 fn class_of_url(url: &str) -> PageClass {

@@ -16,7 +16,7 @@ use rusqlite::{Connection, Result, params};
 use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 
 /// The application of detached crawls; no client's is empty.
 pub(super) const DETACHED: &str = "";
@@ -69,14 +69,14 @@ impl Frontier {
         unchanged_since_ms: i64,
         in_use: &BTreeSet<CrawlKey>,
     ) -> std::result::Result<Detached, FrontierError> {
-        self.guarded("detach crawls", |frontier| {
-            frontier.flush_crawls()?;
+        self.0.guarded("detach crawls", |cx| {
+            crawls::flush_crawls(cx)?;
             let sql = "SELECT id, done FROM crawls
                        WHERE app_id = ?1 AND (?2 IS NULL OR crawl_id = ?2)
                            AND queued + leased = 0 AND changed_at_ms <= ?3 LIMIT ?4";
             let most = MOST_DETACHED + in_use.len() as i64;
             let values = params![app_id, crawl_id, unchanged_since_ms, most];
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let found = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
             let mut found: Vec<(CrawlKey, i64)> = found.collect::<Result<_>>()?;
             drop(select);
@@ -87,9 +87,9 @@ impl Frontier {
             let mut detached = Detached::default();
             for (crawl, done) in &found {
                 let values = params![crawl, DETACHED, Outcome::Stopped.as_str()];
-                frontier.db.prepare_cached(sql)?.execute(values)?;
-                frontier.crawls.remove(crawl);
-                frontier.touched.remove(crawl);
+                cx.db.prepare_cached(sql)?.execute(values)?;
+                cx.crawls.remove(crawl);
+                cx.touched.remove(crawl);
                 detached.crawls.push(*crawl);
                 detached.tasks += *done as u64;
             }
@@ -100,12 +100,12 @@ impl Frontier {
 
     /// A walk for all crawls that are detached by now; `None`: there are none.
     pub fn begin_pruning(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
-        self.guarded("begin to prune", |frontier| {
+        self.0.guarded("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let crawls = select.query_map(params![DETACHED, MOST_DETACHED], |row| row.get(0))?;
             let crawls: Vec<CrawlKey> = crawls.collect::<Result<_>>()?;
-            let end = frontier.next_task - 1;
+            let end = cx.next_task - 1;
             Ok((!crawls.is_empty()).then_some(PruneWalk {
                 crawls,
                 last: 0,
@@ -117,8 +117,8 @@ impl Frontier {
 
     /// Deletes the next slice, which takes milliseconds, and gives free pages back.
     pub fn prune_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
-        self.guarded("prune crawls", |frontier| {
-            let db = &frontier.db;
+        self.0.guarded("prune crawls", |cx| {
+            let db = &cx.db;
             if walk.last < walk.end {
                 note_numbers(db, walk)?;
                 delete_tasks(db, walk)?;
@@ -133,9 +133,13 @@ impl Frontier {
     /// Gives all free pages back.
     pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
         self.commit()?;
-        let given = free_pages(&self.db, 0)
-            .and_then(|()| self.db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
-        given.map_err(|source| FrontierError::database("give space back", &self.path, source))
+        let given = free_pages(&self.0.cx.db, 0).and_then(|()| {
+            self.0
+                .cx
+                .db
+                .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        });
+        given.map_err(|source| FrontierError::database("give space back", self.0.path(), source))
     }
 }
 

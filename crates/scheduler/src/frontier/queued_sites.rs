@@ -6,7 +6,7 @@ use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::model::SiteId;
 use super::site_states::read_reason;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 
 /// A site at which a crawl has something queued, as it is stored: the clock of one in the window may have
 /// moved on since.
@@ -47,9 +47,9 @@ impl Frontier {
         crawl: CrawlKey,
         most: usize,
     ) -> std::result::Result<Vec<QueuedSite>, FrontierError> {
-        self.guarded("see what holds a crawl's tasks", |frontier| {
+        self.0.guarded("see what holds a crawl's tasks", |cx| {
             let sql = format!("{} LIMIT ?2", select_queued_sites());
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let sites = select.query_map(params![crawl, most as i64], read)?;
             sites.collect()
         })
@@ -61,20 +61,21 @@ impl Frontier {
         crawl: CrawlKey,
         site: SiteId,
     ) -> std::result::Result<Option<QueuedSite>, FrontierError> {
-        self.guarded("see what holds a crawl's tasks at a site", |frontier| {
-            let sql = format!("{} AND crawl_sites.site = ?2", select_queued_sites());
-            let mut select = frontier.db.prepare_cached(&sql)?;
-            select.query_row(params![crawl, site], read).optional()
-        })
+        self.0
+            .guarded("see what holds a crawl's tasks at a site", |cx| {
+                let sql = format!("{} AND crawl_sites.site = ?2", select_queued_sites());
+                let mut select = cx.db.prepare_cached(&sql)?;
+                select.query_row(params![crawl, site], read).optional()
+            })
     }
 
     /// Crawls that have something queued or leased, those that were opened last first.
     pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.guarded("list the crawls that go on", |frontier| {
-            frontier.write_counters()?;
+        self.0.guarded("list the crawls that go on", |cx| {
+            crawls::write_counters(cx)?;
             let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
                        WHERE queued + leased > 0 ORDER BY id DESC LIMIT ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             select.query_map([most as i64], |row| row.get(0))?.collect()
         })
     }

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::model::{HeldLease, SiteDue};
-use super::{Frontier, FrontierError, epochs, sites};
+use super::{Frontier, FrontierError, epochs, lanes, sites};
 use crate::site_state::UNTIL_WOKEN_MS;
 
 /// The wall clock is assumed to be set by at most this much between two runs.
@@ -19,7 +19,7 @@ const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
 impl Frontier {
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
-        self.guarded("list the leases", |frontier| {
+        self.0.guarded("list the leases", |cx| {
             // The index is named, because SQLite would rather walk all tasks in the order of their ids.
             let sql = concat!(
                 "SELECT ",
@@ -27,7 +27,7 @@ impl Frontier {
                 ", id, site, priority, crawl
                  FROM task_rows AS tasks INDEXED BY tasks_leased WHERE state = 1"
             );
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let leases = select.query_map([], |row| {
                 Ok(HeldLease {
                     task: row.get::<_, i64>(2)? as u64,
@@ -45,16 +45,16 @@ impl Frontier {
 
     /// Admits the sites with leases to the window, and returns them.
     pub fn leased_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
-        self.guarded("list the leased sites", |frontier| {
+        self.0.guarded("list the leased sites", |cx| {
             let sql = format!(
                 "UPDATE sites SET in_window = 1
                  WHERE id IN (SELECT site FROM task_rows INDEXED BY tasks_leased WHERE state = 1)
                  RETURNING {}",
                 sites::COLUMNS
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
-            frontier.add_turns(kept)
+            lanes::add_turns(cx, kept)
         })
     }
 }

@@ -16,7 +16,7 @@ use super::model::{FeedTally, TaskId, Woken};
 use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::{EndedTask, ended_tasks};
-use super::{Frontier, FrontierError, tries};
+use super::{Frontier, FrontierError, backing_off, crawls, feed, tries};
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: u64 = 10_000;
@@ -57,9 +57,9 @@ impl Frontier {
         &mut self,
         wanted: EndedTasks,
     ) -> std::result::Result<ReopenWalk, FrontierError> {
-        self.guarded("count the tasks", |frontier| {
+        self.0.guarded("count the tasks", |cx| {
             let sql = "SELECT coalesce(max(id), 0) FROM tasks";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let end: i64 = select.query_row([], |row| row.get(0))?;
             Ok(ReopenWalk {
                 wanted,
@@ -78,18 +78,18 @@ impl Frontier {
         now_ms: i64,
     ) -> std::result::Result<FeedTally, FrontierError> {
         let crawl = walk.wanted.crawl;
-        self.crawl(crawl)?;
-        self.guarded("queue a crawl's ended tasks again", |frontier| {
+        self.0.crawl(crawl)?;
+        self.0.guarded("queue a crawl's ended tasks again", |cx| {
             let upto = walk.end.min(walk.last + MOST_READ);
-            let tasks = wanted_tasks(&frontier.db, &walk.wanted, walk.last, upto)?;
+            let tasks = wanted_tasks(&cx.db, &walk.wanted, walk.last, upto)?;
             walk.last = match tasks.get(MOST_QUEUED - 1) {
                 Some(last) => last.id,
                 None => upto,
             };
             for site in BTreeSet::from_iter(tasks.iter().map(|task| task.site)) {
-                frontier.wake_if_unreachable(site, now_ms)?;
+                backing_off::wake_if_unreachable(cx, site, now_ms)?;
             }
-            let mut batch = frontier.begin_feed(crawl, now_ms);
+            let mut batch = feed::begin_feed(cx, crawl, now_ms);
             batch.reopen_all(&tasks)?;
             batch.finish()
         })
@@ -97,8 +97,8 @@ impl Frontier {
 
     /// Whether a task has ended because it killed its workers.
     pub fn is_quarantined(&mut self, task: TaskId) -> std::result::Result<bool, FrontierError> {
-        self.guarded("look up an ended task", |frontier| {
-            let ended = ended_tasks(&frontier.db, &[task])?;
+        self.0.guarded("look up an ended task", |cx| {
+            let ended = ended_tasks(&cx.db, &[task])?;
             Ok(ended.iter().any(|task| task.outcome == Outcome::Crashed))
         })
     }
@@ -111,15 +111,15 @@ impl Frontier {
         tasks: &[TaskId],
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
-        self.guarded("queue ended tasks again", |frontier| {
+        self.0.guarded("queue ended tasks again", |cx| {
             let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
-            for task in ended_tasks(&frontier.db, tasks)? {
+            for task in ended_tasks(&cx.db, tasks)? {
                 by_crawl.entry(task.crawl).or_default().push(task);
             }
             let mut woken = Vec::new();
             for (crawl, tasks) in by_crawl {
-                frontier.known_crawl(crawl)?;
-                let mut batch = frontier.begin_feed(crawl, now_ms);
+                crawls::known_crawl(cx, crawl)?;
+                let mut batch = feed::begin_feed(cx, crawl, now_ms);
                 batch.reopen_all(&tasks)?;
                 woken.extend(batch.finish()?.woken);
             }

@@ -5,15 +5,15 @@
 use rusqlite::Result;
 use webfill_wire::Outcome;
 
+use super::context::Context;
 use super::records::needless_tasks;
-use super::{Frontier, FrontierError, sites};
+use super::{Frontier, FrontierError, give_back, sites};
 
 impl Frontier {
     /// Marks a record as resolved. Queued tasks that serve no unresolved record end in `stopped`.
     pub fn record_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
-        self.guarded("close a record", |frontier| {
-            frontier.resolve(record, now_ms)
-        })
+        self.0
+            .guarded("close a record", |cx| resolve(cx, record, now_ms))
     }
 
     /// Marks records as unresolved: their seeds are fed because fields are missing in the store,
@@ -22,29 +22,29 @@ impl Frontier {
         &mut self,
         records: impl Iterator<Item = &'r str>,
     ) -> Result<(), FrontierError> {
-        self.guarded("take up records", |frontier| {
+        self.0.guarded("take up records", |cx| {
             let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
             for record in records {
-                let record = frontier.records.id_of(&frontier.db, record)?;
-                frontier.db.prepare_cached(sql)?.execute([record])?;
+                let record = cx.records.id_of(&cx.db, record)?;
+                cx.db.prepare_cached(sql)?.execute([record])?;
             }
             Ok(())
         })
     }
+}
 
-    pub(super) fn resolve(&mut self, record: &str, now_ms: i64) -> Result<()> {
-        let record = self.records.id_of(&self.db, record)?;
-        let sql = "UPDATE records SET resolved = 1 WHERE id = ?1 AND resolved = 0";
-        if self.db.prepare_cached(sql)?.execute([record])? == 0 {
-            return Ok(());
-        }
-        for needless in needless_tasks(&self.db, record)? {
-            let (crawl, site) = (needless.crawl, needless.site);
-            let (task, priority) = (needless.task, needless.priority);
-            self.close_queued(crawl, task, priority, Outcome::Stopped, now_ms)?;
-            sites::count_taken_of(&self.db, site, crawl, 1, None)?;
-            sites::count_taken(&self.db, site, 1)?;
-        }
-        Ok(())
+pub(super) fn resolve(cx: &mut Context, record: &str, now_ms: i64) -> Result<()> {
+    let record = cx.records.id_of(&cx.db, record)?;
+    let sql = "UPDATE records SET resolved = 1 WHERE id = ?1 AND resolved = 0";
+    if cx.db.prepare_cached(sql)?.execute([record])? == 0 {
+        return Ok(());
     }
+    for needless in needless_tasks(&cx.db, record)? {
+        let (crawl, site) = (needless.crawl, needless.site);
+        let (task, priority) = (needless.task, needless.priority);
+        give_back::close_queued(cx, crawl, task, priority, Outcome::Stopped, now_ms)?;
+        sites::count_taken_of(&cx.db, site, crawl, 1, None)?;
+        sites::count_taken(&cx.db, site, 1)?;
+    }
+    Ok(())
 }

@@ -99,17 +99,17 @@ impl Frontier {
 
     /// Notes how much of the wait is left.
     pub(crate) fn note_quiet(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        let until_ms = self.origin.quiet_until_ms;
+        let until_ms = self.0.cx.origin.quiet_until_ms;
         if until_ms == 0 {
             return Ok(());
         }
         let left_ms = Some(until_ms - now_ms).filter(|left_ms| *left_ms > 0);
         if left_ms.is_none() {
-            self.origin.quiet_until_ms = 0;
+            self.0.cx.origin.quiet_until_ms = 0;
         }
         self.set_now(now_ms);
-        self.guarded("note the wait that is left", |frontier| {
-            note(&frontier.db, QUIET, left_ms).map(|_| ())
+        self.0.guarded("note the wait that is left", |cx| {
+            note(&cx.db, QUIET, left_ms).map(|_| ())
         })
     }
 }

@@ -5,11 +5,12 @@ use rusqlite::{Connection, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{TaskDone, is_limited};
 
+use super::context::Context;
 use super::model::{NextCrawl, TaskId, Woken};
 use super::schema::QUEUED;
 use super::task_rows::{HeldTask, due_retries, next_ms};
 use super::tries::{note_try, retries_used};
-use super::{Frontier, FrontierError, sites};
+use super::{Frontier, FrontierError, crawls, holding, lanes, sites};
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
@@ -78,7 +79,7 @@ impl Retries {
 impl Frontier {
     /// When the next retry is due.
     pub fn next_retry_ms(&self) -> Option<i64> {
-        self.retries.next_ms
+        self.0.cx.retries.next_ms
     }
 
     /// Makes tasks whose retries are due available again. Returns the sites inside the window that
@@ -87,78 +88,83 @@ impl Frontier {
         &mut self,
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
-        if self.retries.next_ms.is_none_or(|next_ms| next_ms > now_ms) {
+        if self
+            .0
+            .cx
+            .retries
+            .next_ms
+            .is_none_or(|next_ms| next_ms > now_ms)
+        {
             return Ok(Vec::new());
         }
-        self.guarded("take up retries", |frontier| {
+        self.0.guarded("take up retries", |cx| {
             let mut woken = Vec::new();
-            for task in due_retries(&frontier.db, now_ms)? {
+            for task in due_retries(&cx.db, now_ms)? {
                 let sql = "UPDATE task_rows SET not_before_ms = 0 WHERE id = ?1";
-                frontier.db.prepare_cached(sql)?.execute([task.id as i64])?;
-                sites::count_queued_of(&frontier.db, task.site, task.crawl, 0, task.priority)?;
-                if sites::count_queued(&frontier.db, task.site, 0, task.priority)? {
+                cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
+                sites::count_queued_of(&cx.db, task.site, task.crawl, 0, task.priority)?;
+                if sites::count_queued(&cx.db, task.site, 0, task.priority)? {
                     let (site, crawl, priority) = (task.site, task.crawl, task.priority);
-                    let turn = frontier.turn(site, NextCrawl { priority, crawl })?;
+                    let turn = lanes::turn(cx, site, NextCrawl { priority, crawl })?;
                     woken.push(Woken { site, turn });
                 }
             }
-            frontier.retries.next_ms = next_ms(&frontier.db)?;
+            cx.retries.next_ms = next_ms(&cx.db)?;
             Ok(woken)
         })
     }
+}
 
-    /// Queues a failed task again, if the crawl and the retry table allow it; returns whether.
-    pub(super) fn retry(
-        &mut self,
-        task: &HeldTask,
-        report: &TaskDone,
-        now_ms: i64,
-    ) -> Result<bool> {
-        let wall_ms = self.wall_ms(now_ms);
-        let crawl = self.known_crawl(task.crawl)?;
-        if !crawl.spec.retry || crawl.ending(wall_ms).is_some() {
-            return Ok(false);
-        }
-        let run = patience_of_run(&crawl.spec);
-        let used = retries_used(&self.db, report.task)?;
-        let Some(wait_ms) = self.retries.wait_ms(run, report, used) else {
-            return Ok(false);
-        };
-        let (outcome, status_code) = (report.outcome, report.status_code);
-        note_try(&self.db, report.task, now_ms, outcome, status_code)?;
-        // Too many requests: the page itself is as good as the others.
-        let lost = if most_retries_of_limited(report) > 0 {
-            0
-        } else {
-            PRIORITY_LOST
-        };
-        let priority = task.priority.saturating_sub(lost).max(1);
-        self.queue_again(task, report.task, priority, now_ms + wait_ms.max(1))?;
-        Ok(true)
+/// Queues a failed task again, if the crawl and the retry table allow it; returns whether.
+pub(super) fn retry(
+    cx: &mut Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<bool> {
+    let wall_ms = cx.wall_ms(now_ms);
+    let crawl = crawls::known_crawl(cx, task.crawl)?;
+    if !crawl.spec.retry || crawl.ending(wall_ms).is_some() {
+        return Ok(false);
     }
+    let run = patience_of_run(&crawl.spec);
+    let used = retries_used(&cx.db, report.task)?;
+    let Some(wait_ms) = cx.retries.wait_ms(run, report, used) else {
+        return Ok(false);
+    };
+    let (outcome, status_code) = (report.outcome, report.status_code);
+    note_try(&cx.db, report.task, now_ms, outcome, status_code)?;
+    // Too many requests: the page itself is as good as the others.
+    let lost = if most_retries_of_limited(report) > 0 {
+        0
+    } else {
+        PRIORITY_LOST
+    };
+    let priority = task.priority.saturating_sub(lost).max(1);
+    queue_again(cx, task, report.task, priority, now_ms + wait_ms.max(1))?;
+    Ok(true)
+}
 
-    /// Queues a leased task again, to be handed out at a time.
-    pub(super) fn queue_again(
-        &mut self,
-        task: &HeldTask,
-        id: TaskId,
-        priority: u8,
-        not_before_ms: i64,
-    ) -> Result<()> {
-        let sql =
-            "UPDATE task_rows SET state = ?2, priority = ?3, not_before_ms = ?4 WHERE id = ?1";
-        let values = params![id as i64, QUEUED, priority, not_before_ms];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        let crawl = self.known_crawl(task.crawl)?;
-        crawl.status.leased -= 1;
-        crawl.count_queued(priority, 1);
-        sites::count_queued_of(&self.db, task.site, task.crawl, 1, 0)?;
-        sites::count_queued(&self.db, task.site, 1, 0)?;
-        let next_ms = self.retries.next_ms.unwrap_or(i64::MAX);
-        self.retries.next_ms = Some(next_ms.min(not_before_ms));
-        self.note_lease_over(task.crawl, task.site, false);
-        Ok(())
-    }
+/// Queues a leased task again, to be handed out at a time.
+pub(super) fn queue_again(
+    cx: &mut Context,
+    task: &HeldTask,
+    id: TaskId,
+    priority: u8,
+    not_before_ms: i64,
+) -> Result<()> {
+    let sql = "UPDATE task_rows SET state = ?2, priority = ?3, not_before_ms = ?4 WHERE id = ?1";
+    let values = params![id as i64, QUEUED, priority, not_before_ms];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    let crawl = crawls::known_crawl(cx, task.crawl)?;
+    crawl.status.leased -= 1;
+    crawl.count_queued(priority, 1);
+    sites::count_queued_of(&cx.db, task.site, task.crawl, 1, 0)?;
+    sites::count_queued(&cx.db, task.site, 1, 0)?;
+    let next_ms = cx.retries.next_ms.unwrap_or(i64::MAX);
+    cx.retries.next_ms = Some(next_ms.min(not_before_ms));
+    holding::note_lease_over(cx, task.crawl, task.site, false);
+    Ok(())
 }
 
 /// A run of a watch ends whatever its pages do, and the next one looks at them again.

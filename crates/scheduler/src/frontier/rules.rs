@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
+use super::context::Context;
 use super::lanes::SiteLane;
 use super::model::{SiteDue, SiteId, SiteRule};
-use super::{Frontier, FrontierError, sites};
+use super::{Frontier, FrontierError, holding, scripts, site_states, sites};
 
 /// The lanes that were set for sites.
 pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
@@ -28,9 +29,9 @@ impl Frontier {
         &mut self,
         name: &str,
     ) -> std::result::Result<Option<SiteRule>, FrontierError> {
-        self.guarded("read a site's rule", |frontier| {
+        self.0.guarded("read a site's rule", |cx| {
             let sql = "SELECT rule_delay_ms, block_until_ms, pages_left FROM sites WHERE name = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             select
                 .query_row([name], |row| sites::read_rule(row, 0))
                 .optional()
@@ -43,9 +44,9 @@ impl Frontier {
         name: &str,
         rule: &SiteRule,
     ) -> std::result::Result<(), FrontierError> {
-        self.guarded("set a site's rule", |frontier| {
-            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
-            frontier.keep_rule(site, rule)
+        self.0.guarded("set a site's rule", |cx| {
+            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
+            keep_rule(cx, site, rule)
         })
     }
 
@@ -56,33 +57,33 @@ impl Frontier {
         name: &str,
         default_delay_ms: u32,
     ) -> std::result::Result<(), FrontierError> {
-        self.guarded("forget a site", |frontier| {
-            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+        self.0.guarded("forget a site", |cx| {
+            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
             // The forgotten delay may have been longer than the default.
             let sql = "UPDATE sites SET delay_ms = NULL, due_at_ms = coalesce(
                            min(due_at_ms, last_start_ms + max(?2, coalesce(delay_ms, 0))), 0)
                        WHERE id = ?1";
-            let mut update = frontier.db.prepare_cached(sql)?;
+            let mut update = cx.db.prepare_cached(sql)?;
             update.execute(params![site, default_delay_ms])?;
             drop(update);
-            frontier.forget_backoff(site)?;
-            frontier.forget_scripts(site)?;
+            site_states::forget_backoff(cx, site)?;
+            scripts::forget_scripts(cx, site)?;
             let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
-            frontier.db.execute(sql, [site])?;
-            if frontier.lanes.rule(site).is_some() {
-                frontier.keep_lane(site, SiteLane::Auto)?;
+            cx.db.execute(sql, [site])?;
+            if cx.lanes.rule(site).is_some() {
+                keep_lane(cx, site, SiteLane::Auto)?;
             }
-            frontier.holding.forgotten_sites.push(site);
-            frontier.keep_rule(site, &SiteRule::default())
+            cx.holding.forgotten_sites.push(site);
+            keep_rule(cx, site, &SiteRule::default())
         })
     }
 
     /// The number of pages that a site's limit was set to; `None` if there is none.
     pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
-        self.guarded("read a site's limit", |frontier| {
+        self.0.guarded("read a site's limit", |cx| {
             let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site
                        WHERE name = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let most = select.query_row([name], |row| row.get::<_, Option<i64>>(0));
             Ok(most.optional()?.flatten().map(|most| most as u64))
         })
@@ -94,26 +95,23 @@ impl Frontier {
         name: &str,
         most: Option<u64>,
     ) -> std::result::Result<(), FrontierError> {
-        self.guarded("set a site's limit", |frontier| {
-            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+        self.0.guarded("set a site's limit", |cx| {
+            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
             let sql = "INSERT INTO site_rules (site, most_pages) VALUES (?1, ?2)
                        ON CONFLICT (site) DO UPDATE SET most_pages = excluded.most_pages";
             let most = most.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
-            frontier
-                .db
-                .prepare_cached(sql)?
-                .execute(params![site, most])?;
+            cx.db.prepare_cached(sql)?.execute(params![site, most])?;
             Ok(())
         })
     }
 
     /// The lane that was set for a site, by its name.
     pub fn site_lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
-        self.guarded("read a site's lane", |frontier| {
+        self.0.guarded("read a site's lane", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
-            let rule = site.and_then(|site| frontier.lanes.rule(site));
+            let rule = site.and_then(|site| cx.lanes.rule(site));
             Ok(rule.unwrap_or(SiteLane::Auto))
         })
     }
@@ -124,43 +122,20 @@ impl Frontier {
         name: &str,
         lane: SiteLane,
     ) -> std::result::Result<(), FrontierError> {
-        self.guarded("set a site's lane", |frontier| {
-            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
-            frontier.keep_lane(site, lane)
+        self.0.guarded("set a site's lane", |cx| {
+            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
+            keep_lane(cx, site, lane)
         })
-    }
-
-    fn keep_lane(&mut self, site: SiteId, lane: SiteLane) -> Result<()> {
-        let sql = "INSERT INTO site_rules (site, lane) VALUES (?1, ?2)
-                   ON CONFLICT (site) DO UPDATE SET lane = excluded.lane";
-        let values = params![site, lane.as_str()];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.lanes.set_rule(site, lane);
-        self.choose_lane(site);
-        self.holding.changed_sites.push(site);
-        Ok(())
-    }
-
-    fn keep_rule(&mut self, site: SiteId, rule: &SiteRule) -> Result<()> {
-        let sql = "UPDATE sites SET rule_delay_ms = ?2, block_until_ms = ?3 WHERE id = ?1";
-        let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.set_limit(site, rule.pages_left)?;
-        // The new limit may make tasks available, or none.
-        sites::count_taken(&self.db, site, 0)?;
-        sites::unpark(&self.db, site)?;
-        self.holding.changed_sites.push(site);
-        Ok(())
     }
 
     /// The sites that were forgotten since the last call. They are among those whose rules have changed.
     pub fn take_forgotten_sites(&mut self) -> Vec<SiteId> {
-        std::mem::take(&mut self.holding.forgotten_sites)
+        std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }
 
     /// The sites whose rules have changed since the last call, as they are stored now.
     pub fn take_changed_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
-        let mut changed = std::mem::take(&mut self.holding.changed_sites);
+        let mut changed = std::mem::take(&mut self.0.cx.holding.changed_sites);
         changed.sort_unstable();
         changed.dedup();
         let mut sites = Vec::with_capacity(changed.len());
@@ -169,4 +144,27 @@ impl Frontier {
         }
         Ok(sites)
     }
+}
+
+fn keep_lane(cx: &mut Context, site: SiteId, lane: SiteLane) -> Result<()> {
+    let sql = "INSERT INTO site_rules (site, lane) VALUES (?1, ?2)
+               ON CONFLICT (site) DO UPDATE SET lane = excluded.lane";
+    let values = params![site, lane.as_str()];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    cx.lanes.set_rule(site, lane);
+    scripts::choose_lane(cx, site);
+    cx.holding.changed_sites.push(site);
+    Ok(())
+}
+
+fn keep_rule(cx: &mut Context, site: SiteId, rule: &SiteRule) -> Result<()> {
+    let sql = "UPDATE sites SET rule_delay_ms = ?2, block_until_ms = ?3 WHERE id = ?1";
+    let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    holding::set_limit(cx, site, rule.pages_left)?;
+    // The new limit may make tasks available, or none.
+    sites::count_taken(&cx.db, site, 0)?;
+    sites::unpark(&cx.db, site)?;
+    cx.holding.changed_sites.push(site);
+    Ok(())
 }

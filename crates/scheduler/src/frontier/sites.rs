@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
 
 use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, lanes};
 
 impl Frontier {
     /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
@@ -23,10 +23,10 @@ impl Frontier {
         due_before_ms: i64,
         limit: usize,
     ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.guarded("look for due sites", |frontier| {
-            let sites = waiting(&frontier.db, due_before_ms, limit)?;
-            enter(&frontier.db, &sites)?;
-            frontier.add_turns(sites)
+        self.0.guarded("look for due sites", |cx| {
+            let sites = waiting(&cx.db, due_before_ms, limit)?;
+            enter(&cx.db, &sites)?;
+            lanes::add_turns(cx, sites)
         })
     }
 
@@ -39,22 +39,22 @@ impl Frontier {
         due_before_ms: i64,
         limit: usize,
     ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.guarded("look for a crawl's due sites", |frontier| {
-            let sites = waiting_of(&frontier.db, crawl, due_before_ms, limit)?;
-            enter(&frontier.db, &sites)?;
-            frontier.add_turns(sites)
+        self.0.guarded("look for a crawl's due sites", |cx| {
+            let sites = waiting_of(&cx.db, crawl, due_before_ms, limit)?;
+            enter(&cx.db, &sites)?;
+            lanes::add_turns(cx, sites)
         })
     }
 
     /// When the first waiting site is due.
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
-        self.guarded("look for the next due site", |frontier| {
+        self.0.guarded("look for the next due site", |cx| {
             let mut earliest: Option<i64> = None;
-            each_priority(&frontier.db, |priority| {
+            each_priority(&cx.db, |priority| {
                 let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
                            ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT 1";
-                let mut first = frontier.db.prepare_cached(sql)?;
+                let mut first = cx.db.prepare_cached(sql)?;
                 let due_at_ms = first.query_row([priority], |row| row.get(0))?;
                 earliest = Some(earliest.map_or(due_at_ms, |so_far| so_far.min(due_at_ms)));
                 Ok(true)
@@ -65,25 +65,24 @@ impl Frontier {
 
     /// Takes a site out of the window, and stores its clock.
     pub fn return_site(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.guarded("return a site", |frontier| {
-            save(&frontier.db, site, clock, AND_LEAVES_WINDOW)
+        self.0.guarded("return a site", |cx| {
+            save(&cx.db, site, clock, AND_LEAVES_WINDOW)
         })
     }
 
     /// Stores the clock of a site in the window.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.guarded("keep a site's clock", |frontier| {
-            save(&frontier.db, site, clock, "")
-        })
+        self.0
+            .guarded("keep a site's clock", |cx| save(&cx.db, site, clock, ""))
     }
 
     /// A stored site, by its id.
     pub fn site(&mut self, site: SiteId) -> Result<Option<SiteDue>, FrontierError> {
-        self.guarded("read a site", |frontier| {
+        self.0.guarded("read a site", |cx| {
             let sql = format!("SELECT {COLUMNS} FROM sites WHERE id = ?1");
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let kept = select.query_map([site], read)?.collect::<Result<_>>()?;
-            Ok(frontier.add_turns(kept)?.pop())
+            Ok(lanes::add_turns(cx, kept)?.pop())
         })
     }
 }

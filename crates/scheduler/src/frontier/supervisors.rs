@@ -19,10 +19,10 @@ pub struct SavedSupervisor {
 impl Frontier {
     /// All stored supervisors, by name.
     pub fn supervisors(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
-        self.guarded("list the supervisors", |frontier| {
+        self.0.guarded("list the supervisors", |cx| {
             let sql =
                 "SELECT name, home, longest_request_ms, silent_ms FROM supervisors ORDER BY name";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let kept = select.query_map([], |row| {
                 Ok(SavedSupervisor {
                     name: row.get(0)?,
@@ -36,29 +36,29 @@ impl Frontier {
     }
 
     pub fn save_supervisor(&mut self, kept: &SavedSupervisor) -> Result<(), FrontierError> {
-        self.guarded("keep a supervisor", |frontier| {
+        self.0.guarded("keep a supervisor", |cx| {
             let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3, ?4)";
             let (longest_ms, silent_ms) = (kept.longest_request_ms as i64, kept.silent_ms as i64);
             let values = params![kept.name, kept.instance as i64, longest_ms, silent_ms];
-            frontier.db.prepare_cached(sql)?.execute(values)?;
+            cx.db.prepare_cached(sql)?.execute(values)?;
             Ok(())
         })
     }
 
     /// Stores for how long a supervisor has been silent.
     pub fn note_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
-        self.guarded("note a supervisor's silence", |frontier| {
+        self.0.guarded("note a supervisor's silence", |cx| {
             let sql = "UPDATE supervisors SET silent_ms = ?2 WHERE name = ?1";
             let values = params![name, silent_ms as i64];
-            frontier.db.prepare_cached(sql)?.execute(values)?;
+            cx.db.prepare_cached(sql)?.execute(values)?;
             Ok(())
         })
     }
 
     pub fn forget_supervisor(&mut self, name: &str) -> Result<(), FrontierError> {
-        self.guarded("forget a supervisor", |frontier| {
+        self.0.guarded("forget a supervisor", |cx| {
             let sql = "DELETE FROM supervisors WHERE name = ?1";
-            frontier.db.prepare_cached(sql)?.execute([name])?;
+            cx.db.prepare_cached(sql)?.execute([name])?;
             Ok(())
         })
     }

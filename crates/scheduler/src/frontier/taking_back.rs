@@ -7,9 +7,10 @@
 use rusqlite::{OptionalExtension, Result};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
 
+use super::context::Context;
 use super::model::TaskId;
 use super::records::{SERVES_ONLY_RESOLVED, served_by};
-use super::{Frontier, FrontierError, epochs};
+use super::{Frontier, FrontierError, crawls, epochs, give_back};
 
 /// A page whose values are to be taken back.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,21 +24,14 @@ pub struct FalsePage {
 }
 
 impl Frontier {
-    pub(super) fn note_to_take_back(&mut self, task: TaskId) -> Result<()> {
-        let sql = "INSERT OR IGNORE INTO taken_back VALUES (?1)";
-        self.db.prepare_cached(sql)?.execute([task as i64])?;
-        self.false_pages.push(task);
-        Ok(())
-    }
-
     /// The pages that were found to be blocks since the last call.
     pub fn take_false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
-        let tasks = std::mem::take(&mut self.false_pages);
+        let tasks = std::mem::take(&mut self.0.cx.false_pages);
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        self.guarded("look up pages to take back", |frontier| {
-            let pages = tasks.into_iter().map(|task| frontier.false_page(task));
+        self.0.guarded("look up pages to take back", |cx| {
+            let pages = tasks.into_iter().map(|task| false_page(cx, task));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
@@ -48,44 +42,18 @@ impl Frontier {
 
     /// All pages that the store still has to take back.
     pub fn false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
-        self.guarded("look for pages to take back", |frontier| {
-            let mut select = frontier.db.prepare_cached("SELECT task FROM taken_back")?;
+        self.0.guarded("look for pages to take back", |cx| {
+            let mut select = cx.db.prepare_cached("SELECT task FROM taken_back")?;
             let tasks = select.query_map([], |row| row.get::<_, i64>(0))?;
             let tasks: Vec<i64> = tasks.collect::<Result<_>>()?;
             drop(select);
-            let pages = tasks
-                .into_iter()
-                .map(|task| frontier.false_page(task as TaskId));
+            let pages = tasks.into_iter().map(|task| false_page(cx, task as TaskId));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
                 .flatten()
                 .collect())
         })
-    }
-
-    /// `None`: its crawl was pruned, or it is fetched again. Then it is forgotten, because after a restart the next
-    /// delivery would be taken for the false one.
-    fn false_page(&self, task: TaskId) -> Result<Option<FalsePage>> {
-        let sql = concat!(
-            "SELECT ",
-            epochs::delivery!(),
-            ", crawl FROM tasks WHERE id = ?1 AND state = 2"
-        );
-        let mut select = self.db.prepare_cached(sql)?;
-        let read = |row: &rusqlite::Row<'_>| Ok((epochs::read_delivery(row)?, row.get(2)?));
-        let Some((delivery, crawl)) = select.query_row([task as i64], read).optional()? else {
-            let sql = "DELETE FROM taken_back WHERE task = ?1";
-            self.db.prepare_cached(sql)?.execute([task as i64])?;
-            return Ok(None);
-        };
-        let served = served_by(&self.db, task)?;
-        Ok(Some(FalsePage {
-            crawl,
-            task,
-            delivery,
-            records: served.into_iter().map(|record| record.name).collect(),
-        }))
     }
 
     /// The store has taken back what a page had brought, and these of its records are open now. Returns what is to be
@@ -96,52 +64,83 @@ impl Frontier {
         open: &[String],
         now_ms: i64,
     ) -> std::result::Result<Vec<TaskId>, FrontierError> {
-        self.guarded("take a page back", |frontier| {
+        self.0.guarded("take a page back", |cx| {
             let sql = "DELETE FROM taken_back WHERE task = ?1";
-            frontier.db.prepare_cached(sql)?.execute([task as i64])?;
+            cx.db.prepare_cached(sql)?.execute([task as i64])?;
             let mut again = vec![task];
             for record in open {
-                let record = frontier.records.id_of(&frontier.db, record)?;
+                let record = cx.records.id_of(&cx.db, record)?;
                 let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
-                if frontier.db.prepare_cached(sql)?.execute([record])? == 0 {
+                if cx.db.prepare_cached(sql)?.execute([record])? == 0 {
                     continue;
                 }
                 let sql = "SELECT task FROM task_records JOIN task_rows ON task_rows.id = task
                            WHERE record = ?1 AND state = 2 AND outcome = 'stopped'";
-                let mut select = frontier.db.prepare_cached(sql)?;
+                let mut select = cx.db.prepare_cached(sql)?;
                 let stopped = select.query_map([record], |row| row.get::<_, i64>(0))?;
                 for task in stopped {
                     again.push(task? as TaskId);
                 }
             }
-            frontier.end_as_blocked_if_needless(task, now_ms)?;
+            end_as_blocked_if_needless(cx, task, now_ms)?;
             Ok(again)
         })
     }
+}
 
-    /// A page whose records are complete all the same is not queued again; but it was none.
-    fn end_as_blocked_if_needless(&mut self, task: TaskId, now_ms: i64) -> Result<()> {
-        let sql = format!(
-            "SELECT crawl, done_at_ms FROM tasks
-             WHERE id = ?1 AND state = 2 AND outcome = 'ok' AND {SERVES_ONLY_RESOLVED}"
-        );
-        let mut select = self.db.prepare_cached(&sql)?;
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let found: Option<(CrawlKey, i64)> = select.query_row([task as i64], read).optional()?;
-        drop(select);
-        let Some((key, done_at_ms)) = found else {
-            return Ok(());
-        };
-        let crawl = self.known_crawl(key)?;
-        // What has ended before the run of a watch began is not among its counts.
-        let began_ms = crawl.spec.run_began_ms;
-        if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {
-            return Ok(());
-        }
-        if crawl.uncount_outcome(Outcome::Ok) == 0 {
-            let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = 'ok'";
-            self.db.prepare_cached(sql)?.execute([key])?;
-        }
-        self.close(key, task, Outcome::Blocked, None, now_ms)
+pub(super) fn note_to_take_back(cx: &mut Context, task: TaskId) -> Result<()> {
+    let sql = "INSERT OR IGNORE INTO taken_back VALUES (?1)";
+    cx.db.prepare_cached(sql)?.execute([task as i64])?;
+    cx.false_pages.push(task);
+    Ok(())
+}
+
+/// `None`: its crawl was pruned, or it is fetched again. Then it is forgotten, because after a restart the next
+/// delivery would be taken for the false one.
+fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
+    let sql = concat!(
+        "SELECT ",
+        epochs::delivery!(),
+        ", crawl FROM tasks WHERE id = ?1 AND state = 2"
+    );
+    let mut select = cx.db.prepare_cached(sql)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((epochs::read_delivery(row)?, row.get(2)?));
+    let Some((delivery, crawl)) = select.query_row([task as i64], read).optional()? else {
+        let sql = "DELETE FROM taken_back WHERE task = ?1";
+        cx.db.prepare_cached(sql)?.execute([task as i64])?;
+        return Ok(None);
+    };
+    let served = served_by(&cx.db, task)?;
+    Ok(Some(FalsePage {
+        crawl,
+        task,
+        delivery,
+        records: served.into_iter().map(|record| record.name).collect(),
+    }))
+}
+
+/// A page whose records are complete all the same is not queued again; but it was none.
+fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Result<()> {
+    let sql = format!(
+        "SELECT crawl, done_at_ms FROM tasks
+         WHERE id = ?1 AND state = 2 AND outcome = 'ok' AND {SERVES_ONLY_RESOLVED}"
+    );
+    let mut select = cx.db.prepare_cached(&sql)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let found: Option<(CrawlKey, i64)> = select.query_row([task as i64], read).optional()?;
+    drop(select);
+    let Some((key, done_at_ms)) = found else {
+        return Ok(());
+    };
+    let crawl = crawls::known_crawl(cx, key)?;
+    // What has ended before the run of a watch began is not among its counts.
+    let began_ms = crawl.spec.run_began_ms;
+    if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {
+        return Ok(());
     }
+    if crawl.uncount_outcome(Outcome::Ok) == 0 {
+        let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = 'ok'";
+        cx.db.prepare_cached(sql)?.execute([key])?;
+    }
+    give_back::close(cx, key, task, Outcome::Blocked, None, now_ms)
 }

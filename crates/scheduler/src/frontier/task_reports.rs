@@ -91,8 +91,8 @@ impl Frontier {
     ) -> std::result::Result<CrawlsAtSite, FrontierError> {
         const ASKED: &str = "id >= ?1 AND id < ?2 AND app_id <> ''
             AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)";
-        self.guarded("look for crawls of a site", |frontier| {
-            let db = &frontier.db;
+        self.0.guarded("look for crawls of a site", |cx| {
+            let db = &cx.db;
             let before = before.unwrap_or(CrawlKey::MAX);
             let sql = "SELECT min(id), count(*) FROM (
                            SELECT id FROM crawls WHERE id < ?1 ORDER BY id DESC LIMIT ?2)";
@@ -137,11 +137,11 @@ impl Frontier {
         crawl_id: Option<&str>,
         most: usize,
     ) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.guarded("look for crawls", |frontier| {
+        self.0.guarded("look for crawls", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id <> '' AND (?1 IS NULL OR app_id = ?1)
                            AND (?2 IS NULL OR crawl_id = ?2)
                        ORDER BY id DESC LIMIT ?3";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let values = params![app_id, crawl_id, most as i64];
             select.query_map(values, |row| row.get(0))?.collect()
         })
@@ -153,9 +153,9 @@ impl Frontier {
         crawl: CrawlKey,
         url: &str,
     ) -> std::result::Result<Option<TaskReport>, FrontierError> {
-        let task = self.guarded("look for a URL", |frontier| {
-            let key = frontier.seen.key(crawl, url);
-            frontier.seen.task_of(key)
+        let task = self.0.guarded("look for a URL", |cx| {
+            let key = cx.seen.key(crawl, url);
+            cx.seen.task_of(key)
         })?;
         let Some(task) = task else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl Frontier {
         let report = self.task_report(task)?;
         // The index knows URLs by their hashes, and goes on to know those of pruned crawls.
         let is_of_url =
-            |report: &TaskReport| report.crawl == crawl && self.seen.are_one(&report.url, url);
+            |report: &TaskReport| report.crawl == crawl && self.0.cx.seen.are_one(&report.url, url);
         Ok(report.filter(is_of_url))
     }
 
@@ -171,7 +171,8 @@ impl Frontier {
         &mut self,
         task: TaskId,
     ) -> std::result::Result<Option<TaskReport>, FrontierError> {
-        self.guarded("read a task", |frontier| read_report(&frontier.db, task))
+        self.0
+            .guarded("read a task", |cx| read_report(&cx.db, task))
     }
 
     /// What goes before a queued task at its site, by the order in which tasks are handed out.
@@ -181,14 +182,14 @@ impl Frontier {
         most: u64,
     ) -> std::result::Result<Ahead, FrontierError> {
         let is_ranked = self.spec(task.crawl)?.run_began_ms.is_some();
-        self.guarded("count what goes before a task", |frontier| {
+        self.0.guarded("count what goes before a task", |cx| {
             let place: (&dyn ToSql, &dyn ToSql) = (&task.site, &task.crawl);
             let count = |more: &str, value: &dyn ToSql, most: u64| {
                 let sql = format!(
                     "SELECT count(*) FROM (SELECT 1 FROM task_rows WHERE site = ?1 AND crawl = ?2
                      AND state = 0 AND not_before_ms = 0 AND {more} LIMIT ?5)"
                 );
-                let mut select = frontier.db.prepare_cached(&sql)?;
+                let mut select = cx.db.prepare_cached(&sql)?;
                 let (id, most) = (task.id as i64, most as i64);
                 select.query_row(params![place.0, place.1, value, id, most], |row| {
                     row.get::<_, i64>(0).map(|n| n as u64)
@@ -219,7 +220,7 @@ impl Frontier {
             let sql = "SELECT total(queued) FROM (
                            SELECT queued FROM crawl_sites WHERE site = ?1 AND top_priority >= ?2
                                AND top_priority > 0 AND crawl <> ?3 LIMIT ?4)";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let values = params![task.site, task.priority, task.crawl, most as i64];
             let others: f64 = select.query_row(values, |row| row.get(0))?;
             let others = others as u64;
@@ -234,12 +235,14 @@ impl Frontier {
         crawl: CrawlKey,
         text: &str,
     ) -> std::result::Result<std::result::Result<Url, Refusal>, FrontierError> {
-        self.crawl(crawl)?;
+        self.0.crawl(crawl)?;
         let known = self
+            .0
+            .cx
             .crawls
             .get(&crawl)
             .ok_or(FrontierError::UnknownCrawl(crawl))?;
-        Ok(intake::judge(text, None, &known.scope, &self.excluded))
+        Ok(intake::judge(text, None, &known.scope, &self.0.cx.excluded))
     }
 }
 

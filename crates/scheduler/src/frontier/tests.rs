@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use webfill_api::CrawlSpec;
-use webfill_wire::{Lane, Outcome, Reason, SiteClock, TaskDone};
+use webfill_wire::{CrawlKey, Lane, Outcome, Reason, SiteClock, TaskDone};
 
 use super::*;
 

@@ -76,21 +76,24 @@ impl Frontier {
         crawls: &[CrawlKey],
         most: usize,
     ) -> Result<(u64, Vec<Value>), FrontierError> {
-        self.guarded("list sites whose pages repeat others", |frontier| {
-            let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
-            let of_crawls = frontier.trickles.0.iter();
-            let mut found: Vec<_> = of_crawls
-                .filter(|(key, branch)| branch.refused > 0 && is_asked(key))
-                .collect();
-            found.sort_unstable_by_key(|(key, branch)| (std::cmp::Reverse(branch.refused), **key));
-            let mut first = Vec::new();
-            for ((_, site), branch) in found.iter().take(most) {
-                let name = site_name(&frontier.db, *site)?;
-                let (url, refused) = (&branch.url, branch.refused);
-                first.push(json!({"site": name, "url": url, "skipped": refused}));
-            }
-            Ok((found.len() as u64, first))
-        })
+        self.0
+            .guarded("list sites whose pages repeat others", |cx| {
+                let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
+                let of_crawls = cx.trickles.0.iter();
+                let mut found: Vec<_> = of_crawls
+                    .filter(|(key, branch)| branch.refused > 0 && is_asked(key))
+                    .collect();
+                found.sort_unstable_by_key(|(key, branch)| {
+                    (std::cmp::Reverse(branch.refused), **key)
+                });
+                let mut first = Vec::new();
+                for ((_, site), branch) in found.iter().take(most) {
+                    let name = site_name(&cx.db, *site)?;
+                    let (url, refused) = (&branch.url, branch.refused);
+                    first.push(json!({"site": name, "url": url, "skipped": refused}));
+                }
+                Ok((found.len() as u64, first))
+            })
     }
 }
 

@@ -11,12 +11,13 @@
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
+use super::context::Context;
 use super::feed::FeedBatch;
 use super::looks::USUAL_PERIOD_MS;
 use super::model::{FeedTally, LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
 use super::task_rows::HeldPage;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
 /// After so many looks in a row it was told that a page is gone, or the judge of looks was away for long: two
@@ -75,42 +76,6 @@ enum Turn {
 }
 
 impl Frontier {
-    /// Says when a page is looked at again whose task has ended, should no run find it.
-    pub(super) fn plan_unlinked(
-        &mut self,
-        page: &HeldPage<'_>,
-        report: &TaskDone,
-        now_ms: i64,
-    ) -> Result<()> {
-        let spec = &self.known_crawl(page.crawl)?.spec;
-        let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
-            return Ok(());
-        };
-        let period_ms = spec.run_period_ms.unwrap_or(USUAL_PERIOD_MS).max(1);
-        let is_page = report.outcome.is_page();
-        let is_missing =
-            report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
-        let known = known(&self.db, report.task)?;
-        let Some(mut known) = known.or(is_page.then(Known::default)) else {
-            return Ok(());
-        };
-        known.missed = match is_missing {
-            true => known.missed.saturating_add(1),
-            false if is_page => 0,
-            false => known.missed,
-        };
-        let Some(wait_ms) = known.wait_ms(period_ms) else {
-            return forget(&self.db, report.task);
-        };
-        let due_ms = now_ms.max(began_ms).saturating_add(wait_ms);
-        let sql = "INSERT INTO known_pages (task, crawl, due_ms, lost, missed)
-                   VALUES (?1, ?2, ?3, ?4, ?5)
-                   ON CONFLICT DO UPDATE SET due_ms = excluded.due_ms, missed = excluded.missed";
-        let (task, crawl) = (report.task as i64, page.crawl);
-        let values = params![task, crawl, due_ms, known.lost, known.missed];
-        self.db.prepare_cached(sql)?.execute(values).map(drop)
-    }
-
     /// Queues the next unlinked pages of a run that has found all that it finds: at most so many, those first
     /// that have waited longest. Returns whether there may be more.
     pub fn queue_unlinked(
@@ -123,24 +88,66 @@ impl Frontier {
         let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
             return Ok((false, FeedTally::default()));
         };
-        self.guarded("queue pages that a run does not find", |frontier| {
-            let due = due_pages(&frontier.db, crawl, began_ms, most)?;
-            let mut batch = frontier.begin_feed(crawl, now_ms);
-            if due.is_empty() || batch.is_unwanted(0, &[]) {
-                return Ok((false, FeedTally::default()));
-            }
-            for due in &due {
-                match batch.turn_of(due, began_ms)? {
-                    Turn::Looked(site, done_at_ms, priority) => {
-                        batch.check_unlinked((due.task, done_at_ms), site, priority, began_ms)?;
-                    }
-                    Turn::NextRun => put_off(batch.db, due.task, began_ms)?,
-                    Turn::Forgotten => forget(batch.db, due.task)?,
+        self.0
+            .guarded("queue pages that a run does not find", |cx| {
+                let due = due_pages(&cx.db, crawl, began_ms, most)?;
+                let mut batch = feed::begin_feed(cx, crawl, now_ms);
+                if due.is_empty() || batch.is_unwanted(0, &[]) {
+                    return Ok((false, FeedTally::default()));
                 }
-            }
-            Ok((true, batch.finish()?))
-        })
+                for due in &due {
+                    match batch.turn_of(due, began_ms)? {
+                        Turn::Looked(site, done_at_ms, priority) => {
+                            batch.check_unlinked(
+                                (due.task, done_at_ms),
+                                site,
+                                priority,
+                                began_ms,
+                            )?;
+                        }
+                        Turn::NextRun => put_off(batch.db, due.task, began_ms)?,
+                        Turn::Forgotten => forget(batch.db, due.task)?,
+                    }
+                }
+                Ok((true, batch.finish()?))
+            })
     }
+}
+
+/// Says when a page is looked at again whose task has ended, should no run find it.
+pub(super) fn plan_unlinked(
+    cx: &mut Context,
+    page: &HeldPage<'_>,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<()> {
+    let spec = &crawls::known_crawl(cx, page.crawl)?.spec;
+    let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
+        return Ok(());
+    };
+    let period_ms = spec.run_period_ms.unwrap_or(USUAL_PERIOD_MS).max(1);
+    let is_page = report.outcome.is_page();
+    let is_missing =
+        report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
+    let known = known(&cx.db, report.task)?;
+    let Some(mut known) = known.or(is_page.then(Known::default)) else {
+        return Ok(());
+    };
+    known.missed = match is_missing {
+        true => known.missed.saturating_add(1),
+        false if is_page => 0,
+        false => known.missed,
+    };
+    let Some(wait_ms) = known.wait_ms(period_ms) else {
+        return forget(&cx.db, report.task);
+    };
+    let due_ms = now_ms.max(began_ms).saturating_add(wait_ms);
+    let sql = "INSERT INTO known_pages (task, crawl, due_ms, lost, missed)
+               VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT DO UPDATE SET due_ms = excluded.due_ms, missed = excluded.missed";
+    let (task, crawl) = (report.task as i64, page.crawl);
+    let values = params![task, crawl, due_ms, known.lost, known.missed];
+    cx.db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 impl FeedBatch<'_> {

@@ -12,10 +12,11 @@
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::context::Context;
 use super::lease::LeaseRun;
 use super::model::{SiteId, TaskId};
 use super::queue_order::{QueuedTask, older_at};
-use super::{Frontier, sites};
+use super::{crawls, lease, site_states, sites};
 
 /// A site that was unreachable.
 #[derive(Debug, Clone, Copy)]
@@ -40,113 +41,109 @@ impl Unreachable {
     }
 }
 
-impl Frontier {
-    /// Hands out up to `limit` tasks of a site that was unreachable, to end without a request.
-    pub(super) fn lease_unreachable(
-        &mut self,
-        site: SiteId,
-        limit: usize,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        while run.continues(limit)
-            && let Some(unreachable) = self.backoff.unreachable.get(&site).copied()
-        {
-            let Some(crawl) = next_crawl(&self.db, site, unreachable.visited)? else {
-                // Tasks that came back behind the visits are found by the next ones.
-                run.has_visited_all = !unreachable.has_ended_tasks;
-                let (last, outcome) = (unreachable.last, unreachable.outcome);
-                self.backoff
-                    .unreachable
-                    .insert(site, Unreachable::new(last, outcome));
-                if run.has_visited_all {
-                    return Ok(());
-                }
-                continue;
-            };
-            let before = run.progress();
-            let has_more = self.visit(site, crawl, unreachable, limit, now_ms, run)?;
-            if let Some(unreachable) = self.backoff.unreachable.get_mut(&site) {
-                unreachable.has_ended_tasks |= run.progress() > before;
-                if !has_more {
-                    unreachable.visited = crawl;
-                }
+/// Hands out up to `limit` tasks of a site that was unreachable, to end without a request.
+pub(super) fn lease_unreachable(
+    cx: &mut Context,
+    site: SiteId,
+    limit: usize,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    while run.continues(limit)
+        && let Some(unreachable) = cx.backoff.unreachable.get(&site).copied()
+    {
+        let Some(crawl) = next_crawl(&cx.db, site, unreachable.visited)? else {
+            // Tasks that came back behind the visits are found by the next ones.
+            run.has_visited_all = !unreachable.has_ended_tasks;
+            let (last, outcome) = (unreachable.last, unreachable.outcome);
+            cx.backoff
+                .unreachable
+                .insert(site, Unreachable::new(last, outcome));
+            if run.has_visited_all {
+                return Ok(());
+            }
+            continue;
+        };
+        let before = run.progress();
+        let has_more = visit(cx, site, crawl, unreachable, limit, now_ms, run)?;
+        if let Some(unreachable) = cx.backoff.unreachable.get_mut(&site) {
+            unreachable.has_ended_tasks |= run.progress() > before;
+            if !has_more {
+                unreachable.visited = crawl;
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Ends older tasks of one crawl. Returns whether it may have more of them.
-    fn visit(
-        &mut self,
-        site: SiteId,
-        crawl: CrawlKey,
-        unreachable: Unreachable,
-        limit: usize,
-        now_ms: i64,
-        run: &mut LeaseRun,
-    ) -> Result<bool> {
-        let wall_ms = self.wall_ms(now_ms);
-        if let Some(outcome) = self.known_crawl(crawl)?.ending(wall_ms) {
-            let most = run.left_to_close();
-            let closed = self.close_tasks_at(site, crawl, outcome, most, now_ms)?;
-            run.closed += closed;
-            return Ok(closed == most);
-        }
-        let room = self.room_at(site, crawl, now_ms)?;
-        if room == 0 {
-            run.held += 1;
-            sites::hold(&self.db, site, crawl)?;
-            return Ok(false);
-        }
-        let most = room.min(limit - run.handed_out.len());
-        let mut older = older_at(&self.db, site, crawl, unreachable.last, most)?;
-        let has_more = older.len() == most;
-        if older.is_empty() {
-            run.passed += 1;
-            return Ok(false);
-        }
-        run.closed += self.close_excluded(site, crawl, &mut older, now_ms)?;
-        self.hand_out_to_end(site, crawl, older, unreachable.outcome, run)?;
-        Ok(has_more)
+/// Ends older tasks of one crawl. Returns whether it may have more of them.
+fn visit(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    unreachable: Unreachable,
+    limit: usize,
+    now_ms: i64,
+    run: &mut LeaseRun,
+) -> Result<bool> {
+    let wall_ms = cx.wall_ms(now_ms);
+    if let Some(outcome) = crawls::known_crawl(cx, crawl)?.ending(wall_ms) {
+        let most = run.left_to_close();
+        let closed = lease::close_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
+        run.closed += closed;
+        return Ok(closed == most);
     }
+    let room = lease::room_at(cx, site, crawl, now_ms)?;
+    if room == 0 {
+        run.held += 1;
+        sites::hold(&cx.db, site, crawl)?;
+        return Ok(false);
+    }
+    let most = room.min(limit - run.handed_out.len());
+    let mut older = older_at(&cx.db, site, crawl, unreachable.last, most)?;
+    let has_more = older.len() == most;
+    if older.is_empty() {
+        run.passed += 1;
+        return Ok(false);
+    }
+    run.closed += lease::close_excluded(cx, site, crawl, &mut older, now_ms)?;
+    hand_out_to_end(cx, site, crawl, older, unreachable.outcome, run)?;
+    Ok(has_more)
+}
 
-    pub(super) fn hand_out_to_end(
-        &mut self,
-        site: SiteId,
-        crawl: CrawlKey,
-        older: Vec<QueuedTask>,
-        outcome: Outcome,
-        run: &mut LeaseRun,
-    ) -> Result<()> {
-        let taken = older.len() as u64;
-        for task in older {
-            self.backoff.ending.insert(task.id);
-            let leased = self.lease_task(task, site, crawl, Some(outcome))?;
-            run.handed_out.push(leased);
-        }
-        self.last_turn += 1;
-        sites::count_taken_of(&self.db, site, crawl, taken, Some(self.last_turn))
+pub(super) fn hand_out_to_end(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    older: Vec<QueuedTask>,
+    outcome: Outcome,
+    run: &mut LeaseRun,
+) -> Result<()> {
+    let taken = older.len() as u64;
+    for task in older {
+        cx.backoff.ending.insert(task.id);
+        let leased = lease::lease_task(cx, task, site, crawl, Some(outcome))?;
+        run.handed_out.push(leased);
     }
+    cx.last_turn += 1;
+    sites::count_taken_of(&cx.db, site, crawl, taken, Some(cx.last_turn))
+}
 
-    /// Only tasks that came later are left of a site that was unreachable: it begins to rest for them.
-    /// With a patience there is no backoff for them: they end as well.
-    pub(super) fn back_off_for_new_tasks(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
-        if self.backoff.patience.is_some() {
-            return Ok(());
-        }
-        let mut stored = self.site_state(site)?;
-        stored
-            .state
-            .back_off_for_new_tasks(&self.backoff.table, now_ms);
-        self.store_phase(site, stored.state.phase)?;
-        self.update_state(site, &stored)?;
-        let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
-        self.db
-            .prepare_cached(sql)?
-            .execute(params![site, now_ms])?;
-        Ok(())
+/// Only tasks that came later are left of a site that was unreachable: it begins to rest for them.
+/// With a patience there is no backoff for them: they end as well.
+pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+    if cx.backoff.patience.is_some() {
+        return Ok(());
     }
+    let mut stored = site_states::site_state(cx, site)?;
+    stored
+        .state
+        .back_off_for_new_tasks(&cx.backoff.table, now_ms);
+    site_states::store_phase(cx, site, stored.state.phase)?;
+    site_states::update_state(cx, site, &stored)?;
+    let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
+    cx.db.prepare_cached(sql)?.execute(params![site, now_ms])?;
+    Ok(())
 }
 
 /// The first crawl after this one that has tasks at a site that could be handed out.

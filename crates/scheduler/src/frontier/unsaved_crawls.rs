@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_wire::CrawlKey;
 
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, crawls};
 
 /// The note of a crawl that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(super) fn note(db: &Connection, crawl: CrawlKey) -> Result<()> {
 impl Frontier {
     /// The crawls that are noted, the oldest note first.
     pub(crate) fn unsaved_crawls(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.guarded("look for crawls that are not saved", |frontier| {
+        self.0.guarded("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             select.query_map([], |row| row.get(0))?.collect()
         })
     }
@@ -40,11 +40,11 @@ impl Frontier {
         &mut self,
         crawl: CrawlKey,
     ) -> std::result::Result<Option<UnsavedEnd>, FrontierError> {
-        self.guarded("look for the note of a crawl", |frontier| {
-            frontier.write_counters()?;
+        self.0.guarded("look for the note of a crawl", |cx| {
+            crawls::write_counters(cx)?;
             let sql = "SELECT number, changed_at_ms FROM unsaved_crawls
                        JOIN crawls ON crawls.id = unsaved_crawls.crawl WHERE crawl = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let note = select.query_row([crawl], |row| {
                 Ok(UnsavedEnd {
                     number: row.get(0)?,
@@ -57,9 +57,9 @@ impl Frontier {
 
     /// All of a crawl is saved that had this note. If it has changed since, it has another one.
     pub(crate) fn crawl_saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
-        self.guarded("cross out a saved crawl", |frontier| {
+        self.0.guarded("cross out a saved crawl", |cx| {
             let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";
-            frontier.db.prepare_cached(sql)?.execute([number])?;
+            cx.db.prepare_cached(sql)?.execute([number])?;
             Ok(())
         })
     }

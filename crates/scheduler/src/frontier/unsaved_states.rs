@@ -8,6 +8,7 @@
 
 use rusqlite::{Connection, Result, params};
 
+use super::context::Context;
 use super::model::SiteId;
 use super::site_states::{COLUMNS, read_report};
 use super::{Frontier, FrontierError, SiteReport};
@@ -34,14 +35,14 @@ impl Frontier {
         after: i64,
         limit: usize,
     ) -> std::result::Result<Vec<UnsavedState>, FrontierError> {
-        self.guarded("look for states that are not saved", |frontier| {
+        self.0.guarded("look for states that are not saved", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS}, number FROM unsaved_site_states AS unsaved
                  JOIN sites ON sites.id = unsaved.site
                  LEFT JOIN site_states ON site_states.site = sites.id
                  WHERE number > ?1 ORDER BY number LIMIT ?2"
             );
-            let mut select = frontier.db.prepare_cached(&sql)?;
+            let mut select = cx.db.prepare_cached(&sql)?;
             let unsaved = select.query_map(params![after, limit as i64], |row| {
                 Ok(UnsavedState {
                     number: row.get("number")?,
@@ -54,17 +55,17 @@ impl Frontier {
 
     /// The store has the states up to this number. What has changed since has a greater one.
     pub fn states_saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
-        self.guarded("cross out saved states", |frontier| {
+        self.0.guarded("cross out saved states", |cx| {
             let sql = "DELETE FROM unsaved_site_states WHERE number <= ?1";
-            frontier.db.prepare_cached(sql)?.execute([last])?;
+            cx.db.prepare_cached(sql)?.execute([last])?;
             Ok(())
         })
     }
+}
 
-    /// The state of a site changes.
-    pub(super) fn note_unsaved(&self, site: SiteId) -> Result<()> {
-        let sql = "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (?1)";
-        self.db.prepare_cached(sql)?.execute([site])?;
-        Ok(())
-    }
+/// The state of a site changes.
+pub(super) fn note_unsaved(cx: &Context, site: SiteId) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (?1)";
+    cx.db.prepare_cached(sql)?.execute([site])?;
+    Ok(())
 }

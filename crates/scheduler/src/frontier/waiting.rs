@@ -33,13 +33,13 @@ impl WaitingSites {
 impl Frontier {
     /// Sites outside the window that are not due before `ms`: they back off, wait for a retry, or keep a delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
-        self.guarded("see what waits", |frontier| {
+        self.0.guarded("see what waits", |cx| {
             let mut waiting = WaitingSites::default();
             let sql = "SELECT reason, count(*), min(backoff_until_ms)
                        FROM sites JOIN site_states ON site = sites.id
                        WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0
                        GROUP BY reason";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let mut rows = select.query([ms])?;
             while let Some(row) = rows.next()? {
                 let reason: String = row.get(0)?;
@@ -49,17 +49,17 @@ impl Frontier {
                            SELECT site, not_before_ms FROM task_rows
                            WHERE state = 0 AND not_before_ms > 0 AND not_before_ms > ?1
                            ORDER BY not_before_ms LIMIT ?2)";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let (sites, first_ms) = select.query_row(params![ms, RETRIES_LOOKED_AT], |row| {
                 Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
             })?;
             waiting.add("retry", sites, first_ms);
-            each_priority(&frontier.db, |priority| {
+            each_priority(&cx.db, |priority| {
                 let sql = "SELECT count(*), min(due_at_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
                                AND max(due_at_ms, block_until_ms, backoff_until_ms) > ?2
                                AND backoff_until_ms <= ?2";
-                let mut select = frontier.db.prepare_cached(sql)?;
+                let mut select = cx.db.prepare_cached(sql)?;
                 let (sites, first_ms): (i64, Option<i64>) = select
                     .query_row(params![priority, ms], |row| Ok((row.get(0)?, row.get(1)?)))?;
                 waiting.add("delay", sites as u64, first_ms);

@@ -44,9 +44,9 @@ struct KeptRun {
 impl Frontier {
     /// All watches with their names, by these.
     pub fn watches(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
-        self.guarded("read the watches", |frontier| {
+        self.0.guarded("read the watches", |cx| {
             let sql = "SELECT name, watch, paused, since_ms, asked FROM watches ORDER BY name";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let kept = |row: &rusqlite::Row<'_>| {
                 let kept = KeptWatch {
                     json: row.get(1)?,
@@ -62,19 +62,19 @@ impl Frontier {
 
     /// Keeps a watch, new or changed.
     pub fn keep_watch(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
-        self.guarded("keep a watch", |frontier| {
+        self.0.guarded("keep a watch", |cx| {
             let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms, asked)
                        VALUES (?1, ?2, ?3, ?4, ?5)";
             let values = params![name, watch.json, watch.paused, watch.since_ms, watch.asked];
-            frontier.db.prepare_cached(sql)?.execute(values).map(drop)
+            cx.db.prepare_cached(sql)?.execute(values).map(drop)
         })
     }
 
     /// Forgets a watch, and returns whether there was one; the records of its runs stay.
     pub fn forget_watch(&mut self, name: &str) -> Result<bool, FrontierError> {
-        self.guarded("forget a watch", |frontier| {
+        self.0.guarded("forget a watch", |cx| {
             let sql = "DELETE FROM watches WHERE name = ?1";
-            Ok(frontier.db.prepare_cached(sql)?.execute([name])? > 0)
+            Ok(cx.db.prepare_cached(sql)?.execute([name])? > 0)
         })
     }
 
@@ -85,7 +85,7 @@ impl Frontier {
         run: &WatchRun,
         under_way: Option<RunUnderWay>,
     ) -> Result<(), FrontierError> {
-        self.guarded("record a run", |frontier| {
+        self.0.guarded("record a run", |cx| {
             let kept = KeptRun {
                 run: run.clone(),
                 under_way,
@@ -96,20 +96,20 @@ impl Frontier {
                        VALUES (?1, ?2, ?3)";
             let number = run.number as i64;
             let values = params![watch, number, record];
-            frontier.db.prepare_cached(sql)?.execute(values)?;
+            cx.db.prepare_cached(sql)?.execute(values)?;
             let sql = "DELETE FROM watch_runs WHERE watch = ?1 AND number <= ?2";
             let values = params![watch, number - MOST_RUNS];
-            frontier.db.prepare_cached(sql)?.execute(values).map(drop)
+            cx.db.prepare_cached(sql)?.execute(values).map(drop)
         })
     }
 
     /// The last runs of a watch, the latest first. A record that this version cannot read is passed
     /// over.
     pub fn runs_of(&mut self, watch: &str, most: u64) -> Result<Vec<WatchRun>, FrontierError> {
-        self.guarded("read the runs of a watch", |frontier| {
+        self.0.guarded("read the runs of a watch", |cx| {
             let sql = "SELECT record FROM watch_runs WHERE watch = ?1
                        ORDER BY number DESC LIMIT ?2";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let values = params![watch, most.min(i64::MAX as u64) as i64];
             let records = select.query_map(values, |row| row.get::<_, String>(0))?;
             let records: Vec<String> = records.collect::<rusqlite::Result<_>>()?;
@@ -124,9 +124,9 @@ impl Frontier {
         watch: &str,
         number: u64,
     ) -> Result<Option<RunUnderWay>, FrontierError> {
-        self.guarded("read a run of a watch", |frontier| {
+        self.0.guarded("read a run of a watch", |cx| {
             let sql = "SELECT record FROM watch_runs WHERE watch = ?1 AND number = ?2";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let values = params![watch, number as i64];
             let record = select.query_row(values, |row| row.get::<_, String>(0));
             let kept = record.optional()?;
@@ -137,9 +137,9 @@ impl Frontier {
 
     /// The number of a watch's last run, 0 if there was none.
     pub fn last_run_number(&mut self, watch: &str) -> Result<u64, FrontierError> {
-        self.guarded("read the runs of a watch", |frontier| {
+        self.0.guarded("read the runs of a watch", |cx| {
             let sql = "SELECT max(number) FROM watch_runs WHERE watch = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut select = cx.db.prepare_cached(sql)?;
             let number = select.query_row([watch], |row| row.get::<_, Option<i64>>(0));
             Ok(number.optional()?.flatten().unwrap_or(0) as u64)
         })

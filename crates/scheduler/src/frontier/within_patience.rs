@@ -5,11 +5,12 @@
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
 
+use super::context::Context;
 use super::model::SiteId;
 use super::queue_order::host_of;
 use super::site_states::{StoredState, has_answered};
 use super::task_rows::HeldTask;
-use super::{Frontier, FrontierError, retries};
+use super::{Frontier, FrontierError, retries, site_states};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
@@ -17,147 +18,151 @@ use crate::site_state::{Phase, SiteState, Verdict};
 const TASKS_LOOKED_AT: usize = 256;
 
 impl Frontier {
-    /// What follows from a failure if the patience is at its end, or shortens the site's rest.
-    pub(super) fn within_patience(
-        &self,
-        task: &HeldTask,
-        report: &TaskDone,
-        before: SiteState,
-        stored: &mut StoredState,
-        verdict: Verdict,
-        now_ms: i64,
-    ) -> Result<Verdict> {
-        let Some(mut patience) = self.backoff.patience else {
-            return Ok(verdict);
-        };
-        if retries::most_retries_of_limited(report) > 0 {
-            let in_a_row = before.failures.max(stored.state.failures) + before.backoff_index;
-            patience = patience.beside_pace(report.clock, in_a_row);
-        }
-        let is_over = match stored.state.phase {
-            Phase::Unreachable => return Ok(verdict),
-            Phase::Open => {
-                let failures = Some(stored.state.failures);
-                patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
-            }
-            Phase::BackingOff { until_ms } => {
-                let was_probe = before.phase != Phase::Open;
-                let failures = (!was_probe).then_some(before.failures + 1);
-                let until_ms = match stored.state.reason {
-                    // It is not probed earlier than usual, because that might prolong the block.
-                    BackoffReason::Blocked => Some(until_ms).filter(|until_ms| {
-                        *until_ms <= stored.since_ms.saturating_add(patience.ms)
-                    }),
-                    _ => shortened(patience, stored, until_ms - now_ms, now_ms),
-                };
-                match until_ms {
-                    Some(until_ms) => stored.state.phase = Phase::BackingOff { until_ms },
-                    None => stored.state.phase = Phase::Unreachable,
-                }
-                stored.state.phase == Phase::Unreachable
-                    || patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
-                    || (was_probe && self.is_gone(patience, task, report)?)
-            }
-        };
-        if !is_over {
-            return Ok(verdict);
-        }
-        stored.state.phase = Phase::Unreachable;
-        Ok(Verdict::Unreachable)
-    }
-
-    /// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second look:
-    /// both mostly stay so. Another of its hosts may be well.
-    fn is_gone(&self, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
-        let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
-        if !is_lasting
-            || !patience.is_shorter_than(&self.backoff.table.dns)
-            || has_answered(&self.db, task.site)?
-        {
-            return Ok(false);
-        }
-        let sql = "SELECT url FROM tasks
-                   WHERE site = ?1 AND state = 0 AND not_before_ms = 0 LIMIT ?2";
-        let mut select = self.db.prepare_cached(sql)?;
-        let mut rows = select.query(params![task.site, TASKS_LOOKED_AT as i64])?;
-        let host = host_of(&task.url);
-        while let Some(row) = rows.next()? {
-            let url: String = row.get(0)?;
-            if host_of(&url) != host {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Tasks of a site that was unreachable need not wait for their retries, which would be without a request.
-    pub(super) fn end_waits_for_retries(&mut self, site: SiteId) -> Result<()> {
-        if self.backoff.patience.is_none() {
-            return Ok(());
-        }
-        let sql = "UPDATE task_rows SET not_before_ms = 1
-                   WHERE site = ?1 AND state = 0 AND not_before_ms > 0";
-        let changed = self.db.prepare_cached(sql)?.execute([site])?;
-        if changed > 0 {
-            self.retries.set_due();
-        }
-        Ok(())
-    }
-
     /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
     /// and have all of the patience. A block lasts as long as it would have.
     pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        let Some(patience) = self.backoff.patience else {
+        let Some(patience) = self.0.cx.backoff.patience else {
             return Ok(());
         };
-        self.guarded("try sites in trouble again", |frontier| {
+        self.0.guarded("try sites in trouble again", |cx| {
             let sql = "SELECT site FROM site_states JOIN sites ON id = site
                        WHERE unreachable_to NOT NULL OR backoff_until_ms > 0";
-            let mut select = frontier.db.prepare(sql)?;
+            let mut select = cx.db.prepare(sql)?;
             let sites = select.query_map([], |row| row.get(0))?;
             let sites: Vec<SiteId> = sites.collect::<Result<_>>()?;
             drop(select);
             for site in sites {
-                frontier.begin_patience_with(site, patience, now_ms)?;
+                begin_patience_with(cx, site, patience, now_ms)?;
             }
             Ok(())
         })
     }
 
-    fn begin_patience_with(&mut self, site: SiteId, patience: Patience, now_ms: i64) -> Result<()> {
-        let mut stored = self.site_state(site)?;
-        let until_ms = match (stored.state.reason, stored.state.phase) {
-            (BackoffReason::Blocked, Phase::BackingOff { until_ms }) => until_ms.max(now_ms),
-            (BackoffReason::Blocked, _) => {
-                let index = stored.state.backoff_index as usize;
-                let backoff_ms = self.backoff.table.backoff_ms(BackoffReason::Blocked, index);
-                // Behind the list it was to rest until a person wakes it.
-                let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
-                stored.since_ms.saturating_add(backoff_ms).max(now_ms)
-            }
-            _ => now_ms,
-        };
-        if until_ms > now_ms.saturating_add(patience.ms) {
-            stored.state.phase = Phase::Unreachable;
-        } else {
-            stored.state.phase = Phase::BackingOff { until_ms };
-            stored.since_ms = now_ms;
-        }
-        if stored.state.reason != BackoffReason::Blocked {
-            stored.state.backoff_index = 0;
-        }
-        self.store_phase(site, stored.state.phase)?;
-        let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
-        self.db
-            .prepare_cached(sql)?
-            .execute(params![site, stored.since_ms])?;
-        self.update_state(site, &stored)
-    }
-
     /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
     pub fn ends_without_requests(&self, site: SiteId) -> bool {
-        self.backoff.patience.is_some() && self.backoff.unreachable.contains_key(&site)
+        self.0.cx.backoff.patience.is_some() && self.0.cx.backoff.unreachable.contains_key(&site)
     }
+}
+
+/// What follows from a failure if the patience is at its end, or shortens the site's rest.
+pub(super) fn within_patience(
+    cx: &Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    before: SiteState,
+    stored: &mut StoredState,
+    verdict: Verdict,
+    now_ms: i64,
+) -> Result<Verdict> {
+    let Some(mut patience) = cx.backoff.patience else {
+        return Ok(verdict);
+    };
+    if retries::most_retries_of_limited(report) > 0 {
+        let in_a_row = before.failures.max(stored.state.failures) + before.backoff_index;
+        patience = patience.beside_pace(report.clock, in_a_row);
+    }
+    let is_over = match stored.state.phase {
+        Phase::Unreachable => return Ok(verdict),
+        Phase::Open => {
+            let failures = Some(stored.state.failures);
+            patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
+        }
+        Phase::BackingOff { until_ms } => {
+            let was_probe = before.phase != Phase::Open;
+            let failures = (!was_probe).then_some(before.failures + 1);
+            let until_ms = match stored.state.reason {
+                // It is not probed earlier than usual, because that might prolong the block.
+                BackoffReason::Blocked => Some(until_ms)
+                    .filter(|until_ms| *until_ms <= stored.since_ms.saturating_add(patience.ms)),
+                _ => shortened(patience, stored, until_ms - now_ms, now_ms),
+            };
+            match until_ms {
+                Some(until_ms) => stored.state.phase = Phase::BackingOff { until_ms },
+                None => stored.state.phase = Phase::Unreachable,
+            }
+            stored.state.phase == Phase::Unreachable
+                || patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
+                || (was_probe && is_gone(cx, patience, task, report)?)
+        }
+    };
+    if !is_over {
+        return Ok(verdict);
+    }
+    stored.state.phase = Phase::Unreachable;
+    Ok(Verdict::Unreachable)
+}
+
+/// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second look:
+/// both mostly stay so. Another of its hosts may be well.
+fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
+    let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
+    if !is_lasting
+        || !patience.is_shorter_than(&cx.backoff.table.dns)
+        || has_answered(&cx.db, task.site)?
+    {
+        return Ok(false);
+    }
+    let sql = "SELECT url FROM tasks
+               WHERE site = ?1 AND state = 0 AND not_before_ms = 0 LIMIT ?2";
+    let mut select = cx.db.prepare_cached(sql)?;
+    let mut rows = select.query(params![task.site, TASKS_LOOKED_AT as i64])?;
+    let host = host_of(&task.url);
+    while let Some(row) = rows.next()? {
+        let url: String = row.get(0)?;
+        if host_of(&url) != host {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Tasks of a site that was unreachable need not wait for their retries, which would be without a request.
+pub(super) fn end_waits_for_retries(cx: &mut Context, site: SiteId) -> Result<()> {
+    if cx.backoff.patience.is_none() {
+        return Ok(());
+    }
+    let sql = "UPDATE task_rows SET not_before_ms = 1
+               WHERE site = ?1 AND state = 0 AND not_before_ms > 0";
+    let changed = cx.db.prepare_cached(sql)?.execute([site])?;
+    if changed > 0 {
+        cx.retries.set_due();
+    }
+    Ok(())
+}
+
+fn begin_patience_with(
+    cx: &mut Context,
+    site: SiteId,
+    patience: Patience,
+    now_ms: i64,
+) -> Result<()> {
+    let mut stored = site_states::site_state(cx, site)?;
+    let until_ms = match (stored.state.reason, stored.state.phase) {
+        (BackoffReason::Blocked, Phase::BackingOff { until_ms }) => until_ms.max(now_ms),
+        (BackoffReason::Blocked, _) => {
+            let index = stored.state.backoff_index as usize;
+            let backoff_ms = cx.backoff.table.backoff_ms(BackoffReason::Blocked, index);
+            // Behind the list it was to rest until a person wakes it.
+            let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
+            stored.since_ms.saturating_add(backoff_ms).max(now_ms)
+        }
+        _ => now_ms,
+    };
+    if until_ms > now_ms.saturating_add(patience.ms) {
+        stored.state.phase = Phase::Unreachable;
+    } else {
+        stored.state.phase = Phase::BackingOff { until_ms };
+        stored.since_ms = now_ms;
+    }
+    if stored.state.reason != BackoffReason::Blocked {
+        stored.state.backoff_index = 0;
+    }
+    site_states::store_phase(cx, site, stored.state.phase)?;
+    let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
+    cx.db
+        .prepare_cached(sql)?
+        .execute(params![site, stored.since_ms])?;
+    site_states::update_state(cx, site, &stored)
 }
 
 /// The end of a backoff that a table ends after `table_ms`.

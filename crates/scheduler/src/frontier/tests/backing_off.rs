@@ -360,7 +360,7 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     fixture.feed(&["http://soft.example/1"]);
     let task = fixture.lease_all().remove(0);
     fixture.report(&report(&task));
-    fixture.frontier.note_to_take_back(task.task).unwrap();
+    taking_back::note_to_take_back(&mut fixture.frontier.0.cx, task.task).unwrap();
     fixture.frontier.reopen(&[task.task], 0).unwrap();
     assert_eq!(fixture.frontier.take_false_pages().unwrap(), []);
     let again = fixture.lease_all().remove(0);

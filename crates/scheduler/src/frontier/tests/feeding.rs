@@ -236,10 +236,10 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
         assert_eq!(tally.accepted, links.len() as u64);
         let crawl = fixture.crawl;
         for link in &links {
-            let key = fixture.frontier.seen.key(crawl, link);
-            let named = fixture.frontier.seen.task_of(key).unwrap();
+            let key = fixture.frontier.0.cx.seen.key(crawl, link);
+            let named = fixture.frontier.0.cx.seen.task_of(key).unwrap();
             let sql = "SELECT url FROM tasks WHERE id = ?1";
-            let mut select = fixture.frontier.db.prepare(sql).unwrap();
+            let mut select = fixture.frontier.0.cx.db.prepare(sql).unwrap();
             let id = named.expect("it was taken") as i64;
             let stored: String = select.query_row([id], |row| row.get(0)).unwrap();
             assert_eq!(stored, *link);
@@ -274,7 +274,7 @@ fn what_was_taken_stays_a_duplicate_when_its_site_is_excluded_later() {
     let task = fixture.lease_all().remove(0);
     let list = fixture.dir.path().join("top.csv");
     std::fs::write(&list, "1,big.com\n").unwrap();
-    fixture.frontier.excluded = ExcludedSites::load(&format!("{}:1", list.display())).unwrap();
+    fixture.frontier.0.cx.excluded = ExcludedSites::load(&format!("{}:1", list.display())).unwrap();
     let links = ["http://big.com/", "http://big.com/new"];
     let tally = fixture.done(&task, &links).links;
     let expected = [(Reason::Duplicate, 1), (Reason::ExcludedSite, 1)];

@@ -288,6 +288,8 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
     fixture.frontier.commit().unwrap();
     fixture
         .frontier
+        .0
+        .cx
         .db
         .pragma_update(None, "max_page_count", 60)
         .unwrap();

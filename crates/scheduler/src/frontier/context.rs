@@ -1,0 +1,69 @@
+//! What the steps work on: the file, and the parts of the frontier that are in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::app_tallies::AppTallies;
+use super::application_limits::LimitedApplications;
+use super::backoff::Backoffs;
+use super::crawls_in_memory::CrawlsInMemory;
+use super::doubts::Doubts;
+use super::epochs::Epoch;
+use super::holding::Holding;
+use super::lanes::Lanes;
+use super::model::TaskId;
+use super::names::Names;
+use super::restore::Origin;
+use super::retries::Retries;
+use super::scripts::{ScriptedSites, UnfitMappings};
+use super::trickles::Trickles;
+use crate::excluded_sites::ExcludedSites;
+use crate::seen::Seen;
+
+/// The parts of the frontier.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) db: Connection,
+    pub(super) seen: Seen,
+    pub(super) sites: Names,
+    pub(super) records: Names,
+    /// Recently used crawls.
+    pub(super) crawls: CrawlsInMemory,
+    /// Crawls that have changed since [`take_touched`](super::Frontier::take_touched) returned them.
+    pub(super) touched: BTreeSet<CrawlKey>,
+    pub(super) excluded: ExcludedSites,
+    pub(super) retries: Retries,
+    pub(super) backoff: Backoffs,
+    /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
+    pub(super) wall_ahead_ms: i64,
+    pub(super) doubts: Doubts,
+    /// Pages that were found to be blocks since [`take_false_pages`](super::Frontier::take_false_pages) returned them.
+    pub(super) false_pages: Vec<TaskId>,
+    pub(super) trickles: Trickles,
+    pub(super) holding: Holding,
+    pub(super) limited_applications: LimitedApplications,
+    pub(super) app_tallies: AppTallies,
+    pub(super) lanes: Lanes,
+    pub(super) scripted: ScriptedSites,
+    pub(super) unfit_mappings: UnfitMappings,
+    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
+    /// order.
+    pub(super) last_turn: i64,
+    /// The number of the next task; see [`pruning`](super::pruning).
+    pub(super) next_task: i64,
+    /// How many tasks have ended since it was opened; those that were queued again count twice.
+    pub(super) ended: BTreeMap<Outcome, u64>,
+    pub(super) epoch: Epoch,
+    pub(super) origin: Origin,
+    /// The time that the next commit notes.
+    pub(super) now_ms: i64,
+}
+
+impl Context {
+    /// What the wall clock shows.
+    pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
+    }
+}

@@ -1,0 +1,98 @@
+//! All calls up to a [`commit`](Transactions::commit) are one transaction.
+
+use std::path::{Path, PathBuf};
+
+use webfill_wire::CrawlKey;
+
+use super::context::Context;
+use super::crawl::Crawl;
+use super::error::FrontierError;
+use super::{crawls, recovery};
+
+/// Runs work on the parts of the frontier within the transaction.
+#[derive(Debug)]
+pub(super) struct Transactions {
+    path: PathBuf,
+    pub(super) cx: Context,
+    in_transaction: bool,
+    /// Changes to the database up to the last commit.
+    changes: u64,
+    /// An error has rolled back calls whose effects are still in memory: all further calls fail.
+    closed: bool,
+}
+
+impl Transactions {
+    pub(super) fn new(path: PathBuf, cx: Context) -> Transactions {
+        Transactions {
+            path,
+            cx,
+            in_transaction: false,
+            changes: 0,
+            closed: false,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes all calls since the last commit durable, together.
+    pub(super) fn commit(&mut self) -> Result<(), FrontierError> {
+        if !self.in_transaction {
+            return Ok(());
+        }
+        let before = self.changes;
+        self.changes = self.guarded("commit", |cx| {
+            crawls::flush_crawls(cx)?;
+            let mut changes = before;
+            if cx.db.total_changes() > before {
+                recovery::note_commit(&cx.db, cx.now_ms, cx.last_turn)?;
+                changes = cx.db.total_changes();
+            }
+            cx.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(changes)
+        })?;
+        self.in_transaction = false;
+        self.cx.seen.committed();
+        Ok(())
+    }
+
+    /// Runs work within the transaction. An error rolls back everything uncommitted and closes the
+    /// frontier, because its memory is then ahead of the file.
+    pub(super) fn guarded<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Context) -> rusqlite::Result<T>,
+    ) -> Result<T, FrontierError> {
+        if self.closed {
+            return Err(FrontierError::Closed {
+                path: self.path.clone(),
+            });
+        }
+        let result = self.begin().and_then(|()| work(&mut self.cx));
+        result.map_err(|source| {
+            self.closed = true;
+            // SQLite may have rolled back by itself; that makes this one fail, and is as good.
+            self.cx.db.execute_batch("ROLLBACK").ok();
+            FrontierError::database(doing, &self.path, source)
+        })
+    }
+
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        if !self.in_transaction {
+            self.cx.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    /// A crawl, unless it is being pruned.
+    pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
+        if !self.cx.crawls.contains_key(&key) {
+            self.guarded("read a crawl", |cx| crawls::load_crawl(cx, key))?;
+        }
+        let crawl = self.cx.crawls.get_mut(&key);
+        let crawl = crawl.filter(|crawl| !crawl.is_pruned);
+        crawl.ok_or(FrontierError::UnknownCrawl(key))
+    }
+}
