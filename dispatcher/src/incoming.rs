@@ -79,6 +79,7 @@ fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
 
 fn note_unreadable(core: &mut Core, sender: &str, error: &codec::CodecError) {
     if core
+        .surroundings()
         .refusals
         .record_if_new(&format!("unreadable {sender} {error}"))
     {
@@ -92,7 +93,7 @@ fn note_unreadable(core: &mut Core, sender: &str, error: &codec::CodecError) {
 fn note_foreign(core: &mut Core, greeting: &Greeting) {
     let supervisor = &greeting.hello.supervisor;
     let refusal = format!("foreign {supervisor}");
-    if core.refusals.record_if_new(&refusal) {
+    if core.surroundings().refusals.record_if_new(&refusal) {
         let (ours, theirs) = (Versions::OURS, greeting.versions);
         let older = Versions::older_role(ours, theirs);
         tracing::error!(
@@ -115,6 +116,7 @@ fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -
     let is_impostor = !keys::may_be_called(name, supervisor);
     if is_impostor
         && core
+            .surroundings()
             .refusals
             .record_if_new(&format!("impostor {name} {supervisor}"))
     {

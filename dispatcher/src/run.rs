@@ -263,8 +263,8 @@ impl Process {
         loop {
             let batch = self.collect_events(arrived, committed)?;
             let began = Instant::now();
-            self.core.standing = self.extraction_health.standing();
-            self.core.backends = self.backends.report();
+            self.core.surroundings().standing = self.extraction_health.standing();
+            self.core.surroundings().backends = self.backends.report();
             self.apply_events(batch)?;
             self.take_requests()?;
             if signals::asked() >= Asked::Drain {
@@ -276,8 +276,8 @@ impl Process {
             }
             self.note_signalled_reload();
             self.audit_list_changes();
-            self.core.low_disk = self.disks.shortage().map(ToString::to_string);
-            self.core.store_is_behind = self.store_writer.is_behind();
+            self.core.surroundings().low_disk = self.disks.shortage().map(ToString::to_string);
+            self.core.surroundings().store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
             let mut due = self.advance_core(now_ms).map_err(frontier_fault)?;
@@ -298,9 +298,9 @@ impl Process {
 
     /// What is due is done, for a while, and what can be is handed out, for a while; then all is committed.
     fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
-        self.core.turn_end = turn_end_after(TICK_FOR);
+        self.core.surroundings().turn_end = turn_end_after(TICK_FOR);
         self.core.on_tick(now_ms)?;
-        self.core.turn_end = turn_end_after(HANDING_OUT_FOR);
+        self.core.surroundings().turn_end = turn_end_after(HANDING_OUT_FOR);
         self.core.hand_out(now_ms)?;
         self.core.commit(now_ms)
     }

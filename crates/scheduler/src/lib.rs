@@ -39,7 +39,7 @@ mod site_state;
 mod task_told;
 mod watch_sources;
 
-pub use crate::core::{Core, CoreSettings};
+pub use crate::core::{Core, CoreSettings, Surroundings};
 pub use application_limits::ApplicationLimits;
 pub use backoff_table::BackoffTable;
 pub use caller::Caller;

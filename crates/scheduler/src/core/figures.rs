@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use webfill_notifications::Verdict;
 use webfill_wire::{BackoffReason, Lane, Outcome};
 
-use super::Core;
+use crate::core::{Context, Core, Notifications, Watches};
 use crate::dispatch::FleetFigures;
 use crate::frontier::NothingHandedOut;
 
 /// What has happened since the start.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
+    pub messages: Messages,
     pub accepted: u64,
     pub handed_out: u64,
     /// Given back without an outcome.
@@ -27,6 +28,13 @@ pub struct Counters {
     pub set_aside: BTreeMap<NothingHandedOut, u64>,
     pub supervisors_lost: u64,
     pub deliveries: Deliveries,
+}
+
+/// How many messages have come from supervisors and gone to them since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Messages {
+    pub received: u64,
+    pub sent: u64,
 }
 
 /// What has become of tries to deliver notifications.
@@ -105,59 +113,64 @@ pub struct WatchFigures {
 impl Core {
     pub fn figures(&mut self, now_ms: i64) -> CoreFigures {
         CoreFigures {
-            counters: self.counters.clone(),
-            ended: self.frontier.ended().clone(),
-            fleet: self.dispatch.fleet_figures(),
-            leases: self.dispatch.leases_out(),
-            sites_in_window: self.dispatch.sites_in_window(),
-            window_sites: self.settings.window_sites,
-            sites_set_aside: self.dispatch.sites_set_aside(),
-            oldest_due_ms: self.oldest_due_ms(now_ms),
-            watches: self.watch_figures(),
-            targets_unreached: self.unreached_targets(),
-            extraction_alerts: self.standing.as_ref().map(|now| now.alerts.len()),
-            is_disk_low: self.low_disk.is_some(),
-            is_draining: self.draining,
-            conditions: self.conditions(now_ms),
+            counters: self.cx.counters.clone(),
+            ended: self.cx.frontier.ended().clone(),
+            fleet: self.cx.dispatch.fleet_figures(),
+            leases: self.cx.dispatch.leases_out(),
+            sites_in_window: self.cx.dispatch.sites_in_window(),
+            window_sites: self.cx.settings.window_sites,
+            sites_set_aside: self.cx.dispatch.sites_set_aside(),
+            oldest_due_ms: oldest_due_ms(&mut self.cx, now_ms),
+            watches: watch_figures(&self.watches, &self.notifications),
+            targets_unreached: self.notifications.unreached_targets(),
+            extraction_alerts: self
+                .cx
+                .surroundings
+                .standing
+                .as_ref()
+                .map(|now| now.alerts.len()),
+            is_disk_low: self.cx.surroundings.low_disk.is_some(),
+            is_draining: self.cx.draining,
+            conditions: conditions(&self.cx, now_ms),
         }
     }
+}
 
-    fn conditions(&self, now_ms: i64) -> Conditions {
-        let (spent, paced) = self.frontier.waiting_applications();
-        Conditions {
-            serves_http: self.dispatch.supervisors().next().is_some(),
-            serves_browser: self.frontier.has_browsers(),
-            is_held: self.holds(now_ms).is_some(),
-            is_store_away: false,
-            spent,
-            paced,
-        }
+fn conditions(cx: &Context, now_ms: i64) -> Conditions {
+    let (spent, paced) = cx.frontier.waiting_applications();
+    Conditions {
+        serves_http: cx.dispatch.supervisors().next().is_some(),
+        serves_browser: cx.frontier.has_browsers(),
+        is_held: cx.holds(now_ms).is_some(),
+        is_store_away: false,
+        spent,
+        paced,
     }
+}
 
-    /// Inside the window each site is looked at; of those outside, the one that is due first stands for
-    /// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
-    pub(in crate::core) fn oldest_due_ms(&mut self, now_ms: i64) -> i64 {
-        let inside_ms = self.dispatch.oldest_due_ms(now_ms);
-        // A frontier that has failed ends the process at its next turn.
-        let first_ms = self.frontier.next_due_ms().ok().flatten();
-        let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
-            self.outside_due_since_ms = None;
-            return inside_ms;
-        };
-        let since_ms = *self.outside_due_since_ms.get_or_insert(now_ms);
-        inside_ms.max(now_ms - since_ms.max(first_ms))
-    }
+/// Inside the window each site is looked at; of those outside, the one that is due first stands for
+/// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
+pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
+    let inside_ms = cx.dispatch.oldest_due_ms(now_ms);
+    // A frontier that has failed ends the process at its next turn.
+    let first_ms = cx.frontier.next_due_ms().ok().flatten();
+    let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
+        cx.window.outside_due_since_ms = None;
+        return inside_ms;
+    };
+    let since_ms = *cx.window.outside_due_since_ms.get_or_insert(now_ms);
+    inside_ms.max(now_ms - since_ms.max(first_ms))
+}
 
-    fn watch_figures(&self) -> WatchFigures {
-        let mut figures = WatchFigures::default();
-        for watched in self.watches.by_name.values() {
-            *match (watched.is_under_way(), watched.is_paused()) {
-                (true, _) => &mut figures.running,
-                (false, true) => &mut figures.paused,
-                (false, false) => &mut figures.waiting,
-            } += 1;
-        }
-        figures.silent = self.silent_watches();
-        figures
+fn watch_figures(watches: &Watches, notifications: &Notifications) -> WatchFigures {
+    let mut figures = WatchFigures::default();
+    for watched in watches.by_name.values() {
+        *match (watched.is_under_way(), watched.is_paused()) {
+            (true, _) => &mut figures.running,
+            (false, true) => &mut figures.paused,
+            (false, false) => &mut figures.waiting,
+        } += 1;
     }
+    figures.silent = notifications.silent_watches();
+    figures
 }

@@ -4,97 +4,95 @@
 
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
-use super::Core;
 use crate::caller::Caller;
+use crate::core::{Context, handing_out, outcomes, recalls};
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
 
 /// Above this, two machines' clocks are told to differ.
 const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
-impl Core {
-    /// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
-    /// site: then its task has been taken back.
-    pub(super) fn is_machines_failure(
-        &mut self,
-        done: &TaskDone,
-        now_ms: i64,
-    ) -> Result<bool, FrontierError> {
-        let before = match self.dispatch.unanswered(done) {
-            Some(site) => self.frontier.standing(site)?,
-            None => Standing::default(),
+/// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
+/// site: then its task has been taken back.
+pub(super) fn is_machines_failure(
+    cx: &mut Context,
+    done: &TaskDone,
+    now_ms: i64,
+) -> Result<bool, FrontierError> {
+    let before = match cx.dispatch.unanswered(done) {
+        Some(site) => cx.frontier.standing(site)?,
+        None => Standing::default(),
+    };
+    let judgement = cx.dispatch.judge_machine(done, before, now_ms);
+    if judgement.is_excused {
+        let returned = TaskReturned {
+            task: done.task,
+            delivery: done.delivery,
+            cause: ReturnCause::CutShort,
+            clock: Some(done.clock),
+            address: None,
         };
-        let judgement = self.dispatch.judge_machine(done, before, now_ms);
-        if judgement.is_excused {
-            let returned = TaskReturned {
-                task: done.task,
-                delivery: done.delivery,
-                cause: ReturnCause::CutShort,
-                clock: Some(done.clock),
-                address: None,
-            };
-            self.take_returned(returned, now_ms)?;
-        }
-        if let Some((supervisor, failures)) = judgement.cut_off {
-            self.cut_off(&supervisor, &failures, now_ms)?;
-        }
-        if let Some(supervisor) = judgement.opened {
-            tracing::info!(
-                event = "egress_open",
-                supervisor,
-                "a machine reaches the web again"
-            );
-            self.next_site_ms = Some(now_ms);
-        }
-        Ok(judgement.is_excused)
+        outcomes::take_returned(cx, returned, now_ms)?;
     }
-
-    /// What has failed there is to be tried again, and what has not started is called back.
-    fn cut_off(
-        &mut self,
-        supervisor: &str,
-        failures: &MachineFailures,
-        now_ms: i64,
-    ) -> Result<(), FrontierError> {
-        let sign = self
-            .dispatch
-            .cut_off(supervisor)
-            .map(|found| found.sign.as_str());
-        tracing::warn!(
-            event = "egress_cut_off",
+    if let Some((supervisor, failures)) = judgement.cut_off {
+        cut_off(cx, &supervisor, &failures, now_ms)?;
+    }
+    if let Some(supervisor) = judgement.opened {
+        tracing::info!(
+            event = "egress_open",
             supervisor,
-            sign,
-            failed_sites = failures.sites.len(),
-            "a machine does not reach the web: its sites go to others, or wait"
+            "a machine reaches the web again"
         );
-        let woken = self
-            .frontier
-            .forgive(&failures.tasks, &failures.sites, now_ms)?;
-        self.wake(woken);
-        self.next_site_ms = Some(now_ms);
-        self.recall_from(supervisor, &RecallScope::default());
-        Ok(())
+        cx.window.next_site_ms = Some(now_ms);
     }
+    Ok(judgement.is_excused)
+}
 
-    /// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
-    /// once for as long as it does.
-    pub(super) fn watch_clock(&mut self, peer: &Caller, before_ms: i64) {
-        let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
-        let supervisor = self.dispatch.name_of(peer);
-        if begins_to_differ(before_ms, ahead_ms) {
-            tracing::warn!(
-                event = "clocks_differ",
-                supervisor,
-                ahead_ms,
-                "the clock of a supervisor's machine differs from the dispatcher's: times in the store are wrong by that much; run NTP on both, then restart the dispatcher if its clock was the wrong one"
-            );
-        }
-    }
+/// What has failed there is to be tried again, and what has not started is called back.
+fn cut_off(
+    cx: &mut Context,
+    supervisor: &str,
+    failures: &MachineFailures,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let sign = cx
+        .dispatch
+        .cut_off(supervisor)
+        .map(|found| found.sign.as_str());
+    tracing::warn!(
+        event = "egress_cut_off",
+        supervisor,
+        sign,
+        failed_sites = failures.sites.len(),
+        "a machine does not reach the web: its sites go to others, or wait"
+    );
+    let woken = cx
+        .frontier
+        .forgive(&failures.tasks, &failures.sites, now_ms)?;
+    handing_out::wake(cx, woken);
+    cx.window.next_site_ms = Some(now_ms);
+    recalls::recall_from(cx, supervisor, &RecallScope::default());
+    Ok(())
+}
 
-    /// Since when and why no connected supervisor reaches the web, if that is so.
-    pub(super) fn all_cut_off(&self) -> Option<&CutOff> {
-        self.dispatch.all_cut_off()
+/// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
+/// once for as long as it does.
+pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
+    let ahead_ms = cx.dispatch.clock_ahead_ms_of(peer);
+    let supervisor = cx.dispatch.name_of(peer);
+    if begins_to_differ(before_ms, ahead_ms) {
+        tracing::warn!(
+            event = "clocks_differ",
+            supervisor,
+            ahead_ms,
+            "the clock of a supervisor's machine differs from the dispatcher's: times in the store are wrong by that much; run NTP on both, then restart the dispatcher if its clock was the wrong one"
+        );
     }
+}
+
+/// Since when and why no connected supervisor reaches the web, if that is so.
+pub(super) fn all_cut_off(cx: &Context) -> Option<&CutOff> {
+    cx.dispatch.all_cut_off()
 }
 
 fn begins_to_differ(before_ms: i64, ahead_ms: i64) -> bool {

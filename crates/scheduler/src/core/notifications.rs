@@ -19,7 +19,7 @@ use webfill_notifications::{Delivery, Ended, Permissions, Told, Verdict, wait_ms
 
 use self::changes::Reading;
 pub use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
-use super::Core;
+use crate::core::{Context, Watches};
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 
@@ -65,10 +65,12 @@ pub(super) struct Notifications {
     dropped: Vec<Undelivered>,
 }
 
-impl Core {
+impl Notifications {
     /// Notifications are told and delivered from now on; all that waits is tried at once.
-    pub fn attend_notifications(
+    pub(super) fn attend_notifications(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         permissions: Permissions,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
@@ -76,50 +78,54 @@ impl Core {
             .config
             .undelivered_after_ms()
             .min(FIRST_TRIES_MS);
-        self.notifications.judge_at_ms = now_ms + grace_ms;
-        self.notifications.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-        self.notifications.permissions = Some(permissions);
-        self.notifications.undelivered = self.frontier.beside(|db| {
+        self.judge_at_ms = now_ms + grace_ms;
+        self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
+        self.permissions = Some(permissions);
+        self.undelivered = cx.frontier.beside(|db| {
             outbox::begin(db, now_ms)?;
             outbox::undelivered(db)
         })?;
-        let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
+        let names: Vec<String> = watches.by_name.keys().cloned().collect();
         for name in names {
-            self.begin_telling(&name, now_ms)?;
-            self.resume_reading(&name);
+            self.begin_telling(cx, watches, &name, now_ms)?;
+            self.resume_reading(watches, &name);
         }
         Ok(())
     }
 
     /// Tells what is new, and finds out what is to be delivered.
-    pub(super) fn advance_notifications(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if self.notifications.permissions.is_none() || now_ms < self.notifications.look_at_ms {
+    pub(super) fn advance_notifications(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        if self.permissions.is_none() || now_ms < self.look_at_ms {
             return Ok(());
         }
-        self.notifications.look_at_ms = now_ms + LOOK_EVERY_MS;
-        self.tell_news(now_ms)?;
-        if now_ms >= self.notifications.sweep_at_ms {
-            self.notifications.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-            let dropped = self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
-            self.notifications.dropped.extend(dropped);
+        self.look_at_ms = now_ms + LOOK_EVERY_MS;
+        self.tell_news(cx, watches, now_ms)?;
+        if now_ms >= self.sweep_at_ms {
+            self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
+            let dropped = cx.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            self.dropped.extend(dropped);
         }
         // What waits may become an alert long before it is tried again.
-        let has_waiting =
-            self.notifications.due_at_ms < i64::MAX || !self.notifications.dropped.is_empty();
-        if has_waiting && now_ms >= self.notifications.judge_at_ms {
-            self.notifications.judge_at_ms = now_ms + JUDGE_EVERY_MS;
-            self.judge_undelivered(now_ms)?;
+        let has_waiting = self.due_at_ms < i64::MAX || !self.dropped.is_empty();
+        if has_waiting && now_ms >= self.judge_at_ms {
+            self.judge_at_ms = now_ms + JUDGE_EVERY_MS;
+            self.judge_undelivered(cx, watches, now_ms)?;
         }
-        if now_ms >= self.notifications.due_at_ms {
-            self.order_deliveries(now_ms)?;
+        if now_ms >= self.due_at_ms {
+            self.order_deliveries(cx, now_ms)?;
         }
         Ok(())
     }
 
-    fn order_deliveries(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let notifications = &mut self.notifications;
+    fn order_deliveries(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+        let notifications = &mut *self;
         let free = MOST_UNDER_WAY.saturating_sub(notifications.under_way.len());
-        let (due, next_ms) = self.frontier.beside(|db| {
+        let (due, next_ms) = cx.frontier.beside(|db| {
             let is_busy =
                 |key: &TargetKey| notifications.under_way.values().any(|busy| busy == key);
             let due = outbox::due(db, now_ms, free, is_busy)?;
@@ -134,36 +140,40 @@ impl Core {
     }
 
     /// Notes what has become of a delivery.
-    pub fn delivery_ended(&mut self, ended: &Ended, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(target) = self.notifications.under_way.remove(&ended.id) else {
+    pub(super) fn delivery_ended(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        ended: &Ended,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(target) = self.under_way.remove(&ended.id) else {
             return Ok(());
         };
-        self.counters.deliveries.count(&ended.verdict);
+        cx.counters.deliveries.count(&ended.verdict);
         let failures = match &ended.verdict {
             Verdict::Delivered => {
-                self.notifications.failures.remove(&target);
+                self.failures.remove(&target);
                 0
             }
             Verdict::Failed(_) | Verdict::Dropped(_) => {
-                let failures = self
-                    .notifications
-                    .failures
-                    .entry(target.clone())
-                    .or_default();
+                let failures = self.failures.entry(target.clone()).or_default();
                 *failures = failures.saturating_add(1);
                 *failures
             }
         };
         let again_ms = now_ms + wait_ms(failures);
         let at = (now_ms, again_ms);
-        self.frontier
+        cx.frontier
             .beside(|db| outbox::settle(db, (ended.id, &target), &ended.verdict, at))?;
         log_end(&target, &ended.verdict);
-        self.notifications.due_at_ms = now_ms;
-        self.notifications.look_at_ms = now_ms;
+        self.due_at_ms = now_ms;
+        self.look_at_ms = now_ms;
         match &ended.verdict {
-            Verdict::Delivered => self.clear_undelivered(&target, now_ms),
+            Verdict::Delivered => self.clear_undelivered(cx, watches, &target, now_ms),
             Verdict::Dropped(why) => self.raise_undelivered(
+                cx,
+                watches,
                 Undelivered {
                     target,
                     since_ms: now_ms,
@@ -176,11 +186,15 @@ impl Core {
     }
 
     /// What is shown of a watch: silence that stands, notifications that wait or were delivered lately.
-    pub(super) fn show_notifications(&mut self, watch: &str) -> Result<Value, FrontierError> {
-        let (waiting, last) = self
+    pub(super) fn show_notifications(
+        &mut self,
+        cx: &mut Context,
+        watch: &str,
+    ) -> Result<Value, FrontierError> {
+        let (waiting, last) = cx
             .frontier
             .beside(|db| outbox::of_watch(db, watch, SHOWN))?;
-        let told = self.notifications.told.iter();
+        let told = self.told.iter();
         let told = told.filter(|((name, _), _)| name == watch);
         let silent: BTreeMap<&String, Value> = told
             .flat_map(|(_, told)| &told.silent)
@@ -192,7 +206,7 @@ impl Core {
                 )
             })
             .collect();
-        let undelivered = self.notifications.undelivered.iter();
+        let undelivered = self.undelivered.iter();
         let undelivered: Vec<Value> = undelivered
             .filter(|one| one.target.0 == watch)
             .map(alerts::row)
@@ -205,7 +219,7 @@ impl Core {
 
     /// How many watches are silent, of those that somebody is told of.
     pub(super) fn silent_watches(&self) -> usize {
-        let told = self.notifications.told.iter();
+        let told = self.told.iter();
         let silent = told.filter(|(_, told)| !told.silent.is_empty());
         let silent: BTreeSet<&str> = silent.map(|((watch, _), _)| &**watch).collect();
         silent.len()
@@ -213,16 +227,12 @@ impl Core {
 
     /// How many targets notifications do not reach.
     pub(super) fn unreached_targets(&self) -> usize {
-        self.notifications.undelivered.len()
+        self.undelivered.len()
     }
 
     /// The targets that notifications do not reach, for `status`.
     pub(super) fn undelivered_rows(&self) -> Vec<Value> {
-        self.notifications
-            .undelivered
-            .iter()
-            .map(alerts::row)
-            .collect()
+        self.undelivered.iter().map(alerts::row).collect()
     }
 }
 

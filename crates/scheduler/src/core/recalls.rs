@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 use webfill_wire::{DispatcherToSupervisor, RecallScope};
 
-use super::Core;
 use crate::caller::Caller;
+use crate::core::Context;
 
 /// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation
 /// of an earlier dispatcher's recall is not taken for that of another.
@@ -121,81 +121,79 @@ impl Recalls {
     }
 }
 
-impl Core {
-    /// Recalls tasks from all supervisors that may hold leases, connected or not.
-    pub(crate) fn recall(&mut self, scope: RecallScope) -> RecallNumber {
-        let number = self.recalls.next_number();
-        let mut awaited = BTreeMap::new();
-        for (supervisor, until_ms) in self.dispatch.lease_ends() {
-            let message = self.send_recall(&supervisor, number, &scope);
-            awaited.insert(supervisor, Awaited { message, until_ms });
-        }
-        self.recalls.begin(number, Recall { scope, awaited });
-        number
+/// Recalls tasks from all supervisors that may hold leases, connected or not.
+pub(crate) fn recall(cx: &mut Context, scope: RecallScope) -> RecallNumber {
+    let number = cx.recalls.next_number();
+    let mut awaited = BTreeMap::new();
+    for (supervisor, until_ms) in cx.dispatch.lease_ends() {
+        let message = send_recall(cx, &supervisor, number, &scope);
+        awaited.insert(supervisor, Awaited { message, until_ms });
     }
+    cx.recalls.begin(number, Recall { scope, awaited });
+    number
+}
 
-    /// Recalls tasks from one supervisor, without waiting for the confirmation.
-    pub(super) fn recall_from(&mut self, supervisor: &str, scope: &RecallScope) {
-        let number = self.recalls.next_number();
-        self.send_recall(supervisor, number, scope);
-    }
+/// Recalls tasks from one supervisor, without waiting for the confirmation.
+pub(super) fn recall_from(cx: &mut Context, supervisor: &str, scope: &RecallScope) {
+    let number = cx.recalls.next_number();
+    send_recall(cx, supervisor, number, scope);
+}
 
-    /// Sends a recall. Returns the number of the message, if the supervisor is connected.
-    fn send_recall(
-        &mut self,
-        supervisor: &str,
-        recall: RecallNumber,
-        scope: &RecallScope,
-    ) -> Option<u64> {
-        let (peer, session, number) = self.dispatch.address(supervisor)?;
-        let message = DispatcherToSupervisor::Recall {
-            session,
-            number,
-            recall,
-            scope: scope.clone(),
-        };
-        self.send_to_supervisor(&peer, message);
-        Some(number)
-    }
+/// Sends a recall. Returns the number of the message, if the supervisor is connected.
+fn send_recall(
+    cx: &mut Context,
+    supervisor: &str,
+    recall: RecallNumber,
+    scope: &RecallScope,
+) -> Option<u64> {
+    let (peer, session, number) = cx.dispatch.address(supervisor)?;
+    let message = DispatcherToSupervisor::Recall {
+        session,
+        number,
+        recall,
+        scope: scope.clone(),
+    };
+    cx.send_to_supervisor(&peer, message);
+    Some(number)
+}
 
-    /// Whether the recall has ended: no task in its scope can start any more.
-    pub(crate) fn is_recalled(&self, number: RecallNumber) -> bool {
-        !self.recalls.under_way.contains_key(&number)
-    }
+/// Whether the recall has ended: no task in its scope can start any more.
+pub(crate) fn is_recalled(cx: &Context, number: RecallNumber) -> bool {
+    !cx.recalls.under_way.contains_key(&number)
+}
 
-    /// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of
-    /// its last session may be lost, and its confirmation ends the wait before its lease is over.
-    pub(super) fn resend_recalls(&mut self, supervisor: &str) {
-        for (number, scope) in self.recalls.session_begun(supervisor) {
-            self.send_recall(supervisor, number, &scope);
-        }
+/// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of
+/// its last session may be lost, and its confirmation ends the wait before its lease is over.
+pub(super) fn resend_recalls(cx: &mut Context, supervisor: &str) {
+    for (number, scope) in cx.recalls.session_begun(supervisor) {
+        send_recall(cx, supervisor, number, &scope);
     }
+}
 
-    /// A heartbeat is answered with a renewed lease. `received`: the last message that it
-    /// confirmed.
-    pub(super) fn extend_recall_deadlines(&mut self, peer: &Caller, received: u64) {
-        if let Some((supervisor, until_ms)) = self.dispatch.lease_end(peer) {
-            self.recalls.lease_renewed(supervisor, received, until_ms);
-        }
+/// A heartbeat is answered with a renewed lease. `received`: the last message that it
+/// confirmed.
+pub(super) fn extend_recall_deadlines(cx: &mut Context, peer: &Caller, received: u64) {
+    if let Some((supervisor, until_ms)) = cx.dispatch.lease_end(peer) {
+        cx.recalls.lease_renewed(supervisor, received, until_ms);
     }
+}
 
-    pub(super) fn note_recalled(&mut self, recalls: &[RecallNumber], supervisor: &str) {
-        for number in recalls {
-            self.recalls.note(*number, supervisor);
-        }
+pub(super) fn note_recalled(cx: &mut Context, recalls: &[RecallNumber], supervisor: &str) {
+    for number in recalls {
+        cx.recalls.note(*number, supervisor);
     }
+}
 
-    /// A supervisor has left or is lost: no recall waits for it any more.
-    pub(super) fn release_recalls_awaiting(&mut self, supervisor: &str) {
-        let numbers: Vec<RecallNumber> = self.recalls.under_way.keys().copied().collect();
-        self.note_recalled(&numbers, supervisor);
-    }
+/// A supervisor has left or is lost: no recall waits for it any more.
+pub(super) fn release_recalls_awaiting(cx: &mut Context, supervisor: &str) {
+    let numbers: Vec<RecallNumber> = cx.recalls.under_way.keys().copied().collect();
+    note_recalled(cx, &numbers, supervisor);
+}
 
-    /// Ends all waits up to this time though leases may be in force: a fault that the simulation
-    /// injects.
-    pub fn expire_recalls(&mut self, until_ms: i64) {
-        self.recalls.expire(until_ms);
-    }
+/// Ends all waits up to this time though leases may be in force: a fault that the simulation
+/// injects.
+pub(super) fn expire_recalls(cx: &mut Context, until_ms: i64) {
+    cx.recalls.expire(until_ms);
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@
 mod actions;
 mod awaited;
 mod closing;
-mod drain;
+pub(super) mod drain;
 mod feeding;
 mod feeds;
 mod limits;
-mod local_crawl;
+pub(super) mod local_crawl;
 mod prune;
 mod retry;
 mod scripts;
@@ -31,11 +31,11 @@ pub(super) use self::drain::{Drains, Gone};
 pub(super) use self::feeds::FeedsUnderWay;
 pub(super) use self::local_crawl::BackoffReport;
 pub(super) use self::retry::ReopeningCrawls;
-pub(super) use self::told_again::ToldAgain;
-pub(super) use self::waiting::WaitingAnswer;
-use super::Core;
+pub(super) use self::told_again::Reports;
+pub(super) use self::waiting::WaitingAnswers;
 use crate::control::Asked;
-use crate::effects::{ActionEnd, Audited, AuditedAction};
+use crate::core::{Context, Core, context};
+use crate::effects::{ActionEnd, AuditedAction};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
@@ -70,7 +70,7 @@ impl Core {
             let refusal = rights::of_others("$.appid").answer();
             let audited = AuditedAction::of_foreign_lines(refused);
             let end = ActionEnd::of_answer(&refusal);
-            self.audit(requester.who.clone(), audited, end, now_ms);
+            self.cx.audit(requester.who.clone(), audited, end, now_ms);
         }
         let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
@@ -87,10 +87,10 @@ impl Core {
                         // Whoever has done something is told how things are after it.
                         match asked {
                             Asked::Act(_) => {
-                                self.told_again.forget();
-                                self.unfinished_told = None;
+                                self.reports.forget();
+                                self.reports.unfinished = None;
                             }
-                            _ => self.told_again.forget_totals(),
+                            _ => self.reports.forget_totals(),
                         }
                     }
                     let audited = if changes {
@@ -98,10 +98,14 @@ impl Core {
                     } else {
                         None
                     };
-                    let asked = match self.begin_long_feed(&requester, asked, &audited) {
-                        Some(asked) => asked,
-                        None => return Ok(()),
-                    };
+                    let asked =
+                        match self
+                            .feeds
+                            .begin_long_feed(&mut self.cx, &requester, asked, &audited)
+                        {
+                            Some(asked) => asked,
+                            None => return Ok(()),
+                        };
                     (audited, self.carry_out(&requester, asked, now_ms))
                 }
             },
@@ -109,7 +113,8 @@ impl Core {
         let answer = match reply {
             Ok(Reply::Now(answer)) => answer,
             Ok(Reply::Later) => {
-                self.audit(requester.who, audited, ActionEnd::Begun, now_ms);
+                self.cx
+                    .audit(requester.who, audited, ActionEnd::Begun, now_ms);
                 return Ok(());
             }
             Err(pruned @ FrontierError::UnknownCrawl(_)) => Refusal::new("crawl", pruned).answer(),
@@ -120,53 +125,16 @@ impl Core {
             audited.count_answer(&answer);
             audited
         });
-        self.audit(
+        self.cx.audit(
             requester.who,
             audited,
             ActionEnd::of_answer(&answer),
             now_ms,
         );
-        self.outgoing
+        self.cx
+            .outgoing
             .push(OutgoingMessage::ToClient(requester.client, answer));
         Ok(())
-    }
-
-    /// What a signal has this process do.
-    pub fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
-        let audited = Some(AuditedAction::plain(action));
-        self.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
-    }
-
-    /// What was begun has come to nothing.
-    pub(in crate::core) fn audit_refused_later(
-        &mut self,
-        who: Who,
-        audited: AuditedAction,
-        answer: &Value,
-        now_ms: i64,
-    ) {
-        self.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
-    }
-
-    /// A changed list of keys is in force.
-    pub fn audit_list_change(&mut self, change: &ListChange, now_ms: i64) {
-        let who = Who {
-            way: Way::File,
-            ..Who::default()
-        };
-        for audited in AuditedAction::of_list(change) {
-            self.audit(who.clone(), Some(audited), ActionEnd::Done, now_ms);
-        }
-    }
-
-    fn audit(&mut self, who: Who, audited: Option<AuditedAction>, end: ActionEnd, now_ms: i64) {
-        let at_ms = self.wall_ms(now_ms);
-        self.audited.extend(audited.map(|audited| Audited {
-            at_ms,
-            who,
-            audited,
-            end,
-        }));
     }
 
     fn carry_out(
@@ -185,31 +153,25 @@ impl Core {
             }
             Asked::Local(LocalRequest::End { crawls }) => {
                 self.end_asked = Some((client.clone(), crawls));
-                self.drain();
+                context::drain(&mut self.cx);
                 Ok(Reply::Later)
             }
             Asked::Local(LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. })
-                if self.low_disk.is_some() =>
+                if self.cx.surroundings.low_disk.is_some() =>
             {
                 // `webfill crawl` asks again until there is an answer.
                 Ok(Reply::Later)
             }
-            Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
+            Asked::Feed { .. } if self.cx.surroundings.low_disk.is_some() => Ok(no_room(&self.cx)),
             Asked::UnreadFeed => Ok(rights::only_reads("$").into()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole, .. } => {
                 let _fed_by = requester.who.span_of_feed().entered();
-                self.take_batch(batch, whole, now_ms).map(Reply::Now)
+                feeding::take_batch(&mut self.cx, &mut self.closing, batch, whole, now_ms)
+                    .map(Reply::Now)
             }
             Asked::Act(action) => self.act(requester, action, now_ms),
         }
-    }
-
-    /// Refuses to take anything in for now.
-    fn no_room(&self) -> Reply {
-        let shortage = self.low_disk.as_deref().unwrap_or_default();
-        let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");
-        Refusal::for_now("$", why).into()
     }
 
     fn act(
@@ -220,13 +182,23 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let client = &requester.client;
         match action {
-            Action::Info(question) => self.info(&question, now_ms),
-            Action::Stop(subject) => self.stop(client, subject),
-            Action::Pause(subject) => self.pause(client, subject),
-            Action::Resume(subject) => self.resume(subject, now_ms),
-            Action::Retry(action) => self.retry(requester, action),
+            Action::Info(question) => {
+                actions::info(&mut self.cx, &mut self.reports, &question, now_ms)
+            }
+            Action::Stop(subject) => self.closing.stop(&mut self.cx, client, subject),
+            Action::Pause(subject) => {
+                actions::pause(&mut self.cx, &mut self.waiting, client, subject)
+            }
+            Action::Resume(subject) => actions::resume(&mut self.cx, subject, now_ms),
+            Action::Retry(action) => self.reopening.retry(&mut self.cx, requester, action),
             Action::Prune(action) => self.prune(&action, now_ms),
-            Action::Status { uuid } => self.fleet_status(uuid, now_ms),
+            Action::Status { uuid } => status::fleet_status(
+                &mut self.cx,
+                &self.notifications,
+                &mut self.reports,
+                uuid,
+                now_ms,
+            ),
             Action::Reload { uuid } => {
                 self.ask_reload(ReloadAsked {
                     client: Some(client.clone()),
@@ -236,24 +208,64 @@ impl Core {
                 Ok(Reply::Later)
             }
             Action::Drain { supervisor, uuid } => {
-                Ok(self.drain_supervisors(client, supervisor, uuid))
+                Ok(self
+                    .drains
+                    .drain_supervisors(&mut self.cx, client, supervisor, uuid))
             }
-            Action::Site(action) => self.control_site(client, action, now_ms),
-            Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
-            Action::Why(question) => self.why(&question, now_ms),
+            Action::Site(action) => {
+                sites::control_site(&mut self.cx, &mut self.waiting, client, action, now_ms)
+            }
+            Action::Sites(question) => {
+                sites::list_sites(&mut self.cx, &question, now_ms).map(Reply::Now)
+            }
+            Action::Why(question) => why::why(&mut self.cx, &question, now_ms),
             Action::Watch(action) => self
-                .act_on_watches(action, &requester.rights, now_ms)
+                .watches
+                .act_on_watches(
+                    &mut self.cx,
+                    &mut self.notifications,
+                    action,
+                    &requester.rights,
+                    now_ms,
+                )
                 .map(Reply::Now),
         }
     }
+}
 
-    /// Publishes an answer to the subscribers of the application's notifications.
-    pub(in crate::core) fn notify(&mut self, app_id: &str, notification: &Value) {
-        self.outgoing.push(OutgoingMessage::Notification {
-            app_id: app_id.to_owned(),
-            notification: notification.clone(),
-        });
+/// What a signal has this process do.
+pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) {
+    let audited = Some(AuditedAction::plain(action));
+    cx.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
+}
+
+/// What was begun has come to nothing.
+pub(in crate::core) fn audit_refused_later(
+    cx: &mut Context,
+    who: Who,
+    audited: AuditedAction,
+    answer: &Value,
+    now_ms: i64,
+) {
+    cx.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
+}
+
+/// A changed list of keys is in force.
+pub(super) fn audit_list_change(cx: &mut Context, change: &ListChange, now_ms: i64) {
+    let who = Who {
+        way: Way::File,
+        ..Who::default()
+    };
+    for audited in AuditedAction::of_list(change) {
+        cx.audit(who.clone(), Some(audited), ActionEnd::Done, now_ms);
     }
+}
+
+/// Refuses to take anything in for now.
+fn no_room(cx: &Context) -> Reply {
+    let shortage = cx.surroundings.low_disk.as_deref().unwrap_or_default();
+    let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");
+    Refusal::for_now("$", why).into()
 }
 
 #[cfg(test)]

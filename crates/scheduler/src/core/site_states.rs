@@ -3,7 +3,7 @@
 
 use webfill_store::{SitePhase, SiteState};
 
-use super::Core;
+use crate::core::Context;
 use crate::effects::{SiteStatesWrite, StoreWrite};
 use crate::frontier::{FrontierError, SiteReport, UnsavedState};
 use crate::site_state::{Phase, UNTIL_WOKEN_MS};
@@ -24,33 +24,45 @@ pub(super) struct SiteStateWrites {
     is_out: bool,
 }
 
-impl Core {
+impl SiteStateWrites {
     /// Hands the next batch to the store writer, unless it has one.
-    pub(super) fn write_due_site_states(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if self.site_state_writes.is_out || now_ms < self.site_state_writes.next_ms {
+    pub(super) fn write_due_site_states(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        if self.is_out || now_ms < self.next_ms {
             return Ok(());
         }
-        self.site_state_writes.next_ms = now_ms + STATES_EVERY_MS;
-        self.write_site_states(now_ms)
+        self.next_ms = now_ms + STATES_EVERY_MS;
+        self.write_site_states(cx, now_ms)
     }
 
-    pub(super) fn write_site_states(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let after = self.site_state_writes.taken_to;
-        let unsaved = self.frontier.unsaved_states(after, STATES_AT_ONCE)?;
+    pub(super) fn write_site_states(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let after = self.taken_to;
+        let unsaved = cx.frontier.unsaved_states(after, STATES_AT_ONCE)?;
         let Some(last) = unsaved.last().map(|one| one.number) else {
             return Ok(());
         };
-        self.site_state_writes.taken_to = last;
-        self.site_state_writes.is_out = true;
+        self.taken_to = last;
+        self.is_out = true;
         let write = batch(unsaved, last, now_ms);
-        self.store_writes.push(StoreWrite::SiteStates(write));
+        cx.store_writes.push(StoreWrite::SiteStates(write));
         Ok(())
     }
 
     /// The store has the states up to this number.
-    pub fn site_states_written(&mut self, last: i64) -> Result<(), FrontierError> {
-        self.site_state_writes.is_out = false;
-        self.frontier.states_saved(last)
+    pub(super) fn site_states_written(
+        &mut self,
+        cx: &mut Context,
+        last: i64,
+    ) -> Result<(), FrontierError> {
+        self.is_out = false;
+        cx.frontier.states_saved(last)
     }
 }
 

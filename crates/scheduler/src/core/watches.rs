@@ -20,7 +20,7 @@ use webfill_api::{RunEnd, Watch, WatchRun};
 use webfill_changes::Look;
 use webfill_wire::CrawlKey;
 
-use super::Core;
+use crate::core::{ClosingCrawls, Context, Notifications};
 use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
@@ -194,16 +194,17 @@ impl Watched {
     }
 }
 
-impl Core {
+impl Watches {
     /// Restores the watches, and goes on with runs that have not ended.
-    pub fn attend_watches(
+    pub(super) fn attend_watches(
         &mut self,
+        cx: &mut Context,
         sources: WatchSources,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        self.watches.are_attended = true;
-        self.watches.sources = sources;
-        for (name, kept) in self.frontier.watches()? {
+        self.are_attended = true;
+        self.sources = sources;
+        for (name, kept) in cx.frontier.watches()? {
             let watch = serde_json::from_str(&kept.json).ok();
             let watch = watch.and_then(|watch| Watch::parse(watch).ok());
             let Some(watch) = watch else {
@@ -215,47 +216,62 @@ impl Core {
                 );
                 continue;
             };
-            let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
+            let runs = cx.frontier.runs_of(&name, MOST_FAILURES)?;
             let is_under_way = runs.first().is_some_and(|run| run.ended_ms.is_none());
             let watched = Watched::new(watch, &kept, runs);
-            self.watches.by_name.insert(name.clone(), watched);
+            self.by_name.insert(name.clone(), watched);
             if is_under_way {
-                self.resume_run(&name, now_ms)?;
+                self.resume_run(cx, &name, now_ms)?;
             }
         }
         Ok(())
     }
 
     /// Begins the runs that are due, and ends those that are over.
-    pub(super) fn advance_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if now_ms < self.watches.look_at_ms {
+    pub(super) fn advance_watches(
+        &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
+        closing: &ClosingCrawls,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        if now_ms < self.look_at_ms {
             return Ok(());
         }
-        let wall_ms = self.wall_ms(now_ms);
-        let may_begin = !self.draining && self.low_disk.is_none();
-        let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
+        let wall_ms = cx.wall_ms(now_ms);
+        let may_begin = !cx.draining && cx.surroundings.low_disk.is_none();
+        let names: Vec<String> = self.by_name.keys().cloned().collect();
         for name in names {
-            let watched = &self.watches.by_name[&name];
+            let watched = &self.by_name[&name];
             if watched.under_way.is_some() {
-                if_pruned(self.judge_run(&name, now_ms), ())?;
-            } else if may_begin && watched.is_due(wall_ms) && !self.watches.fed.contains(&name) {
-                if_pruned(self.begin_run(&name, now_ms), ())?;
+                if_pruned(
+                    self.judge_run(cx, notifications, closing, &name, now_ms),
+                    (),
+                )?;
+            } else if may_begin && watched.is_due(wall_ms) && !self.fed.contains(&name) {
+                if_pruned(self.begin_run(cx, &name, now_ms), ())?;
             }
         }
-        self.watches.look_at_ms = self.watches.next_look_ms(now_ms, self.wall_ahead_ms);
+        self.look_at_ms = self.next_look_ms(now_ms, cx.wall_ahead_ms);
         Ok(())
     }
 
     /// What looks at the pages of watches have shown; their times are those of wall clocks.
-    pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
-        self.note_looks(looks);
-        let wall_ms = self.wall_ms(now_ms);
-        self.frontier.looked(looks, wall_ms)
+    pub(super) fn looked(
+        &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
+        looks: &[Look],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        notifications.note_looks(self, looks);
+        let wall_ms = cx.wall_ms(now_ms);
+        cx.frontier.looked(looks, wall_ms)
     }
 
     /// When the watches are to be looked at next.
     pub(super) fn next_watch_ms(&self) -> Option<i64> {
-        (!self.watches.by_name.is_empty()).then_some(self.watches.look_at_ms)
+        (!self.by_name.is_empty()).then_some(self.look_at_ms)
     }
 }
 

@@ -6,22 +6,27 @@ use serde_json::{Value, json};
 use webfill_api::About;
 use webfill_notifications::{Event, compose};
 
-use crate::core::Core;
+use crate::core::{Context, Notifications, Watches};
 use crate::effects::OutgoingMessage;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 
-impl Core {
+impl Notifications {
     /// Raises the alert of targets that notifications have not reached for long.
-    pub(super) fn judge_undelivered(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(permissions) = &self.notifications.permissions else {
+    pub(super) fn judge_undelivered(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(permissions) = &self.permissions else {
             return Ok(());
         };
         let before_ms = now_ms - permissions.config.undelivered_after_ms();
-        let overdue = self.frontier.beside(|db| outbox::overdue(db, before_ms))?;
-        let dropped = std::mem::take(&mut self.notifications.dropped);
+        let overdue = cx.frontier.beside(|db| outbox::overdue(db, before_ms))?;
+        let dropped = std::mem::take(&mut self.dropped);
         for one in dropped.into_iter().chain(overdue) {
-            self.raise_undelivered(one, now_ms)?;
+            self.raise_undelivered(cx, watches, one, now_ms)?;
         }
         Ok(())
     }
@@ -29,38 +34,33 @@ impl Core {
     /// Drops the alerts of targets that were taken out of a watch.
     pub(super) fn forget_taken_out(
         &mut self,
+        cx: &mut Context,
         name: &str,
         targets: &BTreeSet<String>,
     ) -> Result<(), FrontierError> {
-        let standing = self.notifications.undelivered.iter().map(|one| &one.target);
+        let standing = self.undelivered.iter().map(|one| &one.target);
         let taken_out =
             standing.filter(|(watch, target)| watch == name && !targets.contains(target));
         let taken_out: Vec<TargetKey> = taken_out.cloned().collect();
         for target in taken_out {
-            self.forget_undelivered(&target)?;
+            self.forget_undelivered(cx, &target)?;
         }
         Ok(())
     }
 
-    fn is_target(&self, (watch, target): &TargetKey) -> bool {
-        let watched = self.watches.by_name.get(watch);
-        let mut targets = watched
-            .into_iter()
-            .flat_map(|watched| &watched.watch.notify);
-        targets.any(|notify| outbox::target_json(&notify.target) == *target)
-    }
-
     pub(super) fn raise_undelivered(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         one: Undelivered,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let mut standing = self.notifications.undelivered.iter();
+        let mut standing = self.undelivered.iter();
         let stands = standing.any(|standing| standing.target == one.target);
-        if stands || !self.is_target(&one.target) {
+        if stands || !is_target(watches, &one.target) {
             return Ok(());
         }
-        self.frontier.beside(|db| outbox::raise(db, &one))?;
+        cx.frontier.beside(|db| outbox::raise(db, &one))?;
         let (watch, target) = (&one.target.0, outbox::shown(&one.target.1));
         tracing::error!(
             event = "notifications_undelivered",
@@ -71,24 +71,28 @@ impl Core {
         );
         let line = format!("notifications do not reach {target}: {}", one.why);
         self.tell_delivery(
+            cx,
+            watches,
             &one.target,
             ("notifications_undelivered", line, row(&one)),
             now_ms,
         )?;
-        self.notifications.undelivered.push(one);
+        self.undelivered.push(one);
         Ok(())
     }
 
     pub(super) fn clear_undelivered(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         target: &TargetKey,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let mut standing = self.notifications.undelivered.iter();
+        let mut standing = self.undelivered.iter();
         let Some(one) = standing.find(|one| one.target == *target).cloned() else {
             return Ok(());
         };
-        self.forget_undelivered(target)?;
+        self.forget_undelivered(cx, target)?;
         let (watch, shown) = (&target.0, outbox::shown(&target.1));
         tracing::info!(
             event = "notifications_delivered_again",
@@ -98,27 +102,33 @@ impl Core {
         );
         let line = format!("notifications reach {shown} again");
         self.tell_delivery(
+            cx,
+            watches,
             target,
             ("notifications_delivered_again", line, row(&one)),
             now_ms,
         )
     }
 
-    fn forget_undelivered(&mut self, target: &TargetKey) -> Result<(), FrontierError> {
-        self.notifications
-            .undelivered
-            .retain(|one| one.target != *target);
-        self.frontier.beside(|db| outbox::clear(db, target))
+    fn forget_undelivered(
+        &mut self,
+        cx: &mut Context,
+        target: &TargetKey,
+    ) -> Result<(), FrontierError> {
+        self.undelivered.retain(|one| one.target != *target);
+        cx.frontier.beside(|db| outbox::clear(db, target))
     }
 
     /// Tells the firehose, and the other targets of the watch, at once.
     fn tell_delivery(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         (watch, target): &TargetKey,
         (name, line, detail): (&'static str, String, Value),
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let Some(watched) = self.watches.by_name.get(watch) else {
+        let Some(watched) = watches.by_name.get(watch) else {
             return Ok(());
         };
         let watch = &watched.watch;
@@ -128,7 +138,7 @@ impl Core {
         {
             notification.extend(more);
         }
-        self.outgoing.push(OutgoingMessage::Notification {
+        cx.outgoing.push(OutgoingMessage::Notification {
             app_id: watch.app.clone(),
             notification,
         });
@@ -144,18 +154,24 @@ impl Core {
             let notification = compose(watch, notify.when, &notify.about, &event, now_ms)?;
             Some((&notify.target, notification))
         });
-        let dropped = self.frontier.beside(|db| {
+        let dropped = cx.frontier.beside(|db| {
             let put = told.map(|(target, notification)| {
                 outbox::put(db, &watch.name, target, &notification, now_ms)
             });
             put.collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        self.notifications
-            .dropped
-            .extend(dropped.into_iter().flatten());
-        self.notifications.due_at_ms = now_ms;
+        self.dropped.extend(dropped.into_iter().flatten());
+        self.due_at_ms = now_ms;
         Ok(())
     }
+}
+
+fn is_target(watches: &Watches, (watch, target): &TargetKey) -> bool {
+    let watched = watches.by_name.get(watch);
+    let mut targets = watched
+        .into_iter()
+        .flat_map(|watched| &watched.watch.notify);
+    targets.any(|notify| outbox::target_json(&notify.target) == *target)
 }
 
 /// As people and programs are told; times are seconds since the epoch.

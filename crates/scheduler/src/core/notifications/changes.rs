@@ -12,8 +12,8 @@ use webfill_changes::{Look, Verdict};
 use webfill_notifications::{ReadChanges, Told};
 use webfill_store::CrawlId;
 
-use crate::core::Core;
 use crate::core::watches::Watched;
+use crate::core::{Context, Notifications, Watches};
 use crate::frontier::{FrontierError, outbox};
 
 /// What is to be read in the store for a watch.
@@ -79,33 +79,33 @@ pub(super) struct Reading {
     read: BTreeMap<NotificationTime, ReadChanges>,
 }
 
-impl Core {
+impl Notifications {
     /// After a start, what a run has found is asked again if it may not have been told.
-    pub(super) fn resume_reading(&mut self, name: &str) {
-        let Some(watched) = self.watches.by_name.get(name) else {
+    pub(super) fn resume_reading(&mut self, watches: &Watches, name: &str) {
+        let Some(watched) = watches.by_name.get(name) else {
             return;
         };
         let Some(run) = watched.last_run().filter(|run| run.ended_ms.is_some()) else {
             return;
         };
-        let told = self.notifications.told.iter();
+        let told = self.told.iter();
         let mut told = told.filter(|((watch, _), _)| watch == name);
         let is_told = told.all(|(_, told)| told.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
-        let digest = self.notifications.told.get(&digest);
+        let digest = self.told.get(&digest);
         // Not all that has changed has room in one notification, and some of it may be judged later.
         let tells_changes = digest.is_some_and(|told| told.changes_to.is_some());
         if !is_told || tells_changes || !run.counts.contains_key("changes") {
-            self.ask_of_run(name);
+            self.ask_of_run(watches, name);
         }
     }
 
     /// Asks what the last run of a watch has found. While this is asked of a run before it, the answer asks.
-    pub(in crate::core) fn ask_of_run(&mut self, name: &str) {
-        if self.notifications.permissions.is_none() {
+    pub(in crate::core) fn ask_of_run(&mut self, watches: &Watches, name: &str) {
+        if self.permissions.is_none() {
             return;
         }
-        let Some(watched) = self.watches.by_name.get(name) else {
+        let Some(watched) = watches.by_name.get(name) else {
             return;
         };
         let run = watched.last_run();
@@ -113,51 +113,46 @@ impl Core {
         else {
             return;
         };
-        let reading = self
-            .notifications
-            .reading
-            .entry(name.to_owned())
-            .or_default();
+        let reading = self.reading.entry(name.to_owned()).or_default();
         if reading.holds_run {
             return;
         }
         (reading.run, reading.holds_run) = (Some(run.number), true);
-        let digest = self
-            .notifications
-            .told
-            .get(&(name.to_owned(), NotificationTime::Digest));
+        let digest = self.told.get(&(name.to_owned(), NotificationTime::Digest));
         let question = ChangesQuestion::Run {
             number: run.number,
             began_ms: run.started_ms,
             after: digest.and_then(|told| told.changes_to),
         };
         let asked = asked(watched, question);
-        self.notifications.asked.push(asked);
+        self.asked.push(asked);
     }
 
     /// Whether the end of the last run waits for what it has found.
     pub(super) fn is_run_held(&self, name: &str) -> bool {
-        let reading = self.notifications.reading.get(name);
+        let reading = self.reading.get(name);
         reading.is_some_and(|reading| reading.holds_run)
     }
 
     /// Begins or ends telling somebody of changes: what was before is not told. Since when somebody asks is kept
     /// until the position is known, which takes as long as the store is away.
-    pub(super) fn begin_changes(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
-        let wall_ms = self.wall_ms(now_ms);
-        let Some(watched) = self.watches.by_name.get(name) else {
+    pub(super) fn begin_changes(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let wall_ms = cx.wall_ms(now_ms);
+        let Some(watched) = watches.by_name.get(name) else {
             return Ok(());
         };
-        let reading = self
-            .notifications
-            .reading
-            .entry(name.to_owned())
-            .or_default();
+        let reading = self.reading.entry(name.to_owned()).or_default();
         reading.is_stale = true;
         let mut asked_ms = None;
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
             let key = (name.to_owned(), time);
-            let Some(told) = self.notifications.told.get_mut(&key) else {
+            let Some(told) = self.told.get_mut(&key) else {
                 continue;
             };
             let before = told.clone();
@@ -171,46 +166,41 @@ impl Core {
                 (false, _) => (told.changes_to, told.changes_since_ms) = (None, None),
             }
             if before != *told {
-                self.frontier
+                cx.frontier
                     .beside(|db| outbox::keep_told(db, name, time, told))?;
             }
         }
         if let Some(asked_ms) = asked_ms
             && !std::mem::replace(&mut reading.is_position_asked, true)
         {
-            self.notifications
-                .asked
+            self.asked
                 .push(asked(watched, ChangesQuestion::Position { asked_ms }));
         }
         Ok(())
     }
 
     /// Pages of a watch have changed: what is told at once is to be read.
-    pub(in crate::core) fn note_looks(&mut self, looks: &[Look]) {
+    pub(in crate::core) fn note_looks(&mut self, watches: &Watches, looks: &[Look]) {
         for look in looks {
             let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
-            let watched = self.watches.by_name.get(&look.crawl_id);
+            let watched = watches.by_name.get(&look.crawl_id);
             if look.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {
                 continue;
             }
-            if let Some(reading) = self.notifications.reading.get_mut(&look.crawl_id) {
+            if let Some(reading) = self.reading.get_mut(&look.crawl_id) {
                 reading.is_stale = true;
             }
         }
     }
 
     /// Asks for what is told at once, if there may be something.
-    pub(super) fn ask_for_changes(&mut self, name: &str) {
+    pub(super) fn ask_for_changes(&mut self, watches: &Watches, name: &str) {
         let key = (name.to_owned(), NotificationTime::AtOnce);
-        let after = self
-            .notifications
-            .told
-            .get(&key)
-            .and_then(|told| told.changes_to);
-        let (Some(after), Some(watched)) = (after, self.watches.by_name.get(name)) else {
+        let after = self.told.get(&key).and_then(|told| told.changes_to);
+        let (Some(after), Some(watched)) = (after, watches.by_name.get(name)) else {
             return;
         };
-        let Some(reading) = self.notifications.reading.get_mut(name) else {
+        let Some(reading) = self.reading.get_mut(name) else {
             return;
         };
         let waits = reading.read.get(&NotificationTime::AtOnce);
@@ -218,7 +208,7 @@ impl Core {
         if reading.is_stale && !reading.is_after_asked && !is_to_be_told {
             (reading.is_stale, reading.is_after_asked) = (false, true);
             let question = ChangesQuestion::After(after);
-            self.notifications.asked.push(asked(watched, question));
+            self.asked.push(asked(watched, question));
         }
     }
 
@@ -229,44 +219,46 @@ impl Core {
         told: &Told,
         is_counted: bool,
     ) -> Option<&ReadChanges> {
-        let read = self.notifications.reading.get(name)?.read.get(&time)?;
+        let read = self.reading.get(name)?.read.get(&time)?;
         let may_tell = is_counted || time == NotificationTime::AtOnce;
         (may_tell && told.changes_to == Some(read.after)).then_some(read)
     }
 
     /// They are told. If there are more, these are asked for.
-    pub(super) fn forget_read(&mut self, name: &str, time: NotificationTime) {
-        let Some(reading) = self.notifications.reading.get_mut(name) else {
+    pub(super) fn forget_read(&mut self, watches: &Watches, name: &str, time: NotificationTime) {
+        let Some(reading) = self.reading.get_mut(name) else {
             return;
         };
         let has_more = reading.read.remove(&time).is_some_and(|read| read.is_full);
         match time {
             NotificationTime::AtOnce => reading.is_stale |= has_more,
-            NotificationTime::Digest if has_more => self.ask_of_run(name),
+            NotificationTime::Digest if has_more => self.ask_of_run(watches, name),
             NotificationTime::Digest => {}
         }
     }
 
     /// Takes in what was read.
-    pub fn changes_answered(
+    pub(in crate::core) fn changes_answered(
         &mut self,
+        cx: &mut Context,
+        watches: &mut Watches,
         answer: ChangesAnswer,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let name = answer.asked.watch.as_str();
-        let Some(reading) = self.notifications.reading.get_mut(name) else {
+        let Some(reading) = self.reading.get_mut(name) else {
             return Ok(());
         };
-        self.notifications.look_at_ms = now_ms;
+        self.look_at_ms = now_ms;
         match (answer.found, answer.asked.question) {
             (ChangesFound::Position(last), _) => {
                 reading.is_position_asked = false;
-                self.start_after(name, last)
+                self.start_after(cx, watches, name, last)
             }
             (ChangesFound::Changes(read), _) => {
                 reading.is_after_asked = false;
                 let key = (name.to_owned(), NotificationTime::AtOnce);
-                let told = self.notifications.told.get(&key);
+                let told = self.told.get(&key);
                 if told.is_none_or(|told| told.changes_to != Some(read.after)) {
                     // The position has moved since: it is asked again.
                     reading.is_stale = true;
@@ -279,7 +271,7 @@ impl Core {
                 if reading.run == Some(number) =>
             {
                 reading.holds_run = false;
-                self.ask_of_later_run(name, number);
+                self.ask_of_later_run(watches, name, number);
                 Ok(())
             }
             (ChangesFound::Run { counts, changes }, ChangesQuestion::Run { number, .. })
@@ -289,8 +281,8 @@ impl Core {
                 if let Some(read) = changes.filter(ReadChanges::is_news) {
                     reading.read.insert(NotificationTime::Digest, read);
                 }
-                self.count_run(name, number, counts)?;
-                self.ask_of_later_run(name, number);
+                watches.count_run(cx, name, number, counts)?;
+                self.ask_of_later_run(watches, name, number);
                 Ok(())
             }
             // It was asked of another run meanwhile.
@@ -298,25 +290,31 @@ impl Core {
         }
     }
 
-    fn ask_of_later_run(&mut self, name: &str, number: u64) {
-        let watched = self.watches.by_name.get(name);
+    fn ask_of_later_run(&mut self, watches: &Watches, name: &str, number: u64) {
+        let watched = watches.by_name.get(name);
         if watched.is_some_and(|watched| watched.last_ended() > number) {
-            self.ask_of_run(name);
+            self.ask_of_run(watches, name);
         }
     }
 
-    fn start_after(&mut self, name: &str, last: u64) -> Result<(), FrontierError> {
-        let Some(watched) = self.watches.by_name.get(name) else {
+    fn start_after(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        name: &str,
+        last: u64,
+    ) -> Result<(), FrontierError> {
+        let Some(watched) = watches.by_name.get(name) else {
             return Ok(());
         };
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
-            let told = self.notifications.told.get_mut(&(name.to_owned(), time));
+            let told = self.told.get_mut(&(name.to_owned(), time));
             let wants = wants_changes(watched, time);
             let Some(told) = told.filter(|told| wants && told.changes_to.is_none()) else {
                 continue;
             };
             (told.changes_to, told.changes_since_ms) = (Some(last), None);
-            self.frontier
+            cx.frontier
                 .beside(|db| outbox::keep_told(db, name, time, told))?;
         }
         Ok(())

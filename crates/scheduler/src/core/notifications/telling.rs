@@ -7,75 +7,79 @@ use webfill_api::{NotificationTime, WatchRun};
 use webfill_notifications::silence::{LATE_MS, RUNS_JUDGED};
 use webfill_notifications::{Facts, Standing, Told, compose};
 
-use crate::core::Core;
 use crate::core::watches::Watched;
+use crate::core::{Context, Notifications, Watches};
 use crate::frontier::FrontierError;
 use crate::frontier::outbox;
 
-impl Core {
+impl Notifications {
     /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
     pub(in crate::core) fn begin_telling(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         name: &str,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let Some(watched) = self.watches.by_name.get(name) else {
+        let Some(watched) = watches.by_name.get(name) else {
             return Ok(());
         };
         let fresh = Told {
             run: watched.last_ended(),
             ..Told::default()
         };
-        let fresh = fresh.with_standing(&self.standing_of(watched).unwrap_or_default());
+        let fresh = fresh.with_standing(&standing_of(cx, watched).unwrap_or_default());
         let asked = times(watched);
         let targets = watched.watch.notify.iter();
         let targets = targets.map(|notify| outbox::target_json(&notify.target));
         let targets: BTreeSet<String> = targets.collect();
-        self.frontier
+        cx.frontier
             .beside(|db| outbox::withdraw(db, name, &targets, now_ms))?;
-        self.forget_taken_out(name, &targets)?;
+        self.forget_taken_out(cx, name, &targets)?;
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
             let key = (name.to_owned(), time);
             if !asked.contains(&time) {
-                self.notifications.told.remove(&key);
-                self.frontier
+                self.told.remove(&key);
+                cx.frontier
                     .beside(|db| outbox::forget_told(db, name, time))?;
                 continue;
             }
-            let kept = self.frontier.beside(|db| outbox::told(db, name, time))?;
+            let kept = cx.frontier.beside(|db| outbox::told(db, name, time))?;
             if kept.is_none() {
-                self.frontier
+                cx.frontier
                     .beside(|db| outbox::keep_told(db, name, time, &fresh))?;
             }
             let told = kept.unwrap_or_else(|| fresh.clone());
-            self.notifications.told.insert(key, told);
+            self.told.insert(key, told);
         }
-        self.begin_changes(name, now_ms)
+        self.begin_changes(cx, watches, name, now_ms)
     }
 
     /// Nothing more is told of a watch.
-    pub(in crate::core) fn forget_telling(&mut self, name: &str) -> Result<(), FrontierError> {
-        self.notifications
-            .told
-            .retain(|(watch, _), _| watch != name);
-        self.notifications.reading.remove(name);
-        self.notifications
-            .undelivered
-            .retain(|one| one.target.0 != name);
-        self.notifications
-            .failures
-            .retain(|(watch, _), _| watch != name);
-        self.frontier.beside(|db| outbox::forget(db, name))
+    pub(in crate::core) fn forget_telling(
+        &mut self,
+        cx: &mut Context,
+        name: &str,
+    ) -> Result<(), FrontierError> {
+        self.told.retain(|(watch, _), _| watch != name);
+        self.reading.remove(name);
+        self.undelivered.retain(|one| one.target.0 != name);
+        self.failures.retain(|(watch, _), _| watch != name);
+        cx.frontier.beside(|db| outbox::forget(db, name))
     }
 
-    pub(super) fn tell_news(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let told: Vec<(String, NotificationTime)> =
-            self.notifications.told.keys().cloned().collect();
+    pub(super) fn tell_news(
+        &mut self,
+        cx: &mut Context,
+        watches: &Watches,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let told: Vec<(String, NotificationTime)> = self.told.keys().cloned().collect();
         for (name, time) in told {
-            self.tell(&name, time, now_ms)?;
+            self.tell(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
                 // What is told moves the position after which is asked.
-                self.ask_for_changes(&name);
+                self.ask_for_changes(watches, &name);
             }
         }
         Ok(())
@@ -84,22 +88,21 @@ impl Core {
     /// Tells what is new of a watch, if something may be.
     fn tell(
         &mut self,
+        cx: &mut Context,
+        watches: &Watches,
         name: &str,
         time: NotificationTime,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let key = (name.to_owned(), time);
-        let (Some(watched), Some(told)) = (
-            self.watches.by_name.get(name),
-            self.notifications.told.get(&key),
-        ) else {
+        let (Some(watched), Some(told)) = (watches.by_name.get(name), self.told.get(&key)) else {
             return Ok(());
         };
         // What its feeder and the judge of its looks have counted belongs to the run.
-        let is_counted = !self.watches.fed.contains(name) && !self.is_run_held(name);
+        let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended() > told.run;
-        let held = self.why_held(name, watched, now_ms);
-        let standing = self.standing_of(watched);
+        let held = why_held(cx, watches, name, watched, now_ms);
+        let standing = standing_of(cx, watched);
         let is_alerting = time == NotificationTime::AtOnce
             && standing.as_ref().is_some_and(|now| !told.knows(now));
         let changes = self.changes_to_tell((name, time), told, is_counted);
@@ -108,7 +111,7 @@ impl Core {
         }
         let (watch, told, changes) = (watched.watch.clone(), told.clone(), changes.cloned());
         let runs = match has_new_run {
-            true => self.frontier.runs_of(name, RUNS_JUDGED)?,
+            true => cx.frontier.runs_of(name, RUNS_JUDGED)?,
             false => Vec::new(),
         };
         let runs: Vec<WatchRun> = runs
@@ -116,7 +119,7 @@ impl Core {
             .filter(|run| run.ended_ms.is_some())
             .collect();
         let crawl = (&*watch.app, &*watch.name);
-        let sites = self
+        let sites = cx
             .frontier
             .beside(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
         let held = held.as_ref().map(|(due_ms, why)| (*due_ms, why.as_str()));
@@ -130,7 +133,7 @@ impl Core {
             now_ms,
         });
         let asking = watch.notify.iter().filter(|notify| notify.when == time);
-        let dropped = self.frontier.beside(|db| {
+        let dropped = cx.frontier.beside(|db| {
             let mut dropped = Vec::new();
             for notify in asking {
                 if let Some(notification) = compose(&watch, time, &notify.about, &events, now_ms) {
@@ -146,40 +149,46 @@ impl Core {
             outbox::keep_told(db, name, time, &told)?;
             Ok(dropped)
         })?;
-        self.notifications.dropped.extend(dropped);
-        self.notifications.told.insert(key, told);
+        self.dropped.extend(dropped);
+        self.told.insert(key, told);
         if changes.is_some() {
-            self.forget_read(name, time);
+            self.forget_read(watches, name, time);
         }
-        self.notifications.due_at_ms = now_ms;
+        self.due_at_ms = now_ms;
         Ok(())
     }
+}
 
-    /// Since when a run is due that does not begin, and why, if that is so for long.
-    fn why_held(&self, name: &str, watched: &Watched, now_ms: i64) -> Option<(i64, String)> {
-        let due_ms = watched.held_since(now_ms - LATE_MS)?;
-        let why = match (&self.low_disk, self.watches.fed.contains(name)) {
-            (Some(shortage), _) => shortage.clone(),
-            (None, true) => "the process that feeds the last one has not ended".into(),
-            (None, false) => "the dispatcher is about to end".into(),
-        };
-        Some((due_ms, why))
-    }
+/// Since when a run is due that does not begin, and why, if that is so for long.
+fn why_held(
+    cx: &Context,
+    watches: &Watches,
+    name: &str,
+    watched: &Watched,
+    now_ms: i64,
+) -> Option<(i64, String)> {
+    let due_ms = watched.held_since(now_ms - LATE_MS)?;
+    let why = match (&cx.surroundings.low_disk, watches.fed.contains(name)) {
+        (Some(shortage), _) => shortage.clone(),
+        (None, true) => "the process that feeds the last one has not ended".into(),
+        (None, false) => "the dispatcher is about to end".into(),
+    };
+    Some((due_ms, why))
+}
 
-    /// What pages of a watch show of extractions; `None`: it is not known yet, as after a start.
-    fn standing_of(&self, watched: &Watched) -> Option<Standing> {
-        let standing = self.standing.as_ref()?;
-        let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
-        let is_of_watch = |row: &&Value| {
-            let crawls = row["crawls"].as_array();
-            crawls.into_iter().flatten().any(|one| *one == *crawl)
-        };
-        let of_watch = |rows: &[Value]| rows.iter().filter(is_of_watch).cloned().collect();
-        Some(Standing {
-            alerts: of_watch(&standing.alerts),
-            warnings: of_watch(&standing.warnings),
-        })
-    }
+/// What pages of a watch show of extractions; `None`: it is not known yet, as after a start.
+fn standing_of(cx: &Context, watched: &Watched) -> Option<Standing> {
+    let standing = cx.surroundings.standing.as_ref()?;
+    let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
+    let is_of_watch = |row: &&Value| {
+        let crawls = row["crawls"].as_array();
+        crawls.into_iter().flatten().any(|one| *one == *crawl)
+    };
+    let of_watch = |rows: &[Value]| rows.iter().filter(is_of_watch).cloned().collect();
+    Some(Standing {
+        alerts: of_watch(&standing.alerts),
+        warnings: of_watch(&standing.warnings),
+    })
 }
 
 /// The times at which somebody is told of a watch.

@@ -75,7 +75,7 @@ impl World {
             alerts: alerts.to_vec(),
             ..Standing::default()
         };
-        self.core.standing = Some(standing.into());
+        self.core.cx.surroundings.standing = Some(standing.into());
     }
 
     /// With a watch that two webhooks are told of, and one more that only wants to know of changes.
@@ -96,9 +96,17 @@ impl World {
         let Ok(Action::Watch(action)) = parse_action(action) else {
             panic!("it is one of watches")
         };
-        let answer = self
-            .core
-            .act_on_watches(action, &webfill_wire::keys::Rights::ALL, now_ms)
+        let core = &mut self.core;
+        let rights = &webfill_wire::keys::Rights::ALL;
+        let answer = core
+            .watches
+            .act_on_watches(
+                &mut core.cx,
+                &mut core.notifications,
+                action,
+                rights,
+                now_ms,
+            )
             .unwrap();
         self.commit(now_ms);
         answer
@@ -230,11 +238,11 @@ fn a_target_that_is_not_reached_is_an_alert_told_by_the_others() {
         1,
         "it is tried again"
     );
-    let rows = world.core.undelivered_rows();
+    let rows = world.core.notifications.undelivered_rows();
     assert_eq!(rows[0]["target"], "webhook https://a.example/***");
     let run = told.iter().find(|one| one.key == first[0].key).unwrap().id;
     world.ended(run, Verdict::Delivered, 13 * MINUTE_MS);
-    assert!(world.core.undelivered_rows().is_empty());
+    assert!(world.core.notifications.undelivered_rows().is_empty());
     assert_eq!(world.show()["notifications"]["undelivered"], json!([]));
 }
 
@@ -245,7 +253,7 @@ fn a_removed_watch_tells_nothing_more() {
     world.ask(json!({"action": "watch_remove", "name": "w"}), 2_000);
     world.ended(first[0].id, Verdict::Failed("x".into()), 3_000);
     assert!(world.tick(60 * MINUTE_MS).is_empty());
-    assert!(world.core.undelivered_rows().is_empty());
+    assert!(world.core.notifications.undelivered_rows().is_empty());
 }
 
 #[test]
@@ -294,7 +302,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
                 told.push(one.notification["events"][0]["event"].clone());
             }
         }
-        let rows = world.core.undelivered_rows();
+        let rows = world.core.notifications.undelivered_rows();
         assert!(rows.len() <= 1, "{rows:?}");
     }
     assert_eq!(
@@ -311,14 +319,14 @@ fn an_alert_ends_when_its_target_is_taken_out() {
         world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
     }
     world.tick(12 * MINUTE_MS);
-    assert_eq!(world.core.undelivered_rows().len(), 2);
+    assert_eq!(world.core.notifications.undelivered_rows().len(), 2);
     let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
                        "notify": [{"webhook": "https://b.example/secret", "about": ["runs"]}]});
     world.ask(
         json!({"action": "watch_add", "watch": watch}),
         13 * MINUTE_MS,
     );
-    let rows = world.core.undelivered_rows();
+    let rows = world.core.notifications.undelivered_rows();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["target"], "webhook https://b.example/***");
 }
@@ -332,7 +340,7 @@ fn what_is_old_is_tried_once_more_after_a_start() {
     let again = world.tick(week_ms);
     assert_eq!(again, first);
     assert!(
-        world.core.undelivered_rows().is_empty(),
+        world.core.notifications.undelivered_rows().is_empty(),
         "nobody has tried yet"
     );
     let failed = || Verdict::Failed("it answers 500".into());
@@ -341,7 +349,7 @@ fn what_is_old_is_tried_once_more_after_a_start() {
         .for_each(|one| world.ended(one.id, failed(), week_ms + 1_000));
     world.tick(week_ms + 61 * MINUTE_MS);
     world.tick(week_ms + 61 * MINUTE_MS + 2_000);
-    assert_eq!(world.core.undelivered_rows().len(), 2);
+    assert_eq!(world.core.notifications.undelivered_rows().len(), 2);
     assert_eq!(
         world.show()["notifications"]["waiting"],
         4,
@@ -378,7 +386,7 @@ fn what_was_before_is_not_told_to_who_asks_later() {
 #[test]
 fn a_run_that_does_not_begin_is_told_after_ten_minutes_and_once() {
     let mut world = World::new();
-    world.core.low_disk = Some("the disk is full".into());
+    world.core.cx.surroundings.low_disk = Some("the disk is full".into());
     let hook =
         json!({"webhook": "https://d.example/secret", "when": "at_once", "about": ["silence"]});
     let watch = json!({"name": "hourly", "urls": ["http://a.org/"], "schedule": "every 1h", "notify": [hook]});

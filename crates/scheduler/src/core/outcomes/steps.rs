@@ -3,63 +3,61 @@
 use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{TaskDone, TaskReturned};
 
-use super::Core;
+use crate::core::Context;
 use crate::frontier::{FrontierError, GivenBack};
 
-impl Core {
-    /// Logs how a lease has ended.
-    pub(super) fn log_end(
-        &mut self,
-        done: &TaskDone,
-        event: &str,
-        said: &'static str,
-    ) -> Result<(), FrontierError> {
-        if !journey::is_logged() {
-            return Ok(());
-        }
-        let Some(task) = self.frontier.task(done.task)? else {
-            return Ok(());
-        };
-        tracing::debug!(
-            target: JOURNEY,
-            event,
-            task = done.task,
-            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
-            url = task.url,
-            attempt = done.delivery.number,
-            outcome = done.outcome.as_str(),
-            status_code = done.status_code,
-            links = done.links.len(),
-            "{said}"
-        );
-        Ok(())
+/// Logs how a lease has ended.
+pub(super) fn log_end(
+    cx: &mut Context,
+    done: &TaskDone,
+    event: &str,
+    said: &'static str,
+) -> Result<(), FrontierError> {
+    if !journey::is_logged() {
+        return Ok(());
     }
+    let Some(task) = cx.frontier.task(done.task)? else {
+        return Ok(());
+    };
+    tracing::debug!(
+        target: JOURNEY,
+        event,
+        task = done.task,
+        crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+        url = task.url,
+        attempt = done.delivery.number,
+        outcome = done.outcome.as_str(),
+        status_code = done.status_code,
+        links = done.links.len(),
+        "{said}"
+    );
+    Ok(())
+}
 
-    pub(super) fn log_returned(
-        &mut self,
-        returned: &TaskReturned,
-        given_back: GivenBack,
-    ) -> Result<(), FrontierError> {
-        if !journey::is_logged() {
-            return Ok(());
-        }
-        let Some(task) = self.frontier.task(returned.task)? else {
-            return Ok(());
-        };
-        tracing::debug!(
-            target: JOURNEY,
-            event = "came_back",
-            task = returned.task,
-            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
-            url = task.url,
-            attempt = returned.delivery.number,
-            cause = ?returned.cause,
-            "{}",
-            match given_back {
-                GivenBack::Requeued(_) => "it came back without an outcome and is queued again",
-                _ => "it came back without an outcome and has ended",
-            }
-        );
-        Ok(())
+pub(super) fn log_returned(
+    cx: &mut Context,
+    returned: &TaskReturned,
+    given_back: GivenBack,
+) -> Result<(), FrontierError> {
+    if !journey::is_logged() {
+        return Ok(());
     }
+    let Some(task) = cx.frontier.task(returned.task)? else {
+        return Ok(());
+    };
+    tracing::debug!(
+        target: JOURNEY,
+        event = "came_back",
+        task = returned.task,
+        crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+        url = task.url,
+        attempt = returned.delivery.number,
+        cause = ?returned.cause,
+        "{}",
+        match given_back {
+            GivenBack::Requeued(_) => "it came back without an outcome and is queued again",
+            _ => "it came back without an outcome and has ended",
+        }
+    );
+    Ok(())
 }

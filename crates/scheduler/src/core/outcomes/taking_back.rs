@@ -4,71 +4,68 @@
 use webfill_store::{Page, Save};
 use webfill_wire::{CrawlKey, Outcome};
 
-use crate::core::Core;
+use crate::core::{Context, handing_out};
 use crate::crawl_registry::crashed_page;
 use crate::effects::{StoreWrite, TakeBackWrite};
 use crate::frontier::{FalsePage, FrontierError, TaskId, if_pruned};
 
-impl Core {
-    /// After a start: the store may not have done what it was asked for.
-    pub(in crate::core) fn take_back_again(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        for page in self.frontier.false_pages()? {
-            if_pruned(self.ask_to_take_back(page, now_ms), ())?;
-        }
-        Ok(())
+/// After a start: the store may not have done what it was asked for.
+pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    for page in cx.frontier.false_pages()? {
+        if_pruned(ask_to_take_back(cx, page, now_ms), ())?;
     }
+    Ok(())
+}
 
-    /// Asks the store to take back what was found to be false.
-    pub(super) fn take_back_false_pages(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        for page in self.frontier.take_false_pages()? {
-            self.crawls.backfill_queued(page.crawl);
-            self.ask_to_take_back(page, now_ms)?;
-        }
-        Ok(())
+/// Asks the store to take back what was found to be false.
+pub(super) fn take_back_false_pages(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    for page in cx.frontier.take_false_pages()? {
+        cx.crawls.backfill_queued(page.crawl);
+        ask_to_take_back(cx, page, now_ms)?;
     }
+    Ok(())
+}
 
-    fn ask_to_take_back(&mut self, page: FalsePage, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(task) = self.frontier.task(page.task)? else {
-            return Ok(());
-        };
-        let spec = self.frontier.spec(page.crawl)?;
-        tracing::warn!(
-            event = "page_taken_back",
-            task = page.task,
-            crawl_id = spec.crawl_id,
-            url = task.url,
-            "a page turns out to have been a block: its values are taken back"
-        );
-        let wall_ms = self.wall_ms(now_ms);
-        let spec = self.frontier.spec(page.crawl)?;
-        let block = Page {
-            outcome: Outcome::Blocked,
-            ..crashed_page(spec, (page.task, page.delivery), task, wall_ms)
-        };
-        let save = Save {
-            page: block,
-            records: page.records,
-        };
-        let (crawl, task) = (page.crawl, page.task);
-        let write = TakeBackWrite { crawl, task, save };
-        self.store_writes
-            .push(StoreWrite::TakeBack(Box::new(write)));
-        Ok(())
-    }
+fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<(), FrontierError> {
+    let Some(task) = cx.frontier.task(page.task)? else {
+        return Ok(());
+    };
+    let spec = cx.frontier.spec(page.crawl)?;
+    tracing::warn!(
+        event = "page_taken_back",
+        task = page.task,
+        crawl_id = spec.crawl_id,
+        url = task.url,
+        "a page turns out to have been a block: its values are taken back"
+    );
+    let wall_ms = cx.wall_ms(now_ms);
+    let spec = cx.frontier.spec(page.crawl)?;
+    let block = Page {
+        outcome: Outcome::Blocked,
+        ..crashed_page(spec, (page.task, page.delivery), task, wall_ms)
+    };
+    let save = Save {
+        page: block,
+        records: page.records,
+    };
+    let (crawl, task) = (page.crawl, page.task);
+    let write = TakeBackWrite { crawl, task, save };
+    cx.store_writes.push(StoreWrite::TakeBack(Box::new(write)));
+    Ok(())
+}
 
-    /// The store has taken back what a page had brought; these of its records are open now.
-    pub fn page_taken_back(
-        &mut self,
-        (crawl, task): (CrawlKey, TaskId),
-        open: &[String],
-        now_ms: i64,
-    ) -> Result<(), FrontierError> {
-        self.crawls.backfill_applied(crawl);
-        let again = self.frontier.page_taken_back(task, open, now_ms)?;
-        let woken = self.frontier.reopen(&again, now_ms)?;
-        self.wake(woken);
-        self.next_site_ms = Some(now_ms);
-        self.underserved.add(crawl);
-        Ok(())
-    }
+/// The store has taken back what a page had brought; these of its records are open now.
+pub(in crate::core) fn page_taken_back(
+    cx: &mut Context,
+    (crawl, task): (CrawlKey, TaskId),
+    open: &[String],
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    cx.crawls.backfill_applied(crawl);
+    let again = cx.frontier.page_taken_back(task, open, now_ms)?;
+    let woken = cx.frontier.reopen(&again, now_ms)?;
+    handing_out::wake(cx, woken);
+    cx.window.next_site_ms = Some(now_ms);
+    cx.window.underserved.add(crawl);
+    Ok(())
 }

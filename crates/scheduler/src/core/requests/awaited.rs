@@ -5,115 +5,118 @@ use webfill_wire::CrawlKey;
 
 use super::limits;
 use super::told_again::MOST_SITES;
-use crate::core::Core;
+use crate::core::{Context, machines};
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
 use crate::in_words::counted;
 
-impl Core {
-    /// What a running crawl waits for, for people.
-    pub(super) fn awaited_by_crawl(
-        &mut self,
-        crawl: CrawlKey,
-        most_sites: usize,
-        now_ms: i64,
-    ) -> Result<Option<String>, FrontierError> {
-        let wall_ms = self.wall_ms(now_ms);
-        let state = self
-            .crawls
-            .state(&mut self.frontier, crawl, true, wall_ms)?;
-        let is_running = state == CrawlState::Running;
-        if !is_running || self.frontier.pending(crawl)?.total == 0 {
-            return Ok(None);
-        }
-        let lane = self.frontier.lane_awaited(crawl)?;
-        let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
-        let app_id = self.frontier.spec(crawl)?.app_id.clone();
-        self.awaited(lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
+/// What a running crawl waits for, for people.
+pub(super) fn awaited_by_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<Option<String>, FrontierError> {
+    let wall_ms = cx.wall_ms(now_ms);
+    let state = cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)?;
+    let is_running = state == CrawlState::Running;
+    if !is_running || cx.frontier.pending(crawl)?.total == 0 {
+        return Ok(None);
     }
+    let lane = cx.frontier.lane_awaited(crawl)?;
+    let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
+    let app_id = cx.frontier.spec(crawl)?.app_id.clone();
+    awaited(cx, lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
+}
 
-    /// What queued tasks of an application wait for, for people.
-    pub(super) fn awaited_by_application(
-        &mut self,
-        app_id: &str,
-        now_ms: i64,
-    ) -> Result<Option<String>, FrontierError> {
-        if self.frontier.app_tally(app_id)?.queued == 0 {
-            return Ok(None);
-        }
-        let lane = self.frontier.awaits_browsers(app_id)?;
-        let lane = lane.then(|| String::from("a supervisor of lane browser"));
-        let (paused, example) = self.frontier.paused_crawls(app_id)?;
-        let awaited = match self.frontier.app_tally(app_id)?.crawls > paused {
-            true => self.awaited(lane, Asked::Application(app_id), app_id, MOST_SITES, now_ms)?,
-            false => None,
-        };
-        let resumption = match paused {
-            0 => None,
-            1 => Some(format!("the resumption of {example}")),
-            _ => Some(format!(
-                "the resumption of {paused} crawls, such as {example}"
-            )),
-        };
-        let all: Vec<String> = resumption.into_iter().chain(awaited).collect();
-        Ok((!all.is_empty()).then(|| all.join("; ")))
+/// What queued tasks of an application wait for, for people.
+pub(super) fn awaited_by_application(
+    cx: &mut Context,
+    app_id: &str,
+    now_ms: i64,
+) -> Result<Option<String>, FrontierError> {
+    if cx.frontier.app_tally(app_id)?.queued == 0 {
+        return Ok(None);
     }
+    let lane = cx.frontier.awaits_browsers(app_id)?;
+    let lane = lane.then(|| String::from("a supervisor of lane browser"));
+    let (paused, example) = cx.frontier.paused_crawls(app_id)?;
+    let awaited = match cx.frontier.app_tally(app_id)?.crawls > paused {
+        true => awaited(
+            cx,
+            lane,
+            Asked::Application(app_id),
+            app_id,
+            MOST_SITES,
+            now_ms,
+        )?,
+        false => None,
+    };
+    let resumption = match paused {
+        0 => None,
+        1 => Some(format!("the resumption of {example}")),
+        _ => Some(format!(
+            "the resumption of {paused} crawls, such as {example}"
+        )),
+    };
+    let all: Vec<String> = resumption.into_iter().chain(awaited).collect();
+    Ok((!all.is_empty()).then(|| all.join("; ")))
+}
 
-    fn awaited(
-        &mut self,
-        lane: Option<String>,
-        asked: Asked<'_>,
-        app_id: &str,
-        most_sites: usize,
-        now_ms: i64,
-    ) -> Result<Option<String>, FrontierError> {
-        let mut awaited: Vec<String> = lane.into_iter().collect();
-        if awaited.is_empty() && self.dispatch.supervisors().next().is_none() {
-            awaited.push("a supervisor".into());
-        }
-        if self.all_cut_off().is_some() {
-            awaited.push("a supervisor that reaches the web".into());
-        }
-        let limits = self.awaited_limits(app_id);
-        awaited.extend(
-            limits
-                .iter()
-                .map(|limit| format!("a limit of its application: {}", limit.in_words())),
-        );
-        let held = self.frontier.held_sites(asked, most_sites, now_ms)?;
-        for held in &held {
-            awaited.push(self.sentence(held)?);
-        }
-        Ok((!awaited.is_empty()).then(|| awaited.join("; ")))
+fn awaited(
+    cx: &mut Context,
+    lane: Option<String>,
+    asked: Asked<'_>,
+    app_id: &str,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<Option<String>, FrontierError> {
+    let mut awaited: Vec<String> = lane.into_iter().collect();
+    if awaited.is_empty() && cx.dispatch.supervisors().next().is_none() {
+        awaited.push("a supervisor".into());
     }
+    if machines::all_cut_off(cx).is_some() {
+        awaited.push("a supervisor that reaches the web".into());
+    }
+    let limits = limits::awaited_limits(cx, app_id);
+    awaited.extend(
+        limits
+            .iter()
+            .map(|limit| format!("a limit of its application: {}", limit.in_words())),
+    );
+    let held = cx.frontier.held_sites(asked, most_sites, now_ms)?;
+    for held in &held {
+        awaited.push(sentence(cx, held)?);
+    }
+    Ok((!awaited.is_empty()).then(|| awaited.join("; ")))
+}
 
-    fn sentence(&mut self, held: &HeldSites) -> Result<String, FrontierError> {
-        let what = match held.by {
-            HeldBy::Limit => "a higher limit of",
-            HeldBy::BlockUntil => "the end of the block of",
-            HeldBy::Rest => "the end of the backoff of",
-            HeldBy::Retries => "the time of the next tries at",
-        };
-        let example = &held.example;
-        let sites = match (held.sites, held.has_more) {
-            (1, false) => format!("{what} {example}"),
-            (sites, false) => format!("{what} {sites} sites, such as {example}"),
-            (sites, true) => {
-                let sites = counted(sites, "site");
-                format!("{what} at least {sites}, such as {example}")
-            }
-        };
-        if held.by != HeldBy::Limit {
-            return Ok(sites);
+fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError> {
+    let what = match held.by {
+        HeldBy::Limit => "a higher limit of",
+        HeldBy::BlockUntil => "the end of the block of",
+        HeldBy::Rest => "the end of the backoff of",
+        HeldBy::Retries => "the time of the next tries at",
+    };
+    let example = &held.example;
+    let sites = match (held.sites, held.has_more) {
+        (1, false) => format!("{what} {example}"),
+        (sites, false) => format!("{what} {sites} sites, such as {example}"),
+        (sites, true) => {
+            let sites = counted(sites, "site");
+            format!("{what} at least {sites}, such as {example}")
         }
-        let left = self
-            .frontier
-            .site_rule(example)?
-            .and_then(|rule| rule.pages_left);
-        let most = self.frontier.most_pages(example)?;
-        let limit = limits::of_site(example, left, most);
-        Ok(limit.map_or_else(
-            || sites.clone(),
-            |limit| format!("{sites}: {}", limit.in_words()),
-        ))
+    };
+    if held.by != HeldBy::Limit {
+        return Ok(sites);
     }
+    let left = cx
+        .frontier
+        .site_rule(example)?
+        .and_then(|rule| rule.pages_left);
+    let most = cx.frontier.most_pages(example)?;
+    let limit = limits::of_site(example, left, most);
+    Ok(limit.map_or_else(
+        || sites.clone(),
+        |limit| format!("{sites}: {}", limit.in_words()),
+    ))
 }

@@ -19,7 +19,8 @@ use webfill_wire::{CrawlKey, Outcome, RecallScope};
 use super::Reply;
 use super::actions::{action_answer, no_such_crawl};
 use super::waiting::RecallProgress;
-use crate::core::Core;
+use super::{actions, waiting};
+use crate::core::Context;
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{CrawlStatus, FrontierError};
 
@@ -37,6 +38,8 @@ const MOST_WAITING: usize = 10_000;
 pub(in crate::core) struct ClosingCrawls {
     under_way: VecDeque<ClosingCrawl>,
     crawls: BTreeSet<CrawlKey>,
+    /// When the next crawl expires.
+    pub(in crate::core) next_expiry_ms: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -78,67 +81,75 @@ impl ClosingCrawls {
     }
 }
 
-impl Core {
+impl ClosingCrawls {
     /// Stops a crawl for good. One that never was is refused: a mistyped id stays free.
     pub(super) fn stop(
         &mut self,
+        cx: &mut Context,
         client: &Client,
         subject: Subject,
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
-        let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+        let Some(crawl) = cx.frontier.find_crawl(&subject.app_id, crawl_id)? else {
             return Ok(no_such_crawl().into());
         };
-        if self.closing_crawls.waiting() >= MOST_WAITING {
+        if self.waiting() >= MOST_WAITING {
             let why = "too many stops are under way: ask again later";
             return Ok(Refusal::for_now("$", why).into());
         }
-        self.frontier.stop_crawl(crawl)?;
+        cx.frontier.stop_crawl(crawl)?;
         let asked = (client.clone(), subject);
-        let mut under_way = self.closing_crawls.under_way.iter_mut();
+        let mut under_way = self.under_way.iter_mut();
         match under_way.find(|closing| closing.crawl == crawl) {
             Some(closing) => closing.asked.push(asked),
-            None => self.begin_closing(crawl, false, vec![asked])?,
+            None => self.begin_closing(cx, crawl, false, vec![asked])?,
         }
         Ok(Reply::Later)
     }
 
     /// After a start: continues to close the queues of crawls that were stopped or had expired.
-    pub(in crate::core) fn restore_closing_crawls(&mut self) -> Result<(), FrontierError> {
-        for crawl in self.frontier.unpurged_crawls()? {
-            let has_expired = self.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
-            self.begin_closing(crawl, has_expired, Vec::new())?;
+    pub(in crate::core) fn restore_closing_crawls(
+        &mut self,
+        cx: &mut Context,
+    ) -> Result<(), FrontierError> {
+        for crawl in cx.frontier.unpurged_crawls()? {
+            let has_expired = cx.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
+            self.begin_closing(cx, crawl, has_expired, Vec::new())?;
         }
-        self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+        self.next_expiry_ms = cx.frontier.next_expiry_ms()?;
         Ok(())
     }
 
     /// Begins to close crawls that have expired, and closes the next slices of queues.
-    pub(in crate::core) fn advance_closing(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let wall_ms = self.wall_ms(now_ms);
+    pub(in crate::core) fn advance_closing(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let wall_ms = cx.wall_ms(now_ms);
         if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= wall_ms) {
-            for crawl in self.frontier.expired_crawls(wall_ms, MOST_AT_ONCE)? {
-                self.frontier.expire_crawl(crawl)?;
-                self.begin_closing(crawl, true, Vec::new())?;
+            for crawl in cx.frontier.expired_crawls(wall_ms, MOST_AT_ONCE)? {
+                cx.frontier.expire_crawl(crawl)?;
+                self.begin_closing(cx, crawl, true, Vec::new())?;
             }
-            self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+            self.next_expiry_ms = cx.frontier.next_expiry_ms()?;
         }
         let mut slices = 0;
-        for nth in 0..self.closing_crawls.under_way.len() {
-            if slices == MOST_SLICES || (nth > 0 && self.turn_end.has_come()) {
+        for nth in 0..self.under_way.len() {
+            if slices == MOST_SLICES || (nth > 0 && cx.surroundings.turn_end.has_come()) {
                 break;
             }
-            let Some(mut closing) = self.closing_crawls.under_way.pop_front() else {
+            let Some(mut closing) = self.under_way.pop_front() else {
                 break;
             };
-            let mut is_over = self.poll_recall(&mut closing.recalled);
-            if is_over && self.frontier.crawl_status(closing.crawl)?.queued > 0 {
+            let mut is_over = waiting::poll_recall(cx, &mut closing.recalled);
+            if is_over && cx.frontier.crawl_status(closing.crawl)?.queued > 0 {
                 slices += 1;
-                is_over = !self.frontier.end_queued(closing.crawl, now_ms)?;
+                is_over = !cx.frontier.end_queued(closing.crawl, now_ms)?;
             }
             match is_over {
-                true => self.announce_closed(closing)?,
-                false => self.closing_crawls.under_way.push_back(closing),
+                true => self.announce_closed(cx, closing)?,
+                false => self.under_way.push_back(closing),
             }
         }
         Ok(())
@@ -146,11 +157,12 @@ impl Core {
 
     fn begin_closing(
         &mut self,
+        cx: &mut Context,
         crawl: CrawlKey,
         has_expired: bool,
         asked: Vec<(Client, Subject)>,
     ) -> Result<(), FrontierError> {
-        let status = self.frontier.crawl_status(crawl)?;
+        let status = cx.frontier.crawl_status(crawl)?;
         let recalled = match status.leased {
             0 => RecallProgress::Complete,
             _ => {
@@ -158,10 +170,10 @@ impl Core {
                     crawl: Some(crawl),
                     ..RecallScope::default()
                 };
-                self.begin_recall(scope)
+                waiting::begin_recall(cx, scope)
             }
         };
-        self.closing_crawls.begin(ClosingCrawl {
+        self.begin(ClosingCrawl {
             crawl,
             has_expired,
             before: closed(&status),
@@ -171,48 +183,51 @@ impl Core {
         Ok(())
     }
 
-    fn announce_closed(&mut self, closing: ClosingCrawl) -> Result<(), FrontierError> {
-        self.closing_crawls.crawls.remove(&closing.crawl);
-        let status = self.frontier.crawl_status(closing.crawl)?;
+    fn announce_closed(
+        &mut self,
+        cx: &mut Context,
+        closing: ClosingCrawl,
+    ) -> Result<(), FrontierError> {
+        self.crawls.remove(&closing.crawl);
+        let status = cx.frontier.crawl_status(closing.crawl)?;
         let purged = closed(&status).saturating_sub(closing.before);
         tracing::info!(
             event = "crawl_ended",
             crawl = closing.crawl,
-            crawl_id = self.frontier.spec(closing.crawl)?.crawl_id,
+            crawl_id = cx.frontier.spec(closing.crawl)?.crawl_id,
             has_expired = closing.has_expired,
             purged,
             "a crawl is over before its queue was empty"
         );
-        let spider = self.spider_of(closing.crawl)?;
+        let spider = actions::spider_of(cx, closing.crawl)?;
         for (client, subject) in closing.asked {
             let answer = action_answer("stop", &subject, spider, json!({"total_purged": purged}));
-            self.notify(&subject.app_id, &answer);
-            self.outgoing
-                .push(OutgoingMessage::ToClient(client, answer));
+            cx.notify(&subject.app_id, &answer);
+            cx.outgoing.push(OutgoingMessage::ToClient(client, answer));
         }
         if closing.has_expired {
-            let notification = self.expiry_notification(closing.crawl, spider, purged)?;
-            let app_id = self.frontier.spec(closing.crawl)?.app_id.clone();
-            self.notify(&app_id, &notification);
+            let notification = expiry_notification(cx, closing.crawl, spider, purged)?;
+            let app_id = cx.frontier.spec(closing.crawl)?.app_id.clone();
+            cx.notify(&app_id, &notification);
         }
         Ok(())
     }
+}
 
-    fn expiry_notification(
-        &mut self,
-        crawl: CrawlKey,
-        spider: Spider,
-        purged: u64,
-    ) -> Result<Value, FrontierError> {
-        let spec = self.frontier.spec(crawl)?;
-        Ok(json!({
-            "action": "expired",
-            "total_expired": purged,
-            "crawlid": spec.crawl_id,
-            "spiderid": spider.as_str(),
-            "appid": spec.app_id,
-        }))
-    }
+fn expiry_notification(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    spider: Spider,
+    purged: u64,
+) -> Result<Value, FrontierError> {
+    let spec = cx.frontier.spec(crawl)?;
+    Ok(json!({
+        "action": "expired",
+        "total_expired": purged,
+        "crawlid": spec.crawl_id,
+        "spiderid": spider.as_str(),
+        "appid": spec.app_id,
+    }))
 }
 
 /// How many tasks of a crawl have ended in `stopped` or `expired`.

@@ -8,7 +8,7 @@ use webfill_api::Refusal;
 use webfill_wire::DispatcherToSupervisor;
 
 use super::Reply;
-use crate::core::Core;
+use crate::core::Context;
 use crate::effects::{Client, OutgoingMessage};
 
 /// At most this many drains are waited for.
@@ -52,18 +52,19 @@ impl Drains {
     }
 }
 
-impl Core {
+impl Drains {
     /// Drains the supervisor of this name, or all that are connected.
     pub(super) fn drain_supervisors(
         &mut self,
+        cx: &mut Context,
         client: &Client,
         supervisor: Option<String>,
         uuid: Option<String>,
     ) -> Reply {
-        if self.drains.0.len() >= MOST_DRAINS {
+        if self.0.len() >= MOST_DRAINS {
             return Refusal::new("$", "too many drains are under way: ask again later").into();
         }
-        let connected: BTreeSet<String> = self.dispatch.connected().map(str::to_owned).collect();
+        let connected: BTreeSet<String> = cx.dispatch.connected().map(str::to_owned).collect();
         let awaited = match supervisor {
             None => connected,
             Some(name) if connected.contains(&name) => BTreeSet::from([name]),
@@ -79,7 +80,7 @@ impl Core {
                 return Refusal::new("$.supervisor", why).into();
             }
         };
-        awaited.iter().for_each(|name| self.tell_to_drain(name));
+        awaited.iter().for_each(|name| tell_to_drain(cx, name));
         let drain = Drain {
             client: client.clone(),
             uuid,
@@ -90,26 +91,13 @@ impl Core {
         if drain.awaited.is_empty() {
             return Reply::Now(drain.answer());
         }
-        self.drains.0.push(drain);
+        self.0.push(drain);
         Reply::Later
     }
 
-    /// Tells a supervisor to drain; again when it connects anew, because the word may have been lost.
-    pub(in crate::core) fn tell_to_drain(&mut self, supervisor: &str) {
-        tracing::info!(
-            event = "supervisor_drains",
-            supervisor,
-            "a supervisor is told to drain"
-        );
-        self.dispatch.drain_supervisor(supervisor);
-        if let Some((peer, ..)) = self.dispatch.address(supervisor) {
-            self.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
-        }
-    }
-
     /// Answers those for whose drain this supervisor was the last.
-    pub(in crate::core) fn note_drained(&mut self, supervisor: &str, gone: Gone) {
-        for drain in &mut self.drains.0 {
+    pub(in crate::core) fn note_drained(&mut self, cx: &mut Context, supervisor: &str, gone: Gone) {
+        for drain in &mut self.0 {
             if drain.awaited.remove(supervisor) {
                 match gone {
                     Gone::Left => drain.drained.push(supervisor.to_owned()),
@@ -117,14 +105,24 @@ impl Core {
                 }
             }
         }
-        let ended = self
-            .drains
-            .0
-            .extract_if(.., |drain| drain.awaited.is_empty());
+        let ended = self.0.extract_if(.., |drain| drain.awaited.is_empty());
         for drain in ended {
             let answer = drain.answer();
-            self.outgoing
+            cx.outgoing
                 .push(OutgoingMessage::ToClient(drain.client, answer));
         }
+    }
+}
+
+/// Tells a supervisor to drain; again when it connects anew, because the word may have been lost.
+pub(in crate::core) fn tell_to_drain(cx: &mut Context, supervisor: &str) {
+    tracing::info!(
+        event = "supervisor_drains",
+        supervisor,
+        "a supervisor is told to drain"
+    );
+    cx.dispatch.drain_supervisor(supervisor);
+    if let Some((peer, ..)) = cx.dispatch.address(supervisor) {
+        cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
     }
 }

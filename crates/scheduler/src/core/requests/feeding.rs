@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlOrder, CrawlSpec, Refusal, Seed};
 use webfill_wire::{CrawlKey, Lane, Outcome, Reason};
 
-use crate::core::Core;
+use crate::core::{ClosingCrawls, Context, outcomes};
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
 /// What becomes of a crawl when an order is carried out.
@@ -82,171 +82,178 @@ impl FedBatch {
     }
 }
 
-impl Core {
-    /// Feeds a batch of an application. `whole`: if the requests of one crawl are refused, all are.
-    pub(super) fn take_batch(
-        &mut self,
-        batch: Batch,
-        whole: bool,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let planned = self.plan_batch(&batch, None, now_ms)?;
-        if whole && let Some((order, closed)) = planned.closed.first() {
-            return Ok(closed.refusal(&batch, order).answer());
-        }
-        let fed = self.feed_planned(planned, now_ms)?;
-        Ok(fed.answer())
+/// Feeds a batch of an application. `whole`: if the requests of one crawl are refused, all are.
+pub(super) fn take_batch(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    batch: Batch,
+    whole: bool,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let planned = plan_batch(cx, closing, &batch, None, now_ms)?;
+    if whole && let Some((order, closed)) = planned.closed.first() {
+        return Ok(closed.refusal(&batch, order).answer());
     }
+    let fed = feed_planned(cx, closing, planned, now_ms)?;
+    Ok(fed.answer())
+}
 
-    /// Plans for every crawl of a batch, without changing anything. `command`: the settings of the
-    /// `webfill crawl` that the requests come from.
-    pub(super) fn plan_batch<'a>(
-        &mut self,
-        batch: &'a Batch,
-        command: Option<&CrawlSpec>,
-        now_ms: i64,
-    ) -> Result<PlannedBatch<'a>, FrontierError> {
-        let mut planned = PlannedBatch::default();
-        for order in &batch.crawls {
-            match self.plan(order, command, now_ms)? {
-                Ok(plan) => planned.open.push((order, plan)),
-                Err(closed) => planned.closed.push((order, closed)),
-            }
+/// Plans for every crawl of a batch, without changing anything. `command`: the settings of the
+/// `webfill crawl` that the requests come from.
+pub(super) fn plan_batch<'a>(
+    cx: &mut Context,
+    closing: &ClosingCrawls,
+    batch: &'a Batch,
+    command: Option<&CrawlSpec>,
+    now_ms: i64,
+) -> Result<PlannedBatch<'a>, FrontierError> {
+    let mut planned = PlannedBatch::default();
+    for order in &batch.crawls {
+        match plan(cx, closing, order, command, now_ms)? {
+            Ok(plan) => planned.open.push((order, plan)),
+            Err(closed) => planned.closed.push((order, closed)),
         }
-        Ok(planned)
     }
+    Ok(planned)
+}
 
-    /// Feeds the requests of all crawls that are not closed, and lists the others as refused.
-    pub(super) fn feed_planned(
-        &mut self,
-        planned: PlannedBatch<'_>,
-        now_ms: i64,
-    ) -> Result<FedBatch, FrontierError> {
-        let mut fed = FedBatch::default();
-        for (order, closed) in planned.closed {
-            fed.refuse_order(order, &closed);
-        }
-        for (order, plan) in planned.open {
-            let crawl = self.feed_order(order, plan, &mut fed, now_ms)?;
-            fed.crawls.push(crawl);
-        }
-        Ok(fed)
+/// Feeds the requests of all crawls that are not closed, and lists the others as refused.
+pub(super) fn feed_planned(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    planned: PlannedBatch<'_>,
+    now_ms: i64,
+) -> Result<FedBatch, FrontierError> {
+    let mut fed = FedBatch::default();
+    for (order, closed) in planned.closed {
+        fed.refuse_order(order, &closed);
     }
-
-    /// Feeds the requests of a crawl.
-    pub(super) fn feed_order(
-        &mut self,
-        order: &CrawlOrder,
-        plan: Plan,
-        fed: &mut FedBatch,
-        now_ms: i64,
-    ) -> Result<CrawlKey, FrontierError> {
-        let crawl = self.carry_out_plan(plan)?;
-        fed.accepted += order.seeds.len();
-        for (reason, n) in self.queue_seeds(crawl, order, now_ms)? {
-            *fed.skipped.entry(reason).or_insert(0) += n;
-        }
-        Ok(crawl)
+    for (order, plan) in planned.open {
+        let crawl = feed_order(cx, closing, order, plan, &mut fed, now_ms)?;
+        fed.crawls.push(crawl);
     }
+    Ok(fed)
+}
 
-    /// Decides what an order means for its crawl, without changing anything.
-    pub(super) fn plan(
-        &mut self,
-        order: &CrawlOrder,
-        command: Option<&CrawlSpec>,
-        now_ms: i64,
-    ) -> Result<Result<Plan, Closed>, FrontierError> {
-        let known = self.frontier.find_crawl(&order.app_id, &order.crawl_id)?;
-        let Some(crawl) = known else {
-            let mut spec = CrawlSpec::on_demand(&order.app_id, &order.crawl_id);
-            take_settings_of(command, &mut spec);
-            order.changes.apply(&mut spec);
-            let spec = Some(spec);
-            return Ok(Ok(Plan { known, spec }));
-        };
-        if self.frontier.crawl_end(crawl)? == Some(Outcome::Stopped) {
-            return Ok(Err(Closed {
-                key: "crawlid",
-                why: "the crawl was stopped, and its id is not taken again before `webfill prune` frees it",
-            }));
-        }
-        let current = self.frontier.spec(crawl)?;
-        let mut spec = current.clone();
+/// Feeds the requests of a crawl.
+pub(super) fn feed_order(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    order: &CrawlOrder,
+    plan: Plan,
+    fed: &mut FedBatch,
+    now_ms: i64,
+) -> Result<CrawlKey, FrontierError> {
+    let crawl = carry_out_plan(cx, closing, plan)?;
+    fed.accepted += order.seeds.len();
+    for (reason, n) in queue_seeds(cx, crawl, order, now_ms)? {
+        *fed.skipped.entry(reason).or_insert(0) += n;
+    }
+    Ok(crawl)
+}
+
+/// Decides what an order means for its crawl, without changing anything.
+pub(super) fn plan(
+    cx: &mut Context,
+    closing: &ClosingCrawls,
+    order: &CrawlOrder,
+    command: Option<&CrawlSpec>,
+    now_ms: i64,
+) -> Result<Result<Plan, Closed>, FrontierError> {
+    let known = cx.frontier.find_crawl(&order.app_id, &order.crawl_id)?;
+    let Some(crawl) = known else {
+        let mut spec = CrawlSpec::on_demand(&order.app_id, &order.crawl_id);
         take_settings_of(command, &mut spec);
         order.changes.apply(&mut spec);
-        let spec = (spec != *current).then_some(spec);
-        let asked_for = spec.as_ref().unwrap_or(current);
-        let is_over = asked_for
-            .expires_at_ms
-            .is_some_and(|at| at as i64 <= self.wall_ms(now_ms));
-        if is_over || self.closing_crawls.contains(crawl) {
-            return Ok(Err(Closed {
-                key: "crawlid",
-                why: "the crawl has expired; it goes on if `expires` is set anew",
-            }));
-        }
-        Ok(Ok(Plan { known, spec }))
+        let spec = Some(spec);
+        return Ok(Ok(Plan { known, spec }));
+    };
+    if cx.frontier.crawl_end(crawl)? == Some(Outcome::Stopped) {
+        return Ok(Err(Closed {
+            key: "crawlid",
+            why: "the crawl was stopped, and its id is not taken again before `webfill prune` frees it",
+        }));
     }
+    let current = cx.frontier.spec(crawl)?;
+    let mut spec = current.clone();
+    take_settings_of(command, &mut spec);
+    order.changes.apply(&mut spec);
+    let spec = (spec != *current).then_some(spec);
+    let asked_for = spec.as_ref().unwrap_or(current);
+    let is_over = asked_for
+        .expires_at_ms
+        .is_some_and(|at| at as i64 <= cx.wall_ms(now_ms));
+    if is_over || closing.contains(crawl) {
+        return Ok(Err(Closed {
+            key: "crawlid",
+            why: "the crawl has expired; it goes on if `expires` is set anew",
+        }));
+    }
+    Ok(Ok(Plan { known, spec }))
+}
 
-    /// Opens the crawl, or changes its settings.
-    fn carry_out_plan(&mut self, plan: Plan) -> Result<CrawlKey, FrontierError> {
-        match (plan.known, plan.spec) {
-            (Some(crawl), None) => Ok(crawl),
-            (known, spec) => {
-                let spec = spec.expect("a crawl of new ids has its first spec");
-                let crawl = self.frontier.upsert_crawl(known, spec)?;
-                // Workers get the new settings with the crawl's next task.
-                self.dispatch.forget_crawl(crawl);
-                self.next_expiry_ms = self.frontier.next_expiry_ms()?;
-                Ok(crawl)
-            }
+/// Opens the crawl, or changes its settings.
+fn carry_out_plan(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    plan: Plan,
+) -> Result<CrawlKey, FrontierError> {
+    match (plan.known, plan.spec) {
+        (Some(crawl), None) => Ok(crawl),
+        (known, spec) => {
+            let spec = spec.expect("a crawl of new ids has its first spec");
+            let crawl = cx.frontier.upsert_crawl(known, spec)?;
+            // Workers get the new settings with the crawl's next task.
+            cx.dispatch.forget_crawl(crawl);
+            closing.next_expiry_ms = cx.frontier.next_expiry_ms()?;
+            Ok(crawl)
         }
     }
+}
 
-    /// Queues the URLs of an order. Returns the number of those that did not become tasks, by
-    /// reason.
-    fn queue_seeds(
-        &mut self,
-        crawl: CrawlKey,
-        order: &CrawlOrder,
-        now_ms: i64,
-    ) -> Result<BTreeMap<Reason, u64>, FrontierError> {
-        let attrs = self.keep_attrs(&order.seeds)?;
-        let seeds = order.seeds.iter().zip(attrs);
-        let candidates: Vec<Candidate<'_>> = seeds
-            .map(|(seed, attrs)| Candidate {
-                url: &seed.url,
-                depth: 0,
-                priority: Some(seed.priority),
-                parent: None,
-                records: &[],
-                attrs,
-            })
-            .collect();
-        let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
-        let skipped = tally.skipped.clone();
-        self.apply_feed_tally(crawl, tally, now_ms)?;
-        Ok(skipped)
-    }
+/// Queues the URLs of an order. Returns the number of those that did not become tasks, by
+/// reason.
+fn queue_seeds(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    order: &CrawlOrder,
+    now_ms: i64,
+) -> Result<BTreeMap<Reason, u64>, FrontierError> {
+    let attrs = keep_attrs(cx, &order.seeds)?;
+    let seeds = order.seeds.iter().zip(attrs);
+    let candidates: Vec<Candidate<'_>> = seeds
+        .map(|(seed, attrs)| Candidate {
+            url: &seed.url,
+            depth: 0,
+            priority: Some(seed.priority),
+            parent: None,
+            records: &[],
+            attrs,
+        })
+        .collect();
+    let tally = cx.frontier.feed(crawl, &candidates, now_ms)?;
+    let skipped = tally.skipped.clone();
+    outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
+    Ok(skipped)
+}
 
-    /// Stores the attributes of each seed; attributes that neighbours share are stored once.
-    fn keep_attrs(&mut self, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
-        let mut last: Option<(&Arc<str>, AttrsId)> = None;
-        let mut kept = Vec::with_capacity(seeds.len());
-        for seed in seeds {
-            let Some(attrs) = &seed.attrs else {
-                kept.push(None);
-                continue;
-            };
-            let id = match last {
-                Some((same, id)) if Arc::ptr_eq(same, attrs) => id,
-                _ => self.frontier.keep_attrs(attrs)?,
-            };
-            last = Some((attrs, id));
-            kept.push(Some(id));
-        }
-        Ok(kept)
+/// Stores the attributes of each seed; attributes that neighbours share are stored once.
+fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
+    let mut last: Option<(&Arc<str>, AttrsId)> = None;
+    let mut kept = Vec::with_capacity(seeds.len());
+    for seed in seeds {
+        let Some(attrs) = &seed.attrs else {
+            kept.push(None);
+            continue;
+        };
+        let id = match last {
+            Some((same, id)) if Arc::ptr_eq(same, attrs) => id,
+            _ => cx.frontier.keep_attrs(attrs)?,
+        };
+        last = Some((attrs, id));
+        kept.push(Some(id));
     }
+    Ok(kept)
 }
 
 /// What no request can say is said by the command line of a `webfill crawl`: which links are

@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use webfill_api::{Batch, CrawlOrder, Refusal};
 
+use super::feeding;
 use super::feeding::FedBatch;
 use crate::control::Asked;
-use crate::core::Core;
+use crate::core::{ClosingCrawls, Context};
 use crate::effects::{ActionEnd, AuditedAction};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
@@ -42,10 +43,11 @@ struct Feed {
     is_whole: bool,
 }
 
-impl Core {
+impl FeedsUnderWay {
     /// Keeps a batch that is to be taken in pieces; returns any other request.
     pub(super) fn begin_long_feed(
         &mut self,
+        cx: &mut Context,
         requester: &Requester,
         asked: Asked,
         audited: &Option<AuditedAction>,
@@ -53,8 +55,8 @@ impl Core {
         match asked {
             Asked::Feed {
                 mut batch, whole, ..
-            } if batch.len() > PIECE && self.low_disk.is_none() => {
-                self.feeds.0.push_back(Feed {
+            } if batch.len() > PIECE && cx.surroundings.low_disk.is_none() => {
+                self.0.push_back(Feed {
                     requester: requester.clone(),
                     audited: audited.clone(),
                     orders: std::mem::take(&mut batch.crawls).into(),
@@ -70,31 +72,36 @@ impl Core {
     }
 
     /// Whether a batch is under way.
-    pub fn is_feeding(&self) -> bool {
-        !self.feeds.0.is_empty()
+    pub(in crate::core) fn is_feeding(&self) -> bool {
+        !self.0.is_empty()
     }
 
     /// Whether a batch of this connection is under way: what it has sent since waits for it.
-    pub fn is_feeding_of(&self, client: &Client) -> bool {
-        let mut feeds = self.feeds.0.iter();
+    pub(in crate::core) fn is_feeding_of(&self, client: &Client) -> bool {
+        let mut feeds = self.0.iter();
         feeds.any(|feed| feed.requester.client == *client)
     }
 
     /// Takes the next piece of the batch whose turn it is. False: none is under way.
-    pub fn advance_feeds(&mut self, now_ms: i64) -> Result<bool, FrontierError> {
-        let Some(mut feed) = self.feeds.0.pop_front() else {
+    pub(in crate::core) fn advance_feeds(
+        &mut self,
+        cx: &mut Context,
+        closing: &mut ClosingCrawls,
+        now_ms: i64,
+    ) -> Result<bool, FrontierError> {
+        let Some(mut feed) = self.0.pop_front() else {
             return Ok(false);
         };
         let _fed_by = feed.requester.who.span_of_feed().entered();
         if feed.is_whole && feed.judged < feed.orders.len() {
-            let refusal = self.judge_piece(&mut feed, now_ms)?;
+            let refusal = judge_piece(cx, closing, &mut feed, now_ms)?;
             match refusal {
-                Some(answer) => self.end_feed(feed, answer, now_ms),
-                None => self.feeds.0.push_back(feed),
+                Some(answer) => end_feed(cx, feed, answer, now_ms),
+                None => self.0.push_back(feed),
             }
             return Ok(true);
         }
-        let refused = match self.feed_piece(&mut feed, now_ms) {
+        let refused = match feed_piece(cx, closing, &mut feed, now_ms) {
             Ok(()) => None,
             Err(FrontierError::Scope(error)) => Some(Refusal::new("spec", error).answer()),
             Err(pruned @ FrontierError::UnknownCrawl(_)) => {
@@ -103,59 +110,65 @@ impl Core {
             Err(fault) => return Err(fault),
         };
         match refused {
-            Some(answer) => self.end_feed(feed, answer, now_ms),
+            Some(answer) => end_feed(cx, feed, answer, now_ms),
             None if feed.orders.is_empty() => {
                 let answer = std::mem::take(&mut feed.fed).answer();
-                self.end_feed(feed, answer, now_ms);
+                end_feed(cx, feed, answer, now_ms);
             }
-            None => self.feeds.0.push_back(feed),
+            None => self.0.push_back(feed),
         }
         Ok(true)
     }
+}
 
-    /// Judges the next crawls of a batch; returns the refusal of all of it.
-    fn judge_piece(
-        &mut self,
-        feed: &mut Feed,
-        now_ms: i64,
-    ) -> Result<Option<Value>, FrontierError> {
-        for order in feed.orders.iter().skip(feed.judged).take(MOST_CRAWLS) {
-            if let Err(closed) = self.plan(order, None, now_ms)? {
-                return Ok(Some(closed.refusal(&feed.batch, order).answer()));
-            }
-            feed.judged += 1;
+/// Judges the next crawls of a batch; returns the refusal of all of it.
+fn judge_piece(
+    cx: &mut Context,
+    closing: &ClosingCrawls,
+    feed: &mut Feed,
+    now_ms: i64,
+) -> Result<Option<Value>, FrontierError> {
+    for order in feed.orders.iter().skip(feed.judged).take(MOST_CRAWLS) {
+        if let Err(closed) = feeding::plan(cx, closing, order, None, now_ms)? {
+            return Ok(Some(closed.refusal(&feed.batch, order).answer()));
         }
-        Ok(None)
+        feed.judged += 1;
     }
+    Ok(None)
+}
 
-    fn feed_piece(&mut self, feed: &mut Feed, now_ms: i64) -> Result<(), FrontierError> {
-        let mut requests = 0;
-        for _ in 0..MOST_CRAWLS {
-            let Some(order) = feed.next_order(PIECE - requests) else {
-                break;
-            };
-            requests += order.seeds.len();
-            match self.plan(&order, None, now_ms)? {
-                Ok(plan) => {
-                    self.feed_order(&order, plan, &mut feed.fed, now_ms)?;
-                }
-                Err(_) if feed.is_whole => feed.fed.accepted += order.seeds.len(),
-                Err(closed) => feed.fed.refuse_order(&order, &closed),
+fn feed_piece(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    feed: &mut Feed,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let mut requests = 0;
+    for _ in 0..MOST_CRAWLS {
+        let Some(order) = feed.next_order(PIECE - requests) else {
+            break;
+        };
+        requests += order.seeds.len();
+        match feeding::plan(cx, closing, &order, None, now_ms)? {
+            Ok(plan) => {
+                feeding::feed_order(cx, closing, &order, plan, &mut feed.fed, now_ms)?;
             }
+            Err(_) if feed.is_whole => feed.fed.accepted += order.seeds.len(),
+            Err(closed) => feed.fed.refuse_order(&order, &closed),
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn end_feed(&mut self, feed: Feed, answer: Value, now_ms: i64) {
-        let audited = feed.audited.map(|mut audited| {
-            audited.count_answer(&answer);
-            audited
-        });
-        let who = feed.requester.who;
-        self.audit(who, audited, ActionEnd::of_answer(&answer), now_ms);
-        self.outgoing
-            .push(OutgoingMessage::ToClient(feed.requester.client, answer));
-    }
+fn end_feed(cx: &mut Context, feed: Feed, answer: Value, now_ms: i64) {
+    let audited = feed.audited.map(|mut audited| {
+        audited.count_answer(&answer);
+        audited
+    });
+    let who = feed.requester.who;
+    cx.audit(who, audited, ActionEnd::of_answer(&answer), now_ms);
+    cx.outgoing
+        .push(OutgoingMessage::ToClient(feed.requester.client, answer));
 }
 
 impl Feed {

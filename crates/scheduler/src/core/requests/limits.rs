@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
-use crate::core::Core;
+use crate::core::Context;
 use crate::frontier::{ApplicationUse, FrontierError};
 
 /// How limits of the settings are raised.
@@ -44,41 +44,39 @@ impl Limit {
     }
 }
 
-impl Core {
-    /// The limits that a crawl is under, its application's among them.
-    pub(super) fn limits_of(&mut self, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
-        let status = self.frontier.crawl_status(crawl)?;
-        let spec = self.frontier.spec(crawl)?;
-        let app = spec.app_id.clone();
-        let own = of_crawl(spec, status.pages + status.leased);
-        let of_sites = of_each_site(spec);
-        let of_application = self.frontier.application_use(&app);
-        let shared = of_application.map(|used| of_application_in_words(&app, &used));
-        let own = own.into_iter().chain(of_sites);
-        Ok(own.chain(shared.unwrap_or_default()).collect())
-    }
+/// The limits that a crawl is under, its application's among them.
+pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
+    let status = cx.frontier.crawl_status(crawl)?;
+    let spec = cx.frontier.spec(crawl)?;
+    let app = spec.app_id.clone();
+    let own = of_crawl(spec, status.pages + status.leased);
+    let of_sites = of_each_site(spec);
+    let of_application = cx.frontier.application_use(&app);
+    let shared = of_application.map(|used| of_application_in_words(&app, &used));
+    let own = own.into_iter().chain(of_sites);
+    Ok(own.chain(shared.unwrap_or_default()).collect())
+}
 
-    /// The limits of an application that its crawls wait for; none if no crawl waits.
-    pub(super) fn awaited_limits(&self, app: &str) -> Vec<Limit> {
-        let Some(used) = self.frontier.application_use(app) else {
-            return Vec::new();
-        };
-        if !used.is_awaited {
-            return Vec::new();
-        }
-        let limits = of_application_in_words(app, &used);
-        let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
-        match full.is_empty() {
-            // It is its pace, or was full a moment ago.
-            true => others,
-            false => full,
-        }
+/// The limits of an application that its crawls wait for; none if no crawl waits.
+pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
+    let Some(used) = cx.frontier.application_use(app) else {
+        return Vec::new();
+    };
+    if !used.is_awaited {
+        return Vec::new();
     }
+    let limits = of_application_in_words(app, &used);
+    let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
+    match full.is_empty() {
+        // It is its pace, or was full a moment ago.
+        true => others,
+        false => full,
+    }
+}
 
-    /// The limits of a crawl for an answer.
-    pub(super) fn limits_told(&mut self, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
-        Ok(self.limits_of(crawl)?.iter().map(Limit::told).collect())
-    }
+/// The limits of a crawl for an answer.
+pub(super) fn limits_told(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
+    Ok(limits_of(cx, crawl)?.iter().map(Limit::told).collect())
 }
 
 /// That of the whole crawl, if it has one.

@@ -7,7 +7,8 @@ use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
 use super::sites::add_state;
-use crate::core::Core;
+use super::{feeding, scripts};
+use crate::core::{ClosingCrawls, Context, Core, crawl_writes, crawls, machines, outcomes};
 use crate::frontier::{Candidate, CrawlStatus, FrontierError, WaitingSites};
 use crate::local_crawl::{
     self, Backoffs, ChosenDataset, Limits, LineRequest, LocalRequest, SeedUrl,
@@ -49,29 +50,29 @@ impl Core {
     ) -> Result<Value, FrontierError> {
         match request {
             LocalRequest::OpenCrawl { spec, dataset } => {
-                self.open_crawl(&spec, dataset.as_ref(), now_ms)
+                open_crawl(&mut self.cx, &spec, dataset.as_ref(), now_ms)
             }
             LocalRequest::NoteDataset { crawl, dataset } => {
-                self.frontier.set_dataset(crawl, &dataset)?;
+                self.cx.frontier.set_dataset(crawl, &dataset)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
             LocalRequest::FeedSeeds {
                 crawl,
                 seeds,
                 fed_lines,
-            } => self.feed_seeds(crawl, &seeds, fed_lines, now_ms),
+            } => feed_seeds(&mut self.cx, crawl, &seeds, fed_lines, now_ms),
             LocalRequest::FeedRequests { command, requests } => {
-                self.feed_requests(command, requests, now_ms)
+                feed_requests(&mut self.cx, &mut self.closing, command, requests, now_ms)
             }
             LocalRequest::EndOfSeeds { crawl } => {
-                self.frontier.end_seeds(crawl)?;
+                self.cx.frontier.end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
             LocalRequest::CrawlStatus { crawls, limits } => {
-                self.crawl_status(&crawls, limits, now_ms)
+                crawl_status(&mut self.cx, &mut self.backoffs, &crawls, limits, now_ms)
             }
             LocalRequest::FailedUrls { crawls, after } => {
-                let (found, next) = self.frontier.failed_urls(&crawls, after)?;
+                let (found, next) = self.cx.frontier.failed_urls(&crawls, after)?;
                 let found = found.iter().map(|failed| {
                     json!({
                         "site": failed.site,
@@ -83,7 +84,7 @@ impl Core {
                 Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
             }
             LocalRequest::DeadRecords { crawls, after } => {
-                let (found, next) = self.frontier.dead_records(&crawls, after)?;
+                let (found, next) = self.cx.frontier.dead_records(&crawls, after)?;
                 let found = found.iter().map(|record| {
                     json!({
                         "name": record.name,
@@ -96,289 +97,259 @@ impl Core {
                 });
                 Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
             }
-            LocalRequest::End { crawls } => self.crawl_status(&crawls, None, now_ms),
-            LocalRequest::TellRun { watch, run } => self.tell_run(&watch, run),
-            LocalRequest::TellRunState { watch, run } => Ok(self.tell_run_state(&watch, run)),
-            LocalRequest::CountRun { watch, run, counts } => self.count_run(&watch, run, counts),
+            LocalRequest::End { crawls } => {
+                crawl_status(&mut self.cx, &mut self.backoffs, &crawls, None, now_ms)
+            }
+            LocalRequest::TellRun { watch, run } => {
+                self.watches.tell_run(&mut self.cx, &watch, run)
+            }
+            LocalRequest::TellRunState { watch, run } => {
+                Ok(self.watches.tell_run_state(&watch, run))
+            }
+            LocalRequest::CountRun { watch, run, counts } => {
+                self.watches.count_run(&mut self.cx, &watch, run, counts)
+            }
         }
     }
+}
 
-    fn open_crawl(
+impl BackoffReport {
+    /// Looks at the sites that back off, now and then because they may be many, and once more at the end.
+    fn check_backoffs(
         &mut self,
-        spec: &CrawlSpec,
-        dataset: Option<&ChosenDataset>,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let begins_run = self.frontier.begins_run(spec)?;
-        if !begins_run && let Some(message) = self.refusal_to_resume(spec, dataset)? {
-            let path = format!("--crawl {}", spec.crawl_id);
-            return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
-        }
-        let crawl = self.frontier.open_crawl(spec)?;
-        self.frontier.begin_patience(now_ms)?;
-        self.next_site_ms = Some(now_ms);
-        self.dispatch.forget_crawl(crawl);
-        self.register_crawl(crawl, now_ms)?;
-        // Records refer to the crawl's document in the store.
-        self.write_crawl(crawl, now_ms)?;
-        let status = self.frontier.crawl_status(crawl)?;
-        let known = self.frontier.dataset(crawl)?;
-        let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
-        // Lines that were read for another dataset are read again for this one.
-        let fed_lines = if is_other { 0 } else { status.fed_lines };
-        let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
-        Ok(serde_json::json!({
-            "crawl": crawl,
-            "fed_lines": fed_lines,
-            "begins_again": begins_again,
-            "dataset": known.filter(|_| !is_other),
-            "notes_dataset": true,
-        }))
-    }
-
-    fn refusal_to_resume(
-        &mut self,
-        spec: &CrawlSpec,
-        dataset: Option<&ChosenDataset>,
-    ) -> Result<Option<String>, FrontierError> {
-        let known = self.frontier.find_crawl(&spec.app_id, &spec.crawl_id)?;
-        let Some(crawl) = known else { return Ok(None) };
-        if self.frontier.crawl_status(crawl)?.discovered == 0 {
-            return Ok(None);
-        }
-        match self.refusal_of_scope(crawl, spec)? {
-            // A run of a watch reads what the watch names.
-            None if spec.run_began_ms.is_some() => Ok(None),
-            None => self.refusal_of_dataset(crawl, dataset),
-            refusal => Ok(refusal),
-        }
-    }
-
-    /// A crawl goes on under the scope that it began with: its links were judged by that.
-    fn refusal_of_scope(
-        &mut self,
-        crawl: CrawlKey,
-        spec: &CrawlSpec,
-    ) -> Result<Option<String>, FrontierError> {
-        let differences = spec.scope_differences(self.frontier.spec(crawl)?);
-        if differences.is_empty() {
-            return Ok(None);
-        }
-        let told: Vec<String> = differences
-            .iter()
-            .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
-            .collect();
-        Ok(Some(format!(
-            "the crawl began with another scope ({}), by which its links were judged: give the same flags again, or another --crawl",
-            told.join(", ")
-        )))
-    }
-
-    /// A crawl goes on with the dataset that it began with, unless a flag names another: else its records would be in
-    /// one dataset up to where it was interrupted, and in another from there.
-    fn refusal_of_dataset(
-        &mut self,
-        crawl: CrawlKey,
-        chosen: Option<&ChosenDataset>,
-    ) -> Result<Option<String>, FrontierError> {
-        let known = self.frontier.dataset(crawl)?;
-        let other = known.as_ref().zip(chosen).filter(|both| is_another(*both));
-        let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
-        Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
-            format!(
-                "the crawl's records are in the dataset `{known}`, and these would be in `{name}`: give --dataset {known}, or --dataset {name} if they are others, or another --crawl",
-            )
-        }))
-    }
-
-    /// Registers a crawl, new or from before the start, and queues its pending backfills; what is to be taken back is waited for.
-    pub(in crate::core) fn register_crawl(
-        &mut self,
-        crawl: CrawlKey,
+        cx: &mut Context,
+        is_last: bool,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        self.frontier.spec(crawl)?;
-        if !self.crawls.open(crawl, now_ms) {
+        if !is_last && now_ms < self.next_ms {
             return Ok(());
         }
-        for page in self.frontier.pending_backfills(crawl)? {
-            self.queue_backfill(crawl, page)?;
-        }
-        // The store was asked at the start.
-        for page in self.frontier.false_pages()? {
-            if page.crawl == crawl {
-                self.crawls.backfill_queued(crawl);
-            }
-        }
-        Ok(())
-    }
-
-    fn feed_seeds(
-        &mut self,
-        crawl: CrawlKey,
-        seeds: &[SeedUrl],
-        fed_lines: u64,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let candidates: Vec<Candidate<'_>> = seeds
-            .iter()
-            .map(|seed| Candidate {
-                url: &seed.url,
-                depth: 0,
-                priority: None,
-                parent: None,
-                records: &seed.records,
-                attrs: None,
-            })
-            .collect();
-        let records = seeds.iter().flat_map(|seed| &seed.records);
-        self.frontier.reopen_records(records.map(String::as_str))?;
-        let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
-        self.frontier.set_fed(crawl, fed_lines)?;
-        let answer = local_crawl::fed(&tally);
-        self.apply_feed_tally(crawl, tally, now_ms)?;
-        Ok(answer)
-    }
-
-    /// Feeds crawl requests that are among the command's seeds. Answered as requests fed in lines
-    /// are, with the keys of their crawls in addition.
-    fn feed_requests(
-        &mut self,
-        command: CrawlKey,
-        requests: Vec<LineRequest>,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let command = self.frontier.spec(command)?.clone();
-        let mut parser = RequestParser::new(now_ms);
-        let mut batch = Batch::default();
-        let mut refused = Vec::new();
-        for LineRequest { line, request } in requests {
-            match parser.parse(request, "$") {
-                Ok(request) => batch.add(request, line),
-                Err(refusal) => refused.push((line, refusal)),
-            }
-        }
-        let planned = self.plan_batch(&batch, Some(&command), now_ms)?;
-        let mut fed: FedBatch = self.feed_planned(planned, now_ms)?;
-        for (line, refusal) in &refused {
-            fed.refuse(*line, refusal);
-        }
-        for crawl in &fed.crawls {
-            self.register_crawl(*crawl, now_ms)?;
-            self.frontier.reopen_crawl(*crawl)?;
-        }
-        let crawls = serde_json::json!(fed.crawls);
-        let mut answer = fed.answer();
-        answer["crawls"] = crawls;
-        Ok(answer)
-    }
-
-    pub(in crate::core) fn crawl_status(
-        &mut self,
-        crawls: &[CrawlKey],
-        limits: Option<Limits>,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let mut total = CrawlStatus::default();
-        let mut finished = true;
-        let mut limit_reached = false;
-        let mut seeds_ended = true;
-        for crawl in crawls {
-            // After a restart a crawl may have nothing left but backfills, and is not registered yet.
-            self.register_crawl(*crawl, now_ms)?;
-            let status = self.frontier.crawl_status(*crawl)?;
-            let is_finished = self.crawls.is_finished(*crawl, &status);
-            let is_limit_reached = self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
-            let is_over = is_finished || is_limit_reached || limits.is_none();
-            let goes_on = is_over && self.queue_unlinked(*crawl, now_ms)?;
-            let status = self.frontier.crawl_status(*crawl)?;
-            finished &= is_finished && !goes_on;
-            limit_reached |= is_limit_reached && !goes_on;
-            seeds_ended &= status.seeds_ended;
-            total.add(&status);
-        }
-        let may_back_off = total.leased == 0 && seeds_ended;
-        let cut_off = self.all_cut_off().cloned();
-        let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
-        let all_until_ms = match limits.filter(|_| may_back_off) {
-            Some(limits) if cut_off_ms > limits.cut_off_ms as i64 => Some(now_ms),
-            Some(Limits {
-                backoffs_ms: Some(backoffs_ms),
-                ..
-            }) => self.all_back_off_until(crawls, now_ms, backoffs_ms)?,
-            _ => None,
-        };
-        let is_last = all_until_ms.is_some() || limits.is_none();
-        self.check_backoffs(is_last, now_ms)?;
-        let backoff = Backoffs {
-            all_until_ms,
-            sites: self.backoff_report.sites,
-            first: self.backoff_report.first.clone(),
-            least_time_left_ms: self.backoff_report.least_time_left_ms,
-            waiting: self.backoff_report.waiting.clone(),
-            cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
-        };
-        let supervisors = self.dispatch.supervisor_count();
-        let mut answer =
-            local_crawl::status(&total, &backoff, finished, limit_reached, supervisors);
-        if let Some(shortage) = &self.low_disk {
-            answer["paused"] = shortage.as_str().into();
-        }
-        answer["quiet_s"] = self.quiet_s(now_ms).into();
-        answer["scripts"] = self.scripts_told(crawls)?;
-        let (sites, first) = self.frontier.repeating_sites(crawls, REPEATING_TOLD)?;
-        answer["repeating"] = json!({"sites": sites, "first": first});
-        Ok(answer)
-    }
-
-    /// Looks at the sites that back off, now and then because they may be many, and once more at the end.
-    fn check_backoffs(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {
-        if !is_last && now_ms < self.backoff_report.next_ms {
-            return Ok(());
-        }
-        let (sites, first) = self.frontier.backing_off_sites(BACKOFFS_REPORTED, now_ms)?;
+        let (sites, first) = cx.frontier.backing_off_sites(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
             let mut told = serde_json::json!({"site": report.name});
             add_state(&mut told, Some(report), now_ms);
             told
         });
         let soon_ms = now_ms + SOON_MS;
-        let mut waiting = self.frontier.waiting_sites(soon_ms)?;
-        let (delayed, first_ms) = self.dispatch.sites_delayed_until(soon_ms);
+        let mut waiting = cx.frontier.waiting_sites(soon_ms)?;
+        let (delayed, first_ms) = cx.dispatch.sites_delayed_until(soon_ms);
         waiting.add("delay", delayed, first_ms);
-        self.backoff_report = BackoffReport {
+        *self = BackoffReport {
             waiting,
             next_ms: now_ms + pause_ms(sites),
             sites,
             first: first.collect(),
-            least_time_left_ms: self.dispatch.least_time_left_ms(now_ms),
+            least_time_left_ms: cx.dispatch.least_time_left_ms(now_ms),
         };
         Ok(())
     }
+}
 
-    /// Until when everything that is left of the crawls rests, if that is for longer than
-    /// `patience_ms`.
-    pub(in crate::core) fn all_back_off_until(
-        &mut self,
-        crawls: &[CrawlKey],
-        now_ms: i64,
-        patience_ms: u64,
-    ) -> Result<Option<i64>, FrontierError> {
-        let horizon_ms = now_ms.saturating_add_unsigned(patience_ms);
-        let mut first = None;
-        for crawl in crawls {
-            if self.frontier.crawl_status(*crawl)?.queued == 0 {
-                continue;
-            }
-            match self.frontier.backoffs_beyond(*crawl, horizon_ms)? {
-                None => return Ok(None),
-                Some(until_ms) => {
-                    first = Some(first.map_or(until_ms, |so_far: i64| so_far.min(until_ms)));
-                }
-            }
-        }
-        Ok(first)
+fn open_crawl(
+    cx: &mut Context,
+    spec: &CrawlSpec,
+    dataset: Option<&ChosenDataset>,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let begins_run = cx.frontier.begins_run(spec)?;
+    if !begins_run && let Some(message) = refusal_to_resume(cx, spec, dataset)? {
+        let path = format!("--crawl {}", spec.crawl_id);
+        return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
     }
+    let crawl = cx.frontier.open_crawl(spec)?;
+    cx.frontier.begin_patience(now_ms)?;
+    cx.window.next_site_ms = Some(now_ms);
+    cx.dispatch.forget_crawl(crawl);
+    crawls::register_crawl(cx, crawl, now_ms)?;
+    // Records refer to the crawl's document in the store.
+    crawl_writes::write_crawl(cx, crawl, now_ms)?;
+    let status = cx.frontier.crawl_status(crawl)?;
+    let known = cx.frontier.dataset(crawl)?;
+    let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
+    // Lines that were read for another dataset are read again for this one.
+    let fed_lines = if is_other { 0 } else { status.fed_lines };
+    let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
+    Ok(serde_json::json!({
+        "crawl": crawl,
+        "fed_lines": fed_lines,
+        "begins_again": begins_again,
+        "dataset": known.filter(|_| !is_other),
+        "notes_dataset": true,
+    }))
+}
+
+fn refusal_to_resume(
+    cx: &mut Context,
+    spec: &CrawlSpec,
+    dataset: Option<&ChosenDataset>,
+) -> Result<Option<String>, FrontierError> {
+    let known = cx.frontier.find_crawl(&spec.app_id, &spec.crawl_id)?;
+    let Some(crawl) = known else { return Ok(None) };
+    if cx.frontier.crawl_status(crawl)?.discovered == 0 {
+        return Ok(None);
+    }
+    match refusal_of_scope(cx, crawl, spec)? {
+        // A run of a watch reads what the watch names.
+        None if spec.run_began_ms.is_some() => Ok(None),
+        None => refusal_of_dataset(cx, crawl, dataset),
+        refusal => Ok(refusal),
+    }
+}
+
+/// A crawl goes on under the scope that it began with: its links were judged by that.
+fn refusal_of_scope(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    spec: &CrawlSpec,
+) -> Result<Option<String>, FrontierError> {
+    let differences = spec.scope_differences(cx.frontier.spec(crawl)?);
+    if differences.is_empty() {
+        return Ok(None);
+    }
+    let told: Vec<String> = differences
+        .iter()
+        .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
+        .collect();
+    Ok(Some(format!(
+        "the crawl began with another scope ({}), by which its links were judged: give the same flags again, or another --crawl",
+        told.join(", ")
+    )))
+}
+
+/// A crawl goes on with the dataset that it began with, unless a flag names another: else its records would be in
+/// one dataset up to where it was interrupted, and in another from there.
+fn refusal_of_dataset(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    chosen: Option<&ChosenDataset>,
+) -> Result<Option<String>, FrontierError> {
+    let known = cx.frontier.dataset(crawl)?;
+    let other = known.as_ref().zip(chosen).filter(|both| is_another(*both));
+    let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
+    Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
+        format!(
+            "the crawl's records are in the dataset `{known}`, and these would be in `{name}`: give --dataset {known}, or --dataset {name} if they are others, or another --crawl",
+        )
+    }))
+}
+
+fn feed_seeds(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    seeds: &[SeedUrl],
+    fed_lines: u64,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let candidates: Vec<Candidate<'_>> = seeds
+        .iter()
+        .map(|seed| Candidate {
+            url: &seed.url,
+            depth: 0,
+            priority: None,
+            parent: None,
+            records: &seed.records,
+            attrs: None,
+        })
+        .collect();
+    let records = seeds.iter().flat_map(|seed| &seed.records);
+    cx.frontier.reopen_records(records.map(String::as_str))?;
+    let tally = cx.frontier.feed(crawl, &candidates, now_ms)?;
+    cx.frontier.set_fed(crawl, fed_lines)?;
+    let answer = local_crawl::fed(&tally);
+    outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
+    Ok(answer)
+}
+
+/// Feeds crawl requests that are among the command's seeds. Answered as requests fed in lines
+/// are, with the keys of their crawls in addition.
+fn feed_requests(
+    cx: &mut Context,
+    closing: &mut ClosingCrawls,
+    command: CrawlKey,
+    requests: Vec<LineRequest>,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let command = cx.frontier.spec(command)?.clone();
+    let mut parser = RequestParser::new(now_ms);
+    let mut batch = Batch::default();
+    let mut refused = Vec::new();
+    for LineRequest { line, request } in requests {
+        match parser.parse(request, "$") {
+            Ok(request) => batch.add(request, line),
+            Err(refusal) => refused.push((line, refusal)),
+        }
+    }
+    let planned = feeding::plan_batch(cx, closing, &batch, Some(&command), now_ms)?;
+    let mut fed: FedBatch = feeding::feed_planned(cx, closing, planned, now_ms)?;
+    for (line, refusal) in &refused {
+        fed.refuse(*line, refusal);
+    }
+    for crawl in &fed.crawls {
+        crawls::register_crawl(cx, *crawl, now_ms)?;
+        cx.frontier.reopen_crawl(*crawl)?;
+    }
+    let crawls = serde_json::json!(fed.crawls);
+    let mut answer = fed.answer();
+    answer["crawls"] = crawls;
+    Ok(answer)
+}
+
+pub(in crate::core) fn crawl_status(
+    cx: &mut Context,
+    backoffs: &mut BackoffReport,
+    crawls: &[CrawlKey],
+    limits: Option<Limits>,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let mut total = CrawlStatus::default();
+    let mut finished = true;
+    let mut limit_reached = false;
+    let mut seeds_ended = true;
+    for crawl in crawls {
+        // After a restart a crawl may have nothing left but backfills, and is not registered yet.
+        crawls::register_crawl(cx, *crawl, now_ms)?;
+        let status = cx.frontier.crawl_status(*crawl)?;
+        let is_finished = cx.crawls.is_finished(*crawl, &status);
+        let is_limit_reached = cx.crawls.is_limit_reached(&mut cx.frontier, *crawl)?;
+        let is_over = is_finished || is_limit_reached || limits.is_none();
+        let goes_on = is_over && crawls::queue_unlinked(cx, *crawl, now_ms)?;
+        let status = cx.frontier.crawl_status(*crawl)?;
+        finished &= is_finished && !goes_on;
+        limit_reached |= is_limit_reached && !goes_on;
+        seeds_ended &= status.seeds_ended;
+        total.add(&status);
+    }
+    let may_back_off = total.leased == 0 && seeds_ended;
+    let cut_off = machines::all_cut_off(cx).cloned();
+    let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
+    let all_until_ms = match limits.filter(|_| may_back_off) {
+        Some(limits) if cut_off_ms > limits.cut_off_ms as i64 => Some(now_ms),
+        Some(Limits {
+            backoffs_ms: Some(backoffs_ms),
+            ..
+        }) => crawls::all_back_off_until(cx, crawls, now_ms, backoffs_ms)?,
+        _ => None,
+    };
+    let is_last = all_until_ms.is_some() || limits.is_none();
+    backoffs.check_backoffs(cx, is_last, now_ms)?;
+    let backoff = Backoffs {
+        all_until_ms,
+        sites: backoffs.sites,
+        first: backoffs.first.clone(),
+        least_time_left_ms: backoffs.least_time_left_ms,
+        waiting: backoffs.waiting.clone(),
+        cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
+    };
+    let supervisors = cx.dispatch.supervisor_count();
+    let mut answer = local_crawl::status(&total, &backoff, finished, limit_reached, supervisors);
+    if let Some(shortage) = &cx.surroundings.low_disk {
+        answer["paused"] = shortage.as_str().into();
+    }
+    answer["quiet_s"] = cx.quiet_s(now_ms).into();
+    answer["scripts"] = scripts::scripts_told(cx, crawls)?;
+    let (sites, first) = cx.frontier.repeating_sites(crawls, REPEATING_TOLD)?;
+    answer["repeating"] = json!({"sites": sites, "first": first});
+    Ok(answer)
 }
 
 /// How long after a look at so many sites that back off the next one is due.

@@ -10,7 +10,7 @@ use webfill_wire::CrawlKey;
 
 use super::Reply;
 use super::actions::{action_answer, no_such_crawl};
-use crate::core::Core;
+use crate::core::{Core, crawl_writes};
 use crate::frontier::FrontierError;
 
 impl Core {
@@ -27,18 +27,19 @@ impl Core {
         let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
         let since_ms = now_ms.saturating_sub(older_ms.unwrap_or(i64::MAX));
         let in_use = self.crawls_in_use();
-        let detached = self
-            .frontier
-            .detach_crawls(&subject.app_id, crawl_id, since_ms, &in_use)?;
+        let detached =
+            self.cx
+                .frontier
+                .detach_crawls(&subject.app_id, crawl_id, since_ms, &in_use)?;
         for crawl in &detached.crawls {
-            self.crawls.forget(*crawl);
+            self.cx.crawls.forget(*crawl);
         }
         if !detached.crawls.is_empty() {
             // One walk for those that were being deleted, and for these.
-            self.pruning = self.frontier.begin_pruning()?;
+            self.pruning = self.cx.frontier.begin_pruning()?;
         }
         let more = json!({
-            "server_time": self.wall_ms(now_ms) / 1_000,
+            "server_time": self.cx.wall_ms(now_ms) / 1_000,
             "total_crawls": detached.crawls.len(),
             "total_tasks": detached.tasks,
             "has_more": detached.has_more,
@@ -57,40 +58,42 @@ impl Core {
         let Some(crawl_id) = crawl_id else {
             return Ok(None);
         };
-        let Some(crawl) = self.frontier.find_crawl(app_id, crawl_id)? else {
+        let Some(crawl) = self.cx.frontier.find_crawl(app_id, crawl_id)? else {
             return Ok(Some(no_such_crawl()));
         };
         if let Some(why) = self.why_in_use(crawl) {
             return Ok(Some(Refusal::for_now("$.crawlid", why)));
         }
-        let status = self.frontier.crawl_status(crawl)?;
+        let status = self.cx.frontier.crawl_status(crawl)?;
         let left = status.queued + status.leased;
         if left > 0 {
             let why = format!("{left} of its URLs are not done: wait for them, or stop it first");
             return Ok(Some(Refusal::new("$.crawlid", why)));
         }
-        self.write_crawl(crawl, now_ms)?;
+        crawl_writes::write_crawl(&mut self.cx, crawl, now_ms)?;
         Ok(None)
     }
 
     /// The crawls that something is under way for, which goes by their keys: they are not pruned before it
     /// is done.
     fn crawls_in_use(&self) -> BTreeSet<CrawlKey> {
-        let closing = self.closing_crawls.crawls();
-        let reopening = self.reopening_crawls.crawls();
-        let in_use = closing.chain(reopening).chain(self.crawls_awaited());
+        let closing = self.closing.crawls();
+        let reopening = self.reopening.crawls();
+        let in_use = closing
+            .chain(reopening)
+            .chain(self.waiting.crawls_awaited());
         in_use.chain(self.watches.crawls_under_way()).collect()
     }
 
     fn why_in_use(&self, crawl: CrawlKey) -> Option<&'static str> {
         let is_it = |other: CrawlKey| other == crawl;
-        if self.closing_crawls.contains(crawl) {
+        if self.closing.contains(crawl) {
             return Some("it is being closed: try again when it is");
         }
-        if self.reopening_crawls.crawls().any(is_it) {
+        if self.reopening.crawls().any(is_it) {
             return Some("its ended tasks are being queued again: try again when they are");
         }
-        if self.crawls_awaited().any(is_it) {
+        if self.waiting.crawls_awaited().any(is_it) {
             return Some("it is being paused: try again when it is");
         }
         let is_running = self.watches.crawls_under_way().any(is_it);
@@ -102,10 +105,10 @@ impl Core {
         let Some(walk) = &mut self.pruning else {
             return Ok(());
         };
-        self.frontier.prune_slice(walk)?;
+        self.cx.frontier.prune_slice(walk)?;
         if walk.is_over() {
             tracing::info!(event = "pruned", "crawls are pruned");
-            self.pruning = self.frontier.begin_pruning()?;
+            self.pruning = self.cx.frontier.begin_pruning()?;
         }
         Ok(())
     }

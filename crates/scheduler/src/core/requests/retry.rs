@@ -12,9 +12,10 @@ use webfill_api::{Refusal, RetryAction, Subject};
 use webfill_wire::CrawlKey;
 
 use super::Reply;
+use super::actions;
 use super::actions::action_answer;
 use super::sites::site_named;
-use crate::core::Core;
+use crate::core::{Context, outcomes, requests};
 use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
@@ -51,15 +52,16 @@ impl ReopeningCrawls {
     }
 }
 
-impl Core {
+impl ReopeningCrawls {
     pub(super) fn retry(
         &mut self,
+        cx: &mut Context,
         requester: &Requester,
         action: RetryAction,
     ) -> Result<Reply, FrontierError> {
         let audited = AuditedAction::of_retry(&action);
         let subject = action.subject;
-        let crawl = match self.crawl_that_goes_on(&subject)? {
+        let crawl = match actions::crawl_that_goes_on(cx, &subject)? {
             Ok(crawl) => crawl,
             Err(refusal) => return Ok(refusal.into()),
         };
@@ -74,7 +76,7 @@ impl Core {
             site,
         };
         let asked = (requester.clone(), subject);
-        let under_way = &mut self.reopening_crawls.under_way;
+        let under_way = &mut self.under_way;
         if let Some(same) = under_way.iter_mut().find(|one| one.walk.wanted == wanted) {
             same.asked.push(asked);
             return Ok(Reply::Later);
@@ -83,8 +85,8 @@ impl Core {
             let why = "too many retries are under way: ask again later";
             return Ok(Refusal::for_now("$", why).into());
         }
-        let walk = self.frontier.begin_reopening(wanted)?;
-        self.reopening_crawls.under_way.push_back(ReopeningCrawl {
+        let walk = cx.frontier.begin_reopening(wanted)?;
+        self.under_way.push_back(ReopeningCrawl {
             walk,
             requeued: 0,
             asked: vec![asked],
@@ -94,57 +96,61 @@ impl Core {
     }
 
     /// Queues the next slice of ended tasks again.
-    pub(in crate::core) fn advance_reopening(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(mut reopening) = self.reopening_crawls.under_way.pop_front() else {
+    pub(in crate::core) fn advance_reopening(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(mut reopening) = self.under_way.pop_front() else {
             return Ok(());
         };
         let crawl = reopening.walk.wanted.crawl;
-        if let Some(refusal) = self.refusal_if_over(crawl)? {
+        if let Some(refusal) = actions::refusal_if_over(cx, crawl)? {
             let answer = refusal.answer();
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
-                self.audit_refused_later(requester.who, audited, &answer, now_ms);
+                requests::audit_refused_later(cx, requester.who, audited, &answer, now_ms);
                 let told = OutgoingMessage::ToClient(requester.client, answer.clone());
-                self.outgoing.push(told);
+                cx.outgoing.push(told);
             }
             return Ok(());
         }
-        let tally = self.frontier.reopen_slice(&mut reopening.walk, now_ms)?;
+        let tally = cx.frontier.reopen_slice(&mut reopening.walk, now_ms)?;
         reopening.requeued += tally.requeued;
-        self.apply_feed_tally(crawl, tally, now_ms)?;
+        outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
         match reopening.walk.is_over() {
-            true => self.announce_reopened(reopening, now_ms)?,
-            false => self.reopening_crawls.under_way.push_back(reopening),
+            true => announce_reopened(cx, reopening, now_ms)?,
+            false => self.under_way.push_back(reopening),
         }
         Ok(())
     }
+}
 
-    fn announce_reopened(
-        &mut self,
-        reopened: ReopeningCrawl,
-        now_ms: i64,
-    ) -> Result<(), FrontierError> {
-        let crawl = reopened.walk.wanted.crawl;
-        tracing::info!(
-            event = "retried",
-            crawl,
-            crawl_id = self.frontier.spec(crawl)?.crawl_id,
-            requeued = reopened.requeued,
-            "ended tasks of a crawl are queued again"
-        );
-        let more = json!({
-            "server_time": self.wall_ms(now_ms) / 1_000,
-            "total_requeued": reopened.requeued,
-            "total_pending": self.frontier.crawl_status(crawl)?.queued,
-            "state": self.state_name(crawl, now_ms)?,
-        });
-        let spider = self.spider_of(crawl)?;
-        for (requester, subject) in reopened.asked {
-            let answer = action_answer("retry", &subject, spider, more.clone());
-            self.notify(&subject.app_id, &answer);
-            self.outgoing
-                .push(OutgoingMessage::ToClient(requester.client, answer));
-        }
-        Ok(())
+fn announce_reopened(
+    cx: &mut Context,
+    reopened: ReopeningCrawl,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let crawl = reopened.walk.wanted.crawl;
+    tracing::info!(
+        event = "retried",
+        crawl,
+        crawl_id = cx.frontier.spec(crawl)?.crawl_id,
+        requeued = reopened.requeued,
+        "ended tasks of a crawl are queued again"
+    );
+    let more = json!({
+        "server_time": cx.wall_ms(now_ms) / 1_000,
+        "total_requeued": reopened.requeued,
+        "total_pending": cx.frontier.crawl_status(crawl)?.queued,
+        "state": actions::state_name(cx, crawl, now_ms)?,
+    });
+    let spider = actions::spider_of(cx, crawl)?;
+    for (requester, subject) in reopened.asked {
+        let answer = action_answer("retry", &subject, spider, more.clone());
+        cx.notify(&subject.app_id, &answer);
+        cx.outgoing
+            .push(OutgoingMessage::ToClient(requester.client, answer));
     }
+    Ok(())
 }

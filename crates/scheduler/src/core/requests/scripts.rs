@@ -3,58 +3,56 @@
 use serde_json::{Map, Value, json};
 use webfill_wire::{CrawlKey, Finding};
 
-use crate::core::Core;
+use crate::core::Context;
 use crate::frontier::FrontierError;
 use crate::in_words::counted;
 
 /// At most this many sites of which something is known about scripts are told.
 const SCRIPTED_TOLD: usize = 10;
 
-impl Core {
-    /// What these crawls have found out about scripts: how many sites need a browser (`wanted`), how many perhaps,
-    /// and how many have one (`filled`), with some of them.
-    pub(super) fn scripts_told(&mut self, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
-        let mut told = Map::new();
-        for (name, finding, is_shell) in [
-            ("wanted", Finding::Wanted, Some(true)),
-            ("perhaps", Finding::Wanted, Some(false)),
-            ("filled", Finding::Filled, None),
-        ] {
-            let asked = (finding, is_shell);
-            let (sites, first) = self.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
-            told.insert(name.to_owned(), json!({"sites": sites, "first": first}));
-        }
-        Ok(told.into())
+/// What these crawls have found out about scripts: how many sites need a browser (`wanted`), how many perhaps,
+/// and how many have one (`filled`), with some of them.
+pub(super) fn scripts_told(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
+    let mut told = Map::new();
+    for (name, finding, is_shell) in [
+        ("wanted", Finding::Wanted, Some(true)),
+        ("perhaps", Finding::Wanted, Some(false)),
+        ("filled", Finding::Filled, None),
+    ] {
+        let asked = (finding, is_shell);
+        let (sites, first) = cx.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
+        told.insert(name.to_owned(), json!({"sites": sites, "first": first}));
     }
+    Ok(told.into())
+}
 
-    /// Adds which sites of a crawl need a browser, as its summary would: their pages came without one, and stay so
-    /// until they are fetched again.
-    pub(super) fn add_scripts(
-        &mut self,
-        told: &mut Value,
-        crawl: CrawlKey,
-    ) -> Result<(), FrontierError> {
-        let scripts = self.scripts_told(&[crawl])?;
-        let sites = |name: &str| scripts[name]["sites"].as_u64().unwrap_or(0);
-        if sites("wanted") + sites("perhaps") + sites("filled") == 0 {
-            return Ok(());
-        }
-        let spec = self.frontier.spec(crawl)?;
-        let again = format!(
-            "webfill retry {} {} --outcome ok --site",
-            spec.app_id, spec.crawl_id
-        );
-        told["scripts"] = json!({
-            "needs_browser": scripts["wanted"],
-            "may_need_browser": scripts["perhaps"],
-            "rendered": scripts["filled"],
-        });
-        if sites("wanted") > 0 {
-            let text = in_words(&scripts["wanted"], self.frontier.has_browsers(), &again);
-            told["scripts"]["text"] = text.into();
-        }
-        Ok(())
+/// Adds which sites of a crawl need a browser, as its summary would: their pages came without one, and stay so
+/// until they are fetched again.
+pub(super) fn add_scripts(
+    cx: &mut Context,
+    told: &mut Value,
+    crawl: CrawlKey,
+) -> Result<(), FrontierError> {
+    let scripts = scripts_told(cx, &[crawl])?;
+    let sites = |name: &str| scripts[name]["sites"].as_u64().unwrap_or(0);
+    if sites("wanted") + sites("perhaps") + sites("filled") == 0 {
+        return Ok(());
     }
+    let spec = cx.frontier.spec(crawl)?;
+    let again = format!(
+        "webfill retry {} {} --outcome ok --site",
+        spec.app_id, spec.crawl_id
+    );
+    told["scripts"] = json!({
+        "needs_browser": scripts["wanted"],
+        "may_need_browser": scripts["perhaps"],
+        "rendered": scripts["filled"],
+    });
+    if sites("wanted") > 0 {
+        let text = in_words(&scripts["wanted"], cx.frontier.has_browsers(), &again);
+        told["scripts"]["text"] = text.into();
+    }
+    Ok(())
 }
 
 /// `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of lane browser is connected; ...`

@@ -11,116 +11,113 @@ use webfill_wire::RecallScope;
 
 use super::waiting::AnswerKind;
 use super::{Reply, limits};
-use crate::core::Core;
+use crate::core::{Context, WaitingAnswers};
 use crate::effects::Client;
 use crate::frontier::{FrontierError, SiteLane, SiteReport};
 use crate::site_state::{Phase, until_seconds};
 
-impl Core {
-    pub(super) fn control_site(
-        &mut self,
-        client: &Client,
-        mut action: SiteAction,
-        now_ms: i64,
-    ) -> Result<Reply, FrontierError> {
-        action.site = match site_named(&action.site) {
-            Ok(site) => site,
-            Err(refusal) => return Ok(refusal.into()),
-        };
-        if !action.changes_something() {
-            return self.site_answer(&action, now_ms).map(Reply::Now);
-        }
-        if let Some(refusal) = self.refusal_if_too_many_wait() {
-            return Ok(refusal.into());
-        }
-        if action.forget {
-            let default_delay_ms = self.settings.default_delay_ms;
-            self.frontier.forget_site(&action.site, default_delay_ms)?;
-        }
-        let mut rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
-        rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
-        rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
-        rule.pages_left = action.limit.unwrap_or(rule.pages_left);
-        self.frontier.set_site_rule(&action.site, &rule)?;
-        if let Some(most) = action.limit {
-            self.frontier.set_most_pages(&action.site, most)?;
-        }
-        if let Some(lane) = action.lane {
-            let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
-            self.frontier.set_site_lane(&action.site, lane)?;
-        }
-        if action.wake {
-            self.frontier.wake_site(&action.site, now_ms)?;
-        }
-        self.next_site_ms = Some(now_ms);
-        let scope = RecallScope {
-            site: Some(action.site.clone()),
-            forget: action.forget,
-            ..RecallScope::default()
-        };
-        self.answer_later(client, scope, AnswerKind::Site(action));
-        Ok(Reply::Later)
+pub(super) fn control_site(
+    cx: &mut Context,
+    waiting: &mut WaitingAnswers,
+    client: &Client,
+    mut action: SiteAction,
+    now_ms: i64,
+) -> Result<Reply, FrontierError> {
+    action.site = match site_named(&action.site) {
+        Ok(site) => site,
+        Err(refusal) => return Ok(refusal.into()),
+    };
+    if !action.changes_something() {
+        return site_answer(cx, &action, now_ms).map(Reply::Now);
     }
+    if let Some(refusal) = waiting.refusal_if_too_many_wait() {
+        return Ok(refusal.into());
+    }
+    if action.forget {
+        let default_delay_ms = cx.settings.default_delay_ms;
+        cx.frontier.forget_site(&action.site, default_delay_ms)?;
+    }
+    let mut rule = cx.frontier.site_rule(&action.site)?.unwrap_or_default();
+    rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
+    rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
+    rule.pages_left = action.limit.unwrap_or(rule.pages_left);
+    cx.frontier.set_site_rule(&action.site, &rule)?;
+    if let Some(most) = action.limit {
+        cx.frontier.set_most_pages(&action.site, most)?;
+    }
+    if let Some(lane) = action.lane {
+        let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
+        cx.frontier.set_site_lane(&action.site, lane)?;
+    }
+    if action.wake {
+        cx.frontier.wake_site(&action.site, now_ms)?;
+    }
+    cx.window.next_site_ms = Some(now_ms);
+    let scope = RecallScope {
+        site: Some(action.site.clone()),
+        forget: action.forget,
+        ..RecallScope::default()
+    };
+    waiting.answer_later(cx, client, scope, AnswerKind::Site(action));
+    Ok(Reply::Later)
+}
 
-    /// The rule in force for the site, as an answer.
-    pub(super) fn site_answer(
-        &mut self,
-        action: &SiteAction,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
-        let mut answer = json!({
-            "action": "site",
-            "site": action.site,
-            "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
-            "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
-            "limit": rule.pages_left,
-            "lane": self.frontier.site_lane(&action.site)?.as_str(),
-        });
-        let most = self.frontier.most_pages(&action.site)?;
-        if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
-            answer["limits"] = vec![limit.told()].into();
-        }
-        let report = self.frontier.site_report(&action.site)?;
-        add_state(&mut answer, report.as_ref(), now_ms);
-        let scripts = self.frontier.scripts_of(&action.site)?;
-        if !scripts.is_empty() {
-            answer["scripts"] = scripts.into();
-        }
-        if let Some(uuid) = &action.uuid {
-            answer["uuid"] = uuid.as_str().into();
-        }
-        Ok(answer)
+/// The rule in force for the site, as an answer.
+pub(super) fn site_answer(
+    cx: &mut Context,
+    action: &SiteAction,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let rule = cx.frontier.site_rule(&action.site)?.unwrap_or_default();
+    let mut answer = json!({
+        "action": "site",
+        "site": action.site,
+        "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
+        "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
+        "limit": rule.pages_left,
+        "lane": cx.frontier.site_lane(&action.site)?.as_str(),
+    });
+    let most = cx.frontier.most_pages(&action.site)?;
+    if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
+        answer["limits"] = vec![limit.told()].into();
     }
+    let report = cx.frontier.site_report(&action.site)?;
+    add_state(&mut answer, report.as_ref(), now_ms);
+    let scripts = cx.frontier.scripts_of(&action.site)?;
+    if !scripts.is_empty() {
+        answer["scripts"] = scripts.into();
+    }
+    if let Some(uuid) = &action.uuid {
+        answer["uuid"] = uuid.as_str().into();
+    }
+    Ok(answer)
 }
 
 /// At most this many sites are listed in one answer.
 const MOST_LISTED: usize = 1_000;
 
-impl Core {
-    pub(super) fn list_sites(
-        &mut self,
-        question: &SitesQuestion,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let after = i64::try_from(question.after).unwrap_or(i64::MAX);
-        let (reports, next) =
-            self.frontier
-                .site_reports(question.backing_off, after, MOST_LISTED)?;
-        let sites: Vec<Value> = reports
-            .iter()
-            .map(|report| {
-                let mut told = json!({"site": report.name});
-                add_state(&mut told, Some(report), now_ms);
-                told
-            })
-            .collect();
-        let mut answer = json!({"action": "sites", "sites": sites, "next": next});
-        if let Some(uuid) = &question.uuid {
-            answer["uuid"] = uuid.as_str().into();
-        }
-        Ok(answer)
+pub(super) fn list_sites(
+    cx: &mut Context,
+    question: &SitesQuestion,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let after = i64::try_from(question.after).unwrap_or(i64::MAX);
+    let (reports, next) = cx
+        .frontier
+        .site_reports(question.backing_off, after, MOST_LISTED)?;
+    let sites: Vec<Value> = reports
+        .iter()
+        .map(|report| {
+            let mut told = json!({"site": report.name});
+            add_state(&mut told, Some(report), now_ms);
+            told
+        })
+        .collect();
+    let mut answer = json!({"action": "sites", "sites": sites, "next": next});
+    if let Some(uuid) = &question.uuid {
+        answer["uuid"] = uuid.as_str().into();
     }
+    Ok(answer)
 }
 
 /// Adds what is known of a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since

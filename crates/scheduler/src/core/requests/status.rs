@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
 use super::Reply;
-use crate::core::Core;
+use super::{actions, waits};
+use crate::core::{Context, Notifications, Reports, figures};
 use crate::dispatch::{Particulars, Presence};
 use crate::frontier::{FrontierError, MOST_WAITING_COUNTED, TaskId};
 use crate::in_words::seconds;
@@ -31,82 +32,25 @@ pub(super) struct OldestLease {
     since_ms: i64,
 }
 
-impl Core {
-    pub(super) fn fleet_status(
-        &mut self,
-        uuid: Option<String>,
-        now_ms: i64,
-    ) -> Result<Reply, FrontierError> {
-        let tally = self.tally_told(now_ms)?;
-        let (store, cache) = self.backends.told();
-        let ended = self.frontier.ended().iter();
-        let ended: BTreeMap<&str, u64> = ended
-            .map(|(outcome, count)| (outcome.as_str(), *count))
-            .collect();
-        let oldest_due_ms = self.oldest_due_ms(now_ms);
-        let mut answer = json!({
-            "action": "status",
-            "webfill": env!("CARGO_PKG_VERSION"),
-            "server_time": self.wall_ms(now_ms) / 1_000,
-            "supervisors": self.supervisors_told(now_ms),
-            "store": store,
-            "cache": cache,
-            "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
-            "unfinished": self.unfinished_told(now_ms)?,
-            "total_pending": tally.queued,
-            "leased": tally.leased,
-            "done": tally.done,
-            "ended": ended,
-            "oldest_due_s": seconds(oldest_due_ms),
-            "pages": tally.pages,
-            "rows_stored": tally.rows_stored,
-            "bytes": tally.bytes,
-            "discovered": tally.discovered,
-            "sites": {
-                "waiting": tally.sites_waiting,
-                "waiting_at_least": tally.sites_waiting == MOST_WAITING_COUNTED,
-                "in_window": self.dispatch.sites_in_window(),
-            },
-            "draining": self.draining,
-            "messages": {"received": self.messages.received, "sent": self.messages.sent},
-        });
-        if let Some(shortage) = &self.low_disk {
-            answer["paused"] = shortage.as_str().into();
-        }
-        if let Some(standing) = &self.standing {
-            for (name, rows) in [
-                ("alerts", &standing.alerts),
-                ("warnings", &standing.warnings),
-            ] {
-                if !rows.is_empty() {
-                    answer[name] = rows.clone().into();
-                }
-            }
-        }
-        let undelivered = self.undelivered_rows();
-        if !undelivered.is_empty() {
-            answer["undelivered"] = undelivered.into();
-        }
-        if let Some(uuid) = uuid {
-            answer["uuid"] = uuid.into();
-        }
-        Ok(Reply::Now(answer))
-    }
-
+impl Reports {
     /// The crawls that have something left, those that were opened last first.
-    fn unfinished_told(&mut self, now_ms: i64) -> Result<Vec<Value>, FrontierError> {
-        if let Some((at_ms, told)) = &self.unfinished_told
+    fn unfinished_told(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<Vec<Value>, FrontierError> {
+        if let Some((at_ms, told)) = &self.unfinished
             && (0..TOLD_AGAIN_MS).contains(&(now_ms - at_ms))
         {
             return Ok(told.clone());
         }
-        let crawls = self.frontier.unfinished(MOST_CRAWLS)?;
-        let mut oldest = self.oldest_leases(&crawls);
+        let crawls = cx.frontier.unfinished(MOST_CRAWLS)?;
+        let mut oldest = oldest_leases(cx, &crawls);
         let most_sites = MOST_SITES / crawls.len().max(1);
         let mut told = Vec::with_capacity(crawls.len());
         for crawl in crawls {
-            let status = self.frontier.crawl_status(crawl)?;
-            let spec = self.frontier.spec(crawl)?;
+            let status = cx.frontier.crawl_status(crawl)?;
+            let spec = cx.frontier.spec(crawl)?;
             let mut one = json!({
                 "appid": spec.app_id,
                 "crawlid": spec.crawl_id,
@@ -115,92 +59,155 @@ impl Core {
                 "done": status.done,
                 "rows_stored": status.rows_stored,
             });
-            one["state"] = self.state_name(crawl, now_ms)?.into();
-            self.add_progress(&mut one, crawl, most_sites, now_ms)?;
-            self.add_oldest_lease(&mut one, oldest.remove(&crawl))?;
+            one["state"] = actions::state_name(cx, crawl, now_ms)?.into();
+            add_progress(cx, &mut one, crawl, most_sites, now_ms)?;
+            add_oldest_lease(cx, &mut one, oldest.remove(&crawl))?;
             told.push(one);
         }
-        self.unfinished_told = Some((now_ms, told.clone()));
+        self.unfinished = Some((now_ms, told.clone()));
         Ok(told)
     }
+}
 
-    /// Adds what a crawl waits for, its pace, and when it may be done.
-    pub(super) fn add_progress(
-        &mut self,
-        told: &mut Value,
-        crawl: CrawlKey,
-        most_sites: usize,
-        now_ms: i64,
-    ) -> Result<(), FrontierError> {
-        let progress = self.progress(crawl, most_sites, now_ms)?;
-        told["waits"] = progress.waits.into();
-        told["done_per_second"] = progress.per_second.into();
-        told["not_before"] = progress.not_before_ms.map(seconds).into();
-        told["estimated_end"] = progress.end_ms.map(seconds).into();
-        Ok(())
+pub(super) fn fleet_status(
+    cx: &mut Context,
+    notifications: &Notifications,
+    reports: &mut Reports,
+    uuid: Option<String>,
+    now_ms: i64,
+) -> Result<Reply, FrontierError> {
+    let tally = reports.tally_told(cx, now_ms)?;
+    let (store, cache) = cx.surroundings.backends.told();
+    let ended = cx.frontier.ended().iter();
+    let ended: BTreeMap<&str, u64> = ended
+        .map(|(outcome, count)| (outcome.as_str(), *count))
+        .collect();
+    let oldest_due_ms = figures::oldest_due_ms(cx, now_ms);
+    let mut answer = json!({
+        "action": "status",
+        "webfill": env!("CARGO_PKG_VERSION"),
+        "server_time": cx.wall_ms(now_ms) / 1_000,
+        "supervisors": supervisors_told(cx, now_ms),
+        "store": store,
+        "cache": cache,
+        "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
+        "unfinished": reports.unfinished_told(cx, now_ms)?,
+        "total_pending": tally.queued,
+        "leased": tally.leased,
+        "done": tally.done,
+        "ended": ended,
+        "oldest_due_s": seconds(oldest_due_ms),
+        "pages": tally.pages,
+        "rows_stored": tally.rows_stored,
+        "bytes": tally.bytes,
+        "discovered": tally.discovered,
+        "sites": {
+            "waiting": tally.sites_waiting,
+            "waiting_at_least": tally.sites_waiting == MOST_WAITING_COUNTED,
+            "in_window": cx.dispatch.sites_in_window(),
+        },
+        "draining": cx.draining,
+        "messages": {"received": cx.counters.messages.received, "sent": cx.counters.messages.sent},
+    });
+    if let Some(shortage) = &cx.surroundings.low_disk {
+        answer["paused"] = shortage.as_str().into();
     }
-
-    /// What of each of these crawls is out longest.
-    pub(super) fn oldest_leases(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
-        let oldest = self.dispatch.oldest_leases(crawls).into_iter();
-        let told = oldest.map(|(crawl, (task, lease))| {
-            let oldest = OldestLease {
-                task,
-                supervisor: lease.supervisor.clone(),
-                since_ms: lease.since_ms,
-            };
-            (crawl, oldest)
-        });
-        told.collect()
-    }
-
-    /// Adds what of a crawl is out longest.
-    pub(super) fn add_oldest_lease(
-        &mut self,
-        told: &mut Value,
-        oldest: Option<OldestLease>,
-    ) -> Result<(), FrontierError> {
-        if let Some(oldest) = oldest
-            && let Some(sketch) = self.frontier.task(oldest.task)?
-        {
-            told["oldest_lease"] = json!({
-                "task": oldest.task,
-                "url": sketch.url,
-                "supervisor": oldest.supervisor,
-                "since": seconds(oldest.since_ms),
-            });
-        }
-        Ok(())
-    }
-
-    /// The connected supervisors, for operators.
-    pub(super) fn supervisors_told(&self, now_ms: i64) -> Vec<Value> {
-        let told = self.dispatch.supervisors().map(|(name, lane)| {
-            let cut_off = self.dispatch.cut_off(name);
-            let presence = self.dispatch.presence(name, now_ms);
-            let particulars = self.dispatch.particulars(name);
-            let mut told = json!({
-                "id": name,
-                "lane": lane,
-                "sites": self.dispatch.sites_of(name),
-                "pages": presence.pages,
-                "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
-                "draining": presence.is_draining,
-                "heard_ago_s": seconds(presence.heard_ago_ms),
-                "lost_in_s": presence.lost_in_ms.map(seconds),
-                "egress": if cut_off.is_some() { "cut_off" } else { "open" },
-                "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
-                "sign": cut_off.map(|found| &found.sign),
-                "leased": self.dispatch.leased_to(name),
-                "state": state_of(presence, cut_off.is_some(), particulars),
-            });
-            if let Some(particulars) = particulars {
-                add_particulars(&mut told, particulars, now_ms);
+    if let Some(standing) = &cx.surroundings.standing {
+        for (name, rows) in [
+            ("alerts", &standing.alerts),
+            ("warnings", &standing.warnings),
+        ] {
+            if !rows.is_empty() {
+                answer[name] = rows.clone().into();
             }
-            told
-        });
-        told.collect()
+        }
     }
+    let undelivered = notifications.undelivered_rows();
+    if !undelivered.is_empty() {
+        answer["undelivered"] = undelivered.into();
+    }
+    if let Some(uuid) = uuid {
+        answer["uuid"] = uuid.into();
+    }
+    Ok(Reply::Now(answer))
+}
+
+/// Adds what a crawl waits for, its pace, and when it may be done.
+pub(super) fn add_progress(
+    cx: &mut Context,
+    told: &mut Value,
+    crawl: CrawlKey,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let progress = waits::progress(cx, crawl, most_sites, now_ms)?;
+    told["waits"] = progress.waits.into();
+    told["done_per_second"] = progress.per_second.into();
+    told["not_before"] = progress.not_before_ms.map(seconds).into();
+    told["estimated_end"] = progress.end_ms.map(seconds).into();
+    Ok(())
+}
+
+/// What of each of these crawls is out longest.
+pub(super) fn oldest_leases(cx: &Context, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
+    let oldest = cx.dispatch.oldest_leases(crawls).into_iter();
+    let told = oldest.map(|(crawl, (task, lease))| {
+        let oldest = OldestLease {
+            task,
+            supervisor: lease.supervisor.clone(),
+            since_ms: lease.since_ms,
+        };
+        (crawl, oldest)
+    });
+    told.collect()
+}
+
+/// Adds what of a crawl is out longest.
+pub(super) fn add_oldest_lease(
+    cx: &mut Context,
+    told: &mut Value,
+    oldest: Option<OldestLease>,
+) -> Result<(), FrontierError> {
+    if let Some(oldest) = oldest
+        && let Some(sketch) = cx.frontier.task(oldest.task)?
+    {
+        told["oldest_lease"] = json!({
+            "task": oldest.task,
+            "url": sketch.url,
+            "supervisor": oldest.supervisor,
+            "since": seconds(oldest.since_ms),
+        });
+    }
+    Ok(())
+}
+
+/// The connected supervisors, for operators.
+pub(super) fn supervisors_told(cx: &Context, now_ms: i64) -> Vec<Value> {
+    let told = cx.dispatch.supervisors().map(|(name, lane)| {
+        let cut_off = cx.dispatch.cut_off(name);
+        let presence = cx.dispatch.presence(name, now_ms);
+        let particulars = cx.dispatch.particulars(name);
+        let mut told = json!({
+            "id": name,
+            "lane": lane,
+            "sites": cx.dispatch.sites_of(name),
+            "pages": presence.pages,
+            "clock_ahead_s": seconds(cx.dispatch.clock_ahead_ms(name)),
+            "draining": presence.is_draining,
+            "heard_ago_s": seconds(presence.heard_ago_ms),
+            "lost_in_s": presence.lost_in_ms.map(seconds),
+            "egress": if cut_off.is_some() { "cut_off" } else { "open" },
+            "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
+            "sign": cut_off.map(|found| &found.sign),
+            "leased": cx.dispatch.leased_to(name),
+            "state": state_of(presence, cut_off.is_some(), particulars),
+        });
+        if let Some(particulars) = particulars {
+            add_particulars(&mut told, particulars, now_ms);
+        }
+        told
+    });
+    told.collect()
 }
 
 /// What a supervisor does, in one word.

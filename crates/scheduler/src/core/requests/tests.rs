@@ -20,7 +20,7 @@ use super::*;
 use crate::caller::Caller;
 use crate::control;
 use crate::core::CoreSettings;
-use crate::effects::StoreWrite;
+use crate::effects::{Audited, StoreWrite};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;
 

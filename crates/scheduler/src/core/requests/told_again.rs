@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use webfill_wire::CrawlKey;
 
-use crate::core::Core;
+use super::{actions, awaited};
+use crate::core::Context;
 use crate::frontier::{AtMost, FrontierError, FrontierTally};
 
 /// How long it is told again.
@@ -29,7 +30,9 @@ const LOOKED_AT_WELL: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
-pub(in crate::core) struct ToldAgain {
+pub(in crate::core) struct Reports {
+    /// The crawls that go on, as `status` has listed them last, and when.
+    pub(super) unfinished: Option<(i64, Vec<Value>)>,
     tally: Option<(i64, FrontierTally)>,
     applications: BTreeMap<String, (i64, OfApplication)>,
     /// Large ones. They are not forgotten because somebody has fed something: others do that all the time.
@@ -43,7 +46,7 @@ pub(super) struct OfApplication {
     pub(super) waiting_for: Option<String>,
 }
 
-impl ToldAgain {
+impl Reports {
     /// Something was fed.
     pub(super) fn forget_totals(&mut self) {
         self.tally = None;
@@ -52,7 +55,7 @@ impl ToldAgain {
 
     /// Somebody has done something else.
     pub(super) fn forget(&mut self) {
-        *self = ToldAgain::default();
+        *self = Reports::default();
     }
 }
 
@@ -60,32 +63,37 @@ fn is_recent(at_ms: i64, for_ms: i64, now_ms: i64) -> bool {
     (0..for_ms).contains(&(now_ms - at_ms))
 }
 
-impl Core {
+impl Reports {
     /// The counters of all crawls.
-    pub(super) fn tally_told(&mut self, now_ms: i64) -> Result<FrontierTally, FrontierError> {
-        if let Some((at_ms, tally)) = self.told_again.tally
+    pub(super) fn tally_told(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<FrontierTally, FrontierError> {
+        if let Some((at_ms, tally)) = self.tally
             && is_recent(at_ms, TALLY_FOR_MS, now_ms)
         {
             return Ok(tally);
         }
-        let tally = self.frontier.tally()?;
-        self.told_again.tally = Some((now_ms, tally));
+        let tally = cx.frontier.tally()?;
+        self.tally = Some((now_ms, tally));
         Ok(tally)
     }
 
     /// What of a crawl takes a look at its sites and leases.
     pub(super) fn crawl_told(
         &mut self,
+        cx: &mut Context,
         crawl: CrawlKey,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
-        let status = self.frontier.crawl_status(crawl)?;
+        let status = cx.frontier.crawl_status(crawl)?;
         let is_large = status.queued + status.leased > LARGE_CRAWL;
         if !is_large {
-            return self.look_at_crawl(crawl, MOST_SITES, now_ms);
+            return actions::look_at_crawl(cx, crawl, MOST_SITES, now_ms);
         }
         let is_kept = |at_ms: i64| is_recent(at_ms, APPLICATIONS_FOR_MS, now_ms);
-        let kept = &mut self.told_again.crawls;
+        let kept = &mut self.crawls;
         if let Some((at_ms, told)) = kept.get(&crawl)
             && is_kept(*at_ms)
         {
@@ -99,9 +107,9 @@ impl Core {
         if kept.len() >= MOST_CRAWLS {
             kept.retain(|_, (at_ms, _)| is_kept(*at_ms));
         }
-        let told = self.look_at_crawl(crawl, most_sites, now_ms)?;
-        if self.told_again.crawls.len() < MOST_CRAWLS {
-            let kept = &mut self.told_again.crawls;
+        let told = actions::look_at_crawl(cx, crawl, most_sites, now_ms)?;
+        if self.crawls.len() < MOST_CRAWLS {
+            let kept = &mut self.crawls;
             kept.insert(crawl, (now_ms, told.clone()));
         }
         Ok(told)
@@ -109,19 +117,20 @@ impl Core {
 
     pub(super) fn application_told(
         &mut self,
+        cx: &mut Context,
         app_id: &str,
         now_ms: i64,
     ) -> Result<OfApplication, FrontierError> {
-        if let Some((at_ms, told)) = self.told_again.applications.get(app_id)
+        if let Some((at_ms, told)) = self.applications.get(app_id)
             && is_recent(*at_ms, APPLICATIONS_FOR_MS, now_ms)
         {
             return Ok(told.clone());
         }
         let told = OfApplication {
-            sites: self.frontier.pending_sites_of(app_id)?,
-            waiting_for: self.awaited_by_application(app_id, now_ms)?,
+            sites: cx.frontier.pending_sites_of(app_id)?,
+            waiting_for: awaited::awaited_by_application(cx, app_id, now_ms)?,
         };
-        let kept = &mut self.told_again.applications;
+        let kept = &mut self.applications;
         if kept.len() >= MOST_APPLICATIONS {
             kept.clear();
         }

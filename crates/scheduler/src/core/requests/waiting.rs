@@ -6,8 +6,9 @@ use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
 
 use super::actions::no_such_crawl;
-use crate::core::Core;
+use super::{actions, sites};
 use crate::core::recalls::RecallNumber;
+use crate::core::{Context, recalls};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{FrontierError, if_pruned};
 
@@ -27,9 +28,12 @@ impl RecallProgress {
     }
 }
 
-/// An answer that waits for the end of a recall.
+/// The answers that wait for the end of a recall.
+#[derive(Debug, Default)]
+pub(in crate::core) struct WaitingAnswers(Vec<WaitingAnswer>);
+
 #[derive(Debug)]
-pub(in crate::core) struct WaitingAnswer {
+struct WaitingAnswer {
     client: Client,
     recalled: RecallProgress,
     kind: AnswerKind,
@@ -41,37 +45,28 @@ pub(super) enum AnswerKind {
     Site(SiteAction),
 }
 
-impl Core {
-    /// Recalls the tasks in a scope that have not started.
-    pub(super) fn begin_recall(&mut self, scope: RecallScope) -> RecallProgress {
-        RecallProgress::Pending(self.recall(scope))
-    }
-
-    /// Updates the progress of a recall; returns whether it has ended.
-    pub(super) fn poll_recall(&mut self, recalled: &mut RecallProgress) -> bool {
-        if let RecallProgress::Pending(recall) = *recalled
-            && self.is_recalled(recall)
-        {
-            *recalled = RecallProgress::Complete;
-        }
-        recalled.is_complete()
-    }
-
+impl WaitingAnswers {
     /// The refusal of a request that would need a waiting answer, if there are too many. Checked
     /// before the request changes anything.
     pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
         let why = "too many answers wait for supervisors that stand still: ask again later";
-        (self.waiting_answers.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))
+        (self.0.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))
     }
 
-    pub(super) fn answer_later(&mut self, client: &Client, scope: RecallScope, kind: AnswerKind) {
-        let recalled = self.begin_recall(scope);
+    pub(super) fn answer_later(
+        &mut self,
+        cx: &mut Context,
+        client: &Client,
+        scope: RecallScope,
+        kind: AnswerKind,
+    ) {
+        let recalled = begin_recall(cx, scope);
         self.answer_when(client, recalled, kind);
     }
 
     /// The recall that the last pause of a crawl waits for.
     pub(super) fn recall_of_pause(&self, crawl: CrawlKey) -> Option<RecallProgress> {
-        let mut latest = self.waiting_answers.iter().rev();
+        let mut latest = self.0.iter().rev();
         let of_pause = |one: &WaitingAnswer| match &one.kind {
             AnswerKind::Pause(paused, _) if *paused == crawl => Some(one.recalled),
             AnswerKind::Pause(..) | AnswerKind::Site(_) => None,
@@ -85,7 +80,7 @@ impl Core {
         recalled: RecallProgress,
         kind: AnswerKind,
     ) {
-        self.waiting_answers.push(WaitingAnswer {
+        self.0.push(WaitingAnswer {
             client: client.clone(),
             recalled,
             kind,
@@ -94,7 +89,7 @@ impl Core {
 
     /// The crawls that are being paused.
     pub(super) fn crawls_awaited(&self) -> impl Iterator<Item = CrawlKey> + '_ {
-        let waiting = self.waiting_answers.iter();
+        let waiting = self.0.iter();
         waiting.filter_map(|one| match &one.kind {
             AnswerKind::Pause(crawl, _) => Some(*crawl),
             AnswerKind::Site(_) => None,
@@ -102,29 +97,48 @@ impl Core {
     }
 
     /// Sends the answers whose recalls have ended.
-    pub(in crate::core) fn answer_waiting(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if self.waiting_answers.is_empty() {
+    pub(in crate::core) fn answer_waiting(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        if self.0.is_empty() {
             return Ok(());
         }
-        let mut waiting = std::mem::take(&mut self.waiting_answers);
-        let ready = waiting.extract_if(.., |one| self.poll_recall(&mut one.recalled));
+        let mut waiting = std::mem::take(&mut self.0);
+        let ready = waiting.extract_if(.., |one| poll_recall(cx, &mut one.recalled));
         let ready: Vec<WaitingAnswer> = ready.collect();
-        self.waiting_answers = waiting;
+        self.0 = waiting;
         for one in ready {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
-                    let answer = self.pause_answer("pause", crawl, &subject, now_ms);
+                    let answer = actions::pause_answer(cx, "pause", crawl, &subject, now_ms);
                     let answer = if_pruned(answer, no_such_crawl().answer())?;
                     (Some(subject.app_id), answer)
                 }
-                AnswerKind::Site(action) => (None, self.site_answer(&action, now_ms)?),
+                AnswerKind::Site(action) => (None, sites::site_answer(cx, &action, now_ms)?),
             };
             if let Some(app_id) = app_id {
-                self.notify(&app_id, &answer);
+                cx.notify(&app_id, &answer);
             }
-            self.outgoing
+            cx.outgoing
                 .push(OutgoingMessage::ToClient(one.client, answer));
         }
         Ok(())
     }
+}
+
+/// Recalls the tasks in a scope that have not started.
+pub(super) fn begin_recall(cx: &mut Context, scope: RecallScope) -> RecallProgress {
+    RecallProgress::Pending(recalls::recall(cx, scope))
+}
+
+/// Updates the progress of a recall; returns whether it has ended.
+pub(super) fn poll_recall(cx: &mut Context, recalled: &mut RecallProgress) -> bool {
+    if let RecallProgress::Pending(recall) = *recalled
+        && recalls::is_recalled(cx, recall)
+    {
+        *recalled = RecallProgress::Complete;
+    }
+    recalled.is_complete()
 }

@@ -8,7 +8,7 @@ use webfill_store::CrawlState;
 use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::limits;
-use crate::core::Core;
+use crate::core::{Context, machines};
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
 use crate::in_words::{because, counted, moment, seconds, span};
@@ -79,177 +79,172 @@ struct Held {
     last_ms: i64,
 }
 
-impl Core {
-    /// What a crawl waits for, its pace, and when what is queued may be done; looks at so many of its sites.
-    pub(super) fn progress(
-        &mut self,
-        crawl: CrawlKey,
-        most_sites: usize,
-        now_ms: i64,
-    ) -> Result<Progress, FrontierError> {
-        let status = self.frontier.crawl_status(crawl)?;
-        let left = status.queued + status.leased;
-        let mut waits = Vec::new();
-        if left > 0 {
-            waits.extend(self.waits_of_fleet(now_ms));
-            waits.extend(self.waits_of_crawl(crawl, now_ms)?);
-        }
-        let is_held = !waits.is_empty();
-        let sites = self.frontier.queued_sites(crawl, most_sites)?;
-        let is_whole = sites.len() < most_sites;
-        let mut held: Vec<Held> = Vec::new();
-        let mut slowest_ms = Some(now_ms);
-        for site in &sites {
-            let (by, until_ms, delay_ms) = self.held_for(site, now_ms);
-            add(&mut held, by, site, until_ms);
-            let spans_ms = i64::from(delay_ms).saturating_mul(site.queued as i64 - 1);
-            let ends_ms = until_ms.max(now_ms).saturating_add(spans_ms);
-            let is_endless = by.has_no_end() || until_ms >= UNTIL_WOKEN_MS;
-            slowest_ms = slowest_ms
-                .map(|so_far| so_far.max(ends_ms))
-                .filter(|_| !is_endless);
-        }
-        held.sort_by_key(|held| held.by);
-        let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
-        waits.extend(of_sites.map(|held| told_of_sites(held, is_whole, now_ms)));
-        let per_second = self.paces.per_second(crawl, status.done, now_ms);
-        // A site that was not looked at may be slower than all that were, or have no end.
-        let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
-        let at_pace = per_second.filter(|pace| *pace > 0.0);
-        let end_ms = at_pace.and_then(|pace| {
-            let by_pace_ms = now_ms.saturating_add((left as f64 * 1_000.0 / pace) as i64);
-            not_before_ms.map(|least_ms| least_ms.max(by_pace_ms))
-        });
-        Ok(Progress {
-            waits,
-            per_second,
-            not_before_ms,
-            end_ms,
-        })
+/// What a crawl waits for, its pace, and when what is queued may be done; looks at so many of its sites.
+pub(super) fn progress(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<Progress, FrontierError> {
+    let status = cx.frontier.crawl_status(crawl)?;
+    let left = status.queued + status.leased;
+    let mut waits = Vec::new();
+    if left > 0 {
+        waits.extend(waits_of_fleet(cx, now_ms));
+        waits.extend(waits_of_crawl(cx, crawl, now_ms)?);
     }
-
-    /// What nothing at all is handed out for.
-    pub(super) fn waits_of_fleet(&self, now_ms: i64) -> Vec<Value> {
-        let mut waits = Vec::new();
-        let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
-        if let Some(why) = self.holds(now_ms) {
-            add("dispatcher", format!("nothing is handed out: {why}"));
-        }
-        if let Some(why) = self.backends.store_fault() {
-            add("store", format!("pages wait for the store: {why}"));
-        }
-        let mut supervisors = self.dispatch.supervisors().peekable();
-        if supervisors.peek().is_none() {
-            add(
-                "supervisor",
-                "it waits for a supervisor: none is connected".into(),
-            );
-        } else if supervisors.all(|(name, _)| self.dispatch.presence(name, now_ms).is_draining) {
-            add(
-                "supervisor",
-                "it waits for a supervisor: all that are connected drain".into(),
-            );
-        } else if let Some(cut_off) = self.all_cut_off() {
-            let since = moment(cut_off.since_ms, now_ms);
-            let text = format!(
-                "no supervisor reaches the web since {since}: {}",
-                cut_off.sign
-            );
-            add("egress", text);
-        }
-        waits
+    let is_held = !waits.is_empty();
+    let sites = cx.frontier.queued_sites(crawl, most_sites)?;
+    let is_whole = sites.len() < most_sites;
+    let mut held: Vec<Held> = Vec::new();
+    let mut slowest_ms = Some(now_ms);
+    for site in &sites {
+        let (by, until_ms, delay_ms) = held_for(cx, site, now_ms);
+        add(&mut held, by, site, until_ms);
+        let spans_ms = i64::from(delay_ms).saturating_mul(site.queued as i64 - 1);
+        let ends_ms = until_ms.max(now_ms).saturating_add(spans_ms);
+        let is_endless = by.has_no_end() || until_ms >= UNTIL_WOKEN_MS;
+        slowest_ms = slowest_ms
+            .map(|so_far| so_far.max(ends_ms))
+            .filter(|_| !is_endless);
     }
+    held.sort_by_key(|held| held.by);
+    let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
+    waits.extend(of_sites.map(|held| told_of_sites(held, is_whole, now_ms)));
+    let per_second = cx.paces.per_second(crawl, status.done, now_ms);
+    // A site that was not looked at may be slower than all that were, or have no end.
+    let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
+    let at_pace = per_second.filter(|pace| *pace > 0.0);
+    let end_ms = at_pace.and_then(|pace| {
+        let by_pace_ms = now_ms.saturating_add((left as f64 * 1_000.0 / pace) as i64);
+        not_before_ms.map(|least_ms| least_ms.max(by_pace_ms))
+    });
+    Ok(Progress {
+        waits,
+        per_second,
+        not_before_ms,
+        end_ms,
+    })
+}
 
-    /// What no task of the crawl is handed out for.
-    pub(super) fn waits_of_crawl(
-        &mut self,
-        crawl: CrawlKey,
-        now_ms: i64,
-    ) -> Result<Vec<Value>, FrontierError> {
-        let mut waits = Vec::new();
-        let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
-        let status = self.frontier.crawl_status(crawl)?;
-        let spec = self.frontier.spec(crawl)?;
-        let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
-        let wall_ms = self.wall_ms(now_ms);
-        match self
-            .crawls
-            .state(&mut self.frontier, crawl, true, wall_ms)?
-        {
-            CrawlState::Stopped => add("stopped", "it was stopped for good".into()),
-            CrawlState::Expired => add("expired", "it has expired".into()),
-            CrawlState::Paused => {
-                let text = format!("it is paused: `webfill resume {app} {id}` goes on");
-                add("paused", text);
-            }
-            _ => {}
-        }
-        if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
-            let limit = limits::of_crawl(self.frontier.spec(crawl)?, status.pages + status.leased);
-            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
-            let text = match status.leased {
-                0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
-                _ => format!(
-                    "what is being fetched takes it to its limit of {}{fill}",
-                    counted(most, "page")
-                ),
-            };
-            add("page_limit", text);
-        }
-        if let Some(lane) = self.frontier.lane_awaited(crawl)? {
-            let text = format!("it waits for a supervisor of lane {lane}: none is connected");
-            add("lane", text);
-        }
-        if status.queued > 0 {
-            for limit in self.awaited_limits(&app) {
-                let text = format!(
-                    "it waits for a limit of its application: {}",
-                    limit.in_words()
-                );
-                add("application_limits", text);
-            }
-        }
-        Ok(waits)
+/// What nothing at all is handed out for.
+pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
+    let mut waits = Vec::new();
+    let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
+    if let Some(why) = cx.holds(now_ms) {
+        add("dispatcher", format!("nothing is handed out: {why}"));
     }
+    if let Some(why) = cx.surroundings.backends.store_fault() {
+        add("store", format!("pages wait for the store: {why}"));
+    }
+    let mut supervisors = cx.dispatch.supervisors().peekable();
+    if supervisors.peek().is_none() {
+        add(
+            "supervisor",
+            "it waits for a supervisor: none is connected".into(),
+        );
+    } else if supervisors.all(|(name, _)| cx.dispatch.presence(name, now_ms).is_draining) {
+        add(
+            "supervisor",
+            "it waits for a supervisor: all that are connected drain".into(),
+        );
+    } else if let Some(cut_off) = machines::all_cut_off(cx) {
+        let since = moment(cut_off.since_ms, now_ms);
+        let text = format!(
+            "no supervisor reaches the web since {since}: {}",
+            cut_off.sign
+        );
+        add("egress", text);
+    }
+    waits
+}
 
-    /// What holds a crawl's tasks at a site, until when (0: not known), and the site's delay.
-    pub(super) fn held_for(&self, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
-        let default_ms = self.dispatch.default_delay_ms();
-        let by_hand = site.rule_delay_ms;
-        let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
-        let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
-        let window = self.dispatch.site_wait(site.id, now_ms);
-        let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
-        if let Some((SiteWait::Leased, _)) = window {
-            return (HeldFor::Leased, 0, delay_ms);
+/// What no task of the crawl is handed out for.
+pub(super) fn waits_of_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<Vec<Value>, FrontierError> {
+    let mut waits = Vec::new();
+    let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
+    let status = cx.frontier.crawl_status(crawl)?;
+    let spec = cx.frontier.spec(crawl)?;
+    let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
+    let wall_ms = cx.wall_ms(now_ms);
+    match cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)? {
+        CrawlState::Stopped => add("stopped", "it was stopped for good".into()),
+        CrawlState::Expired => add("expired", "it has expired".into()),
+        CrawlState::Paused => {
+            let text = format!("it is paused: `webfill resume {app} {id}` goes on");
+            add("paused", text);
         }
-        if site.pages_left == Some(0) {
-            return (HeldFor::Limit, 0, delay_ms);
-        }
-        if site.block_until_ms > now_ms {
-            return (HeldFor::Block, site.block_until_ms, delay_ms);
-        }
-        if let Some((reason, _)) = site.rest.filter(|_| site.backoff_until_ms > now_ms) {
-            return (HeldFor::Rest(reason), site.backoff_until_ms, delay_ms);
-        }
-        if site.is_held {
-            return match site.next_try_ms {
-                Some(at_ms) => (HeldFor::Retry, at_ms, delay_ms),
-                None => (HeldFor::Crawl, 0, delay_ms),
-            };
-        }
-        let (by, until_ms) = match window.map(|(wait, _)| wait) {
-            Some(SiteWait::Time { until_ms }) => (HeldFor::Delay, until_ms),
-            Some(SiteWait::Group) => (HeldFor::Group, 0),
-            Some(SiteWait::Aside { until_ms }) => (HeldFor::Aside, until_ms),
-            Some(SiteWait::SetAside { until_ms }) => (HeldFor::SetAside, until_ms),
-            Some(SiteWait::Room) => (HeldFor::Room, 0),
-            Some(SiteWait::Turn | SiteWait::Leased) => (HeldFor::Turn, 0),
-            None if site.due_at_ms > now_ms => (HeldFor::Delay, site.due_at_ms),
-            None => (HeldFor::Turn, 0),
+        _ => {}
+    }
+    if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
+        let limit = limits::of_crawl(cx.frontier.spec(crawl)?, status.pages + status.leased);
+        let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+        let text = match status.leased {
+            0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
+            _ => format!(
+                "what is being fetched takes it to its limit of {}{fill}",
+                counted(most, "page")
+            ),
         };
-        (by, until_ms, delay_ms)
+        add("page_limit", text);
     }
+    if let Some(lane) = cx.frontier.lane_awaited(crawl)? {
+        let text = format!("it waits for a supervisor of lane {lane}: none is connected");
+        add("lane", text);
+    }
+    if status.queued > 0 {
+        for limit in limits::awaited_limits(cx, &app) {
+            let text = format!(
+                "it waits for a limit of its application: {}",
+                limit.in_words()
+            );
+            add("application_limits", text);
+        }
+    }
+    Ok(waits)
+}
+
+/// What holds a crawl's tasks at a site, until when (0: not known), and the site's delay.
+pub(super) fn held_for(cx: &Context, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
+    let default_ms = cx.dispatch.default_delay_ms();
+    let by_hand = site.rule_delay_ms;
+    let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
+    let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
+    let window = cx.dispatch.site_wait(site.id, now_ms);
+    let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
+    if let Some((SiteWait::Leased, _)) = window {
+        return (HeldFor::Leased, 0, delay_ms);
+    }
+    if site.pages_left == Some(0) {
+        return (HeldFor::Limit, 0, delay_ms);
+    }
+    if site.block_until_ms > now_ms {
+        return (HeldFor::Block, site.block_until_ms, delay_ms);
+    }
+    if let Some((reason, _)) = site.rest.filter(|_| site.backoff_until_ms > now_ms) {
+        return (HeldFor::Rest(reason), site.backoff_until_ms, delay_ms);
+    }
+    if site.is_held {
+        return match site.next_try_ms {
+            Some(at_ms) => (HeldFor::Retry, at_ms, delay_ms),
+            None => (HeldFor::Crawl, 0, delay_ms),
+        };
+    }
+    let (by, until_ms) = match window.map(|(wait, _)| wait) {
+        Some(SiteWait::Time { until_ms }) => (HeldFor::Delay, until_ms),
+        Some(SiteWait::Group) => (HeldFor::Group, 0),
+        Some(SiteWait::Aside { until_ms }) => (HeldFor::Aside, until_ms),
+        Some(SiteWait::SetAside { until_ms }) => (HeldFor::SetAside, until_ms),
+        Some(SiteWait::Room) => (HeldFor::Room, 0),
+        Some(SiteWait::Turn | SiteWait::Leased) => (HeldFor::Turn, 0),
+        None if site.due_at_ms > now_ms => (HeldFor::Delay, site.due_at_ms),
+        None => (HeldFor::Turn, 0),
+    };
+    (by, until_ms, delay_ms)
 }
 
 fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {

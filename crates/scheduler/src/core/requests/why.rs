@@ -7,7 +7,8 @@ use webfill_wire::CrawlKey;
 
 use super::waits::HeldFor;
 use super::{Reply, limits};
-use crate::core::Core;
+use super::{actions, waits};
+use crate::core::Context;
 use crate::frontier::{
     Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport, if_pruned,
 };
@@ -25,179 +26,177 @@ const MOST_TOLD: usize = 20;
 /// last.
 const MOST_JUDGED: usize = 10;
 
-impl Core {
-    pub(super) fn why(
-        &mut self,
-        question: &WhyQuestion,
-        now_ms: i64,
-    ) -> Result<Reply, FrontierError> {
-        let (url, site) = match webfill_urls::canonical_with_route(&question.url, None) {
-            Ok(url) => (url.to_string(), webfill_urls::site(&url)),
-            Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
-        };
-        let asked = (question.app_id.as_deref(), question.crawl_id.as_deref());
-        let after = question.after;
-        let page = self
-            .frontier
-            .crawls_at_site(&site, asked, after, CRAWLS_AT_ONCE)?;
-        let (mut tasks, mut next) = (Vec::new(), page.next);
-        for crawl in &page.crawls {
-            if tasks.len() == MOST_TOLD {
-                break;
-            }
-            tasks.extend(self.frontier.task_of_url(*crawl, &url)?);
-            if tasks.len() == MOST_TOLD {
-                next = Some(*crawl);
-            }
+pub(super) fn why(
+    cx: &mut Context,
+    question: &WhyQuestion,
+    now_ms: i64,
+) -> Result<Reply, FrontierError> {
+    let (url, site) = match webfill_urls::canonical_with_route(&question.url, None) {
+        Ok(url) => (url.to_string(), webfill_urls::site(&url)),
+        Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
+    };
+    let asked = (question.app_id.as_deref(), question.crawl_id.as_deref());
+    let after = question.after;
+    let page = cx
+        .frontier
+        .crawls_at_site(&site, asked, after, CRAWLS_AT_ONCE)?;
+    let (mut tasks, mut next) = (Vec::new(), page.next);
+    for crawl in &page.crawls {
+        if tasks.len() == MOST_TOLD {
+            break;
         }
-        let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
-        let mut told = Vec::new();
-        for task in &tasks {
-            let one = self.tell_task(task, most_counted, now_ms).map(Some);
+        tasks.extend(cx.frontier.task_of_url(*crawl, &url)?);
+        if tasks.len() == MOST_TOLD {
+            next = Some(*crawl);
+        }
+    }
+    let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
+    let mut told = Vec::new();
+    for task in &tasks {
+        let one = tell_task(cx, task, most_counted, now_ms).map(Some);
+        told.extend(if_pruned(one, None)?);
+    }
+    if told.is_empty() && next.is_none() {
+        for crawl in cx.frontier.crawls_named(asked.0, asked.1, MOST_JUDGED)? {
+            let one = tell_unknown(cx, crawl, &question.url, now_ms).map(Some);
             told.extend(if_pruned(one, None)?);
         }
-        if told.is_empty() && next.is_none() {
-            for crawl in self.frontier.crawls_named(asked.0, asked.1, MOST_JUDGED)? {
-                let one = self.tell_unknown(crawl, &question.url, now_ms).map(Some);
-                told.extend(if_pruned(one, None)?);
-            }
-        }
-        let mut answer = json!({
-            "action": "why",
-            "server_time": self.wall_ms(now_ms) / 1_000,
-            "url": url,
-            "crawls": told,
-            "crawls_looked_at": page.looked_at,
-            "next": next.map(|crawl| crawl.to_string()),
-        });
-        if let Some(uuid) = &question.uuid {
-            answer["uuid"] = uuid.as_str().into();
-        }
-        Ok(Reply::Now(answer))
     }
-
-    /// What is known of a task, with the sentence that says why. Of what goes before it, so much is counted.
-    fn tell_task(
-        &mut self,
-        task: &TaskReport,
-        most_counted: u64,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let spec = self.frontier.spec(task.crawl)?;
-        let mut told = told_of(task, &spec.app_id, &spec.crawl_id);
-        let text = match task.stage {
-            Stage::Done {
-                outcome,
-                status_code,
-                at_ms,
-            } => why_ended(task, (outcome, status_code, at_ms), now_ms),
-            Stage::Leased => {
-                let lease = self.dispatch.lease_told(task.id);
-                let supervisor = lease.map(|lease| lease.supervisor.clone());
-                let since_ms = lease.map(|lease| lease.since_ms);
-                told["supervisor"] = supervisor.as_deref().into();
-                told["since"] = since_ms.map(seconds).into();
-                why_leased(task, supervisor.as_deref(), since_ms, now_ms)
-            }
-            Stage::Queued { .. } => {
-                let ahead = self.frontier.ahead_of(task, most_counted)?;
-                told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
-                let reasons = self.why_queued(task, ahead, now_ms)?;
-                let first = reasons.first().cloned();
-                told["waits_for"] = first.map(|(what, _)| what).into();
-                let reasons: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
-                format!("it is queued: {}", reasons.join("; "))
-            }
-        };
-        told["text"] = text.into();
-        Ok(told)
+    let mut answer = json!({
+        "action": "why",
+        "server_time": cx.wall_ms(now_ms) / 1_000,
+        "url": url,
+        "crawls": told,
+        "crawls_looked_at": page.looked_at,
+        "next": next.map(|crawl| crawl.to_string()),
+    });
+    if let Some(uuid) = &question.uuid {
+        answer["uuid"] = uuid.as_str().into();
     }
+    Ok(Reply::Now(answer))
+}
 
-    /// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
-    fn why_queued(
-        &mut self,
-        task: &TaskReport,
-        ahead: Ahead,
-        now_ms: i64,
-    ) -> Result<Vec<(String, String)>, FrontierError> {
-        let mut held = self.waits_of_fleet(now_ms);
-        held.extend(self.waits_of_crawl(task.crawl, now_ms)?);
-        let text = |wait: &Value, key: &str| wait[key].as_str().unwrap_or_default().to_owned();
-        let mut reasons: Vec<(String, String)> = held
-            .iter()
-            .map(|wait| match wait["for"].as_str() {
-                Some("paused" | "stopped" | "expired" | "page_limit" | "lane") => {
-                    let said = text(wait, "text").replacen("it ", "its crawl ", 1);
-                    (
-                        text(wait, "for"),
-                        said.replacen("its limit", "the crawl's limit", 1),
-                    )
-                }
-                _ => (text(wait, "for"), text(wait, "text")),
-            })
-            .collect();
-        let not_before_ms = match task.stage {
-            Stage::Queued { not_before_ms } => not_before_ms,
-            Stage::Leased | Stage::Done { .. } => 0,
-        };
-        if let Some(last) = task.failed_attempts.last().filter(|_| not_before_ms > 0) {
-            reasons.push((
-                "retry".into(),
-                format!(
-                    "it has failed {}, last with `{}`, and is tried again at {}, {} left",
-                    times(task.failed_attempts.len()),
-                    last.outcome,
-                    moment(not_before_ms, now_ms),
-                    span(not_before_ms - now_ms),
-                ),
-            ));
+/// What is known of a task, with the sentence that says why. Of what goes before it, so much is counted.
+fn tell_task(
+    cx: &mut Context,
+    task: &TaskReport,
+    most_counted: u64,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let spec = cx.frontier.spec(task.crawl)?;
+    let mut told = told_of(task, &spec.app_id, &spec.crawl_id);
+    let text = match task.stage {
+        Stage::Done {
+            outcome,
+            status_code,
+            at_ms,
+        } => why_ended(task, (outcome, status_code, at_ms), now_ms),
+        Stage::Leased => {
+            let lease = cx.dispatch.lease_told(task.id);
+            let supervisor = lease.map(|lease| lease.supervisor.clone());
+            let since_ms = lease.map(|lease| lease.since_ms);
+            told["supervisor"] = supervisor.as_deref().into();
+            told["since"] = since_ms.map(seconds).into();
+            why_leased(task, supervisor.as_deref(), since_ms, now_ms)
         }
-        if let Some(site) = self.frontier.queued_site(task.crawl, task.site)? {
-            let (by, until_ms, delay_ms) = self.held_for(&site, now_ms);
-            let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
-            if !is_told {
-                let said = why_site(&site, by, until_ms, delay_ms, now_ms);
-                reasons.push((by.as_str().into(), said));
+        Stage::Queued { .. } => {
+            let ahead = cx.frontier.ahead_of(task, most_counted)?;
+            told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
+            let reasons = why_queued(cx, task, ahead, now_ms)?;
+            let first = reasons.first().cloned();
+            told["waits_for"] = first.map(|(what, _)| what).into();
+            let reasons: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
+            format!("it is queued: {}", reasons.join("; "))
+        }
+    };
+    told["text"] = text.into();
+    Ok(told)
+}
+
+/// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
+fn why_queued(
+    cx: &mut Context,
+    task: &TaskReport,
+    ahead: Ahead,
+    now_ms: i64,
+) -> Result<Vec<(String, String)>, FrontierError> {
+    let mut held = waits::waits_of_fleet(cx, now_ms);
+    held.extend(waits::waits_of_crawl(cx, task.crawl, now_ms)?);
+    let text = |wait: &Value, key: &str| wait[key].as_str().unwrap_or_default().to_owned();
+    let mut reasons: Vec<(String, String)> = held
+        .iter()
+        .map(|wait| match wait["for"].as_str() {
+            Some("paused" | "stopped" | "expired" | "page_limit" | "lane") => {
+                let said = text(wait, "text").replacen("it ", "its crawl ", 1);
+                (
+                    text(wait, "for"),
+                    said.replacen("its limit", "the crawl's limit", 1),
+                )
             }
-        }
-        if not_before_ms == 0 {
-            reasons.push(("queue".into(), why_ahead(ahead)));
-        }
-        Ok(reasons)
-    }
-
-    /// What a crawl would say to a URL that it does not know.
-    fn tell_unknown(
-        &mut self,
-        crawl: CrawlKey,
-        url: &str,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let judged = self.frontier.judge_as_seed(crawl, url)?;
-        let state = self.state_name(crawl, now_ms)?;
-        let spec = self.frontier.spec(crawl)?;
-        let mut told = json!({
-            "appid": spec.app_id,
-            "crawlid": spec.crawl_id,
-            "state": "unknown",
-            "reason": judged.as_ref().err().map(|refusal| refusal.reason().as_str()),
-        });
-        let text = match judged {
-            Err(refusal) => format!(
-                "never taken in: its scope refuses it, `{}`: {}",
-                refusal.reason(),
-                refusal.why()
+            _ => (text(wait, "for"), text(wait, "text")),
+        })
+        .collect();
+    let not_before_ms = match task.stage {
+        Stage::Queued { not_before_ms } => not_before_ms,
+        Stage::Leased | Stage::Done { .. } => 0,
+    };
+    if let Some(last) = task.failed_attempts.last().filter(|_| not_before_ms > 0) {
+        reasons.push((
+            "retry".into(),
+            format!(
+                "it has failed {}, last with `{}`, and is tried again at {}, {} left",
+                times(task.failed_attempts.len()),
+                last.outcome,
+                moment(not_before_ms, now_ms),
+                span(not_before_ms - now_ms),
             ),
-            Ok(_) => format!(
-                "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \
-                 that was read has a link to it that is followed, or the link was refused for depth or budget \
-                 (the crawl is {state})",
-                spec.max_depth.saturating_sub(1),
-            ),
-        };
-        told["text"] = text.into();
-        Ok(told)
+        ));
     }
+    if let Some(site) = cx.frontier.queued_site(task.crawl, task.site)? {
+        let (by, until_ms, delay_ms) = waits::held_for(cx, &site, now_ms);
+        let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
+        if !is_told {
+            let said = why_site(&site, by, until_ms, delay_ms, now_ms);
+            reasons.push((by.as_str().into(), said));
+        }
+    }
+    if not_before_ms == 0 {
+        reasons.push(("queue".into(), why_ahead(ahead)));
+    }
+    Ok(reasons)
+}
+
+/// What a crawl would say to a URL that it does not know.
+fn tell_unknown(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    url: &str,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let judged = cx.frontier.judge_as_seed(crawl, url)?;
+    let state = actions::state_name(cx, crawl, now_ms)?;
+    let spec = cx.frontier.spec(crawl)?;
+    let mut told = json!({
+        "appid": spec.app_id,
+        "crawlid": spec.crawl_id,
+        "state": "unknown",
+        "reason": judged.as_ref().err().map(|refusal| refusal.reason().as_str()),
+    });
+    let text = match judged {
+        Err(refusal) => format!(
+            "never taken in: its scope refuses it, `{}`: {}",
+            refusal.reason(),
+            refusal.why()
+        ),
+        Ok(_) => format!(
+            "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \
+             that was read has a link to it that is followed, or the link was refused for depth or budget \
+             (the crawl is {state})",
+            spec.max_depth.saturating_sub(1),
+        ),
+    };
+    told["text"] = text.into();
+    Ok(told)
 }
 
 fn why_leased(

@@ -3,38 +3,39 @@
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, RunEnd};
 
-use crate::core::Core;
+use crate::core::{Context, Watches};
 use crate::frontier::FrontierError;
 
-impl Core {
+impl Watches {
     /// Tells a feeder what it needs: the watch, its crawl, and how far the seeds were fed already.
     pub(in crate::core) fn tell_run(
         &mut self,
+        cx: &mut Context,
         name: &str,
         run: u64,
     ) -> Result<Value, FrontierError> {
-        let watched = self.watches.by_name.get(name);
-        let (Some(watched), Some(under_way)) = (watched, self.watches.under_way(name)) else {
+        let watched = self.by_name.get(name);
+        let (Some(watched), Some(under_way)) = (watched, self.under_way(name)) else {
             return Ok(no_such_run());
         };
         let (watch, last) = (under_way.watch.json.clone(), watched.last.clone());
         let Some(last) = last.filter(|last| last.number == run) else {
             return Ok(no_such_run());
         };
-        let status = self.frontier.crawl_status(under_way.crawl)?;
+        let status = cx.frontier.crawl_status(under_way.crawl)?;
         Ok(json!({
             "watch": watch,
             "crawl": under_way.crawl,
             "fed_lines": status.fed_lines,
             "begins_again": run > 1,
-            "dataset": self.frontier.dataset(under_way.crawl)?,
+            "dataset": cx.frontier.dataset(under_way.crawl)?,
             "began_ms": last.started_ms,
         }))
     }
 
     /// Tells a feeder whether its run is over.
-    pub fn tell_run_state(&self, name: &str, run: u64) -> Value {
-        let watched = self.watches.by_name.get(name);
+    pub(in crate::core) fn tell_run_state(&self, name: &str, run: u64) -> Value {
+        let watched = self.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {
             let number = watched.last.as_ref().map(|last| last.number);
             watched.under_way.is_some() && number == Some(run)
@@ -45,19 +46,20 @@ impl Core {
     /// Adds what a feeder has counted to the record of its run, which is over.
     pub(in crate::core) fn count_run(
         &mut self,
+        cx: &mut Context,
         name: &str,
         run: u64,
         counts: Map<String, Value>,
     ) -> Result<Value, FrontierError> {
-        let runs = self.frontier.runs_of(name, 2)?;
+        let runs = cx.frontier.runs_of(name, 2)?;
         let record = runs.into_iter().find(|record| record.number == run);
         let record = record.filter(|record| record.ended_ms.is_some());
         let Some(mut record) = record else {
             return Ok(no_such_run());
         };
         record.counts.extend(counts);
-        self.frontier.record_run(name, &record, None)?;
-        let last = self.watches.by_name.get_mut(name);
+        cx.frontier.record_run(name, &record, None)?;
+        let last = self.by_name.get_mut(name);
         let last = last.and_then(|watched| watched.last.as_mut());
         if let Some(last) = last.filter(|last| last.number == run) {
             last.counts = record.counts;
@@ -66,18 +68,19 @@ impl Core {
     }
 
     /// The feeder of a run has ended for good. If the run is not over, it fails.
-    pub fn feeder_ended(
+    pub(in crate::core) fn feeder_ended(
         &mut self,
+        cx: &mut Context,
         name: &str,
         run: u64,
         why: Option<String>,
     ) -> Result<(), FrontierError> {
-        self.watches.fed.remove(name);
+        self.fed.remove(name);
         if self.tell_run_state(name, run)["over"] == true {
             return Ok(());
         }
         let why = why.unwrap_or_else(|| String::from("its feeder has left"));
-        self.hold_run(name, (RunEnd::Failed, Some(why)))
+        self.hold_run(cx, name, (RunEnd::Failed, Some(why)))
     }
 }
 

@@ -5,22 +5,24 @@ use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
 
 use super::{MOST_FAILURES, Watched};
-use crate::core::Core;
+use crate::core::{Context, Notifications, Watches};
 use crate::frontier::{FrontierError, KeptWatch, if_pruned};
 
 /// There may be this many watches.
 const MOST_WATCHES: usize = 1_000;
 
-impl Core {
+impl Watches {
     /// Carries out an action on watches; the answer may be a refusal. To a key that is bound to
     /// applications, there are only their watches.
     pub(in crate::core) fn act_on_watches(
         &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
         action: WatchAction,
         rights: &Rights,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
-        if !self.watches.are_attended {
+        if !self.are_attended {
             return Ok(Refusal::new("$.action", "this dispatcher has no watches").answer());
         }
         let name = action.order.name();
@@ -30,16 +32,18 @@ impl Core {
             return Ok(no_such_watch().answer());
         }
         // Whatever it is may change what is due.
-        self.watches.look_at_ms = now_ms;
-        let wall_ms = self.wall_ms(now_ms);
+        self.look_at_ms = now_ms;
+        let wall_ms = cx.wall_ms(now_ms);
         let done = match action.order {
-            WatchOrder::Add(watch) => self.add_watch(*watch, wall_ms)?,
+            WatchOrder::Add(watch) => self.add_watch(cx, notifications, *watch, wall_ms)?,
             WatchOrder::List => Ok(self.list_watches(rights, wall_ms)),
-            WatchOrder::Show(watch, runs) => self.show_watch(&watch, runs, wall_ms)?,
-            WatchOrder::Run(watch) => self.ask_run(&watch)?,
-            WatchOrder::Pause(watch) => self.pause_watch(&watch, true, wall_ms)?,
-            WatchOrder::Resume(watch) => self.pause_watch(&watch, false, wall_ms)?,
-            WatchOrder::Remove(watch) => self.remove_watch(&watch, now_ms)?,
+            WatchOrder::Show(watch, runs) => {
+                self.show_watch(cx, notifications, &watch, runs, wall_ms)?
+            }
+            WatchOrder::Run(watch) => self.ask_run(cx, &watch)?,
+            WatchOrder::Pause(watch) => self.pause_watch(cx, &watch, true, wall_ms)?,
+            WatchOrder::Resume(watch) => self.pause_watch(cx, &watch, false, wall_ms)?,
+            WatchOrder::Remove(watch) => self.remove_watch(cx, notifications, &watch, now_ms)?,
         };
         Ok(match done {
             Err(refusal) => refusal.answer(),
@@ -59,20 +63,22 @@ impl Core {
     /// Adds a watch, or changes the one of this name: that holds from its next run on.
     fn add_watch(
         &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
         watch: Watch,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        if let Err(refusal) = self.watches.sources.check(&watch, "$.watch") {
+        if let Err(refusal) = self.sources.check(&watch, "$.watch") {
             return Ok(Err(refusal));
         }
-        if let Some(permissions) = &self.notifications.permissions
+        if let Some(permissions) = &notifications.permissions
             && let Err(refusal) = permissions.check(&watch, "$.watch")
         {
             return Ok(Err(refusal));
         }
         let name = watch.name.clone();
-        let is_full = self.watches.by_name.len() >= MOST_WATCHES;
-        let known = self.watches.by_name.get_mut(&name);
+        let is_full = self.by_name.len() >= MOST_WATCHES;
+        let known = self.by_name.get_mut(&name);
         let is_changed = known.is_some();
         match known {
             Some(watched) if watched.watch.app != watch.app => {
@@ -94,29 +100,29 @@ impl Core {
                     since_ms: now_ms,
                     asked: false,
                 };
-                let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
+                let runs = cx.frontier.runs_of(&name, MOST_FAILURES)?;
                 let watched = Watched::new(watch, &kept, runs);
-                self.watches.by_name.insert(name.clone(), watched);
+                self.by_name.insert(name.clone(), watched);
             }
         }
-        let watched = &self.watches.by_name[&name];
-        self.frontier.keep_watch(&name, &watched.kept())?;
+        let watched = &self.by_name[&name];
+        cx.frontier.keep_watch(&name, &watched.kept())?;
         let mut told = told(watched, now_ms);
         told["changed"] = is_changed.into();
-        self.begin_telling(&name, now_ms)?;
+        notifications.begin_telling(cx, self, &name, now_ms)?;
         Ok(Ok(told))
     }
 
     /// One that could not be read at the start has no application that is known.
     fn is_permitted(&self, watch: &str, rights: &Rights) -> bool {
-        match self.watches.by_name.get(watch) {
+        match self.by_name.get(watch) {
             Some(watched) => rights.permit_app(&watched.watch.app),
             None => !rights.is_bound(),
         }
     }
 
     fn list_watches(&self, rights: &Rights, now_ms: i64) -> Value {
-        let watches = self.watches.by_name.values();
+        let watches = self.by_name.values();
         let permitted = watches.filter(|watched| rights.permit_app(&watched.watch.app));
         let watches: Vec<Value> = permitted.map(|watched| told(watched, now_ms)).collect();
         json!({"watches": watches})
@@ -124,28 +130,34 @@ impl Core {
 
     fn show_watch(
         &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
         name: &str,
         runs: u64,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        let Some(watched) = self.watches.by_name.get(name) else {
+        let Some(watched) = self.by_name.get(name) else {
             return Ok(Err(no_such_watch()));
         };
         let mut shown = told(watched, now_ms);
         shown["watch"] = watched.watch.shown();
         if let (Value::Object(shown), Value::Object(notifications)) =
-            (&mut shown, self.show_notifications(name)?)
+            (&mut shown, notifications.show_notifications(cx, name)?)
         {
             shown.extend(notifications);
         }
-        let runs = self.frontier.runs_of(name, runs)?;
+        let runs = cx.frontier.runs_of(name, runs)?;
         shown["runs"] = runs.iter().map(|run| run.told()).collect();
         Ok(Ok(shown))
     }
 
     /// Asks for a run now. It is on the disk before it is answered, so that a restart begins the run.
-    fn ask_run(&mut self, name: &str) -> Result<Result<Value, Refusal>, FrontierError> {
-        let Some(watched) = self.watches.by_name.get_mut(name) else {
+    fn ask_run(
+        &mut self,
+        cx: &mut Context,
+        name: &str,
+    ) -> Result<Result<Value, Refusal>, FrontierError> {
+        let Some(watched) = self.by_name.get_mut(name) else {
             return Ok(Err(no_such_watch()));
         };
         if watched.under_way.is_some() {
@@ -154,24 +166,25 @@ impl Core {
         }
         watched.is_asked = true;
         let kept = watched.kept();
-        self.frontier.keep_watch(name, &kept)?;
+        cx.frontier.keep_watch(name, &kept)?;
         Ok(Ok(json!({"name": name})))
     }
 
     /// Pauses or resumes a watch. A run that is under way goes to its end.
     fn pause_watch(
         &mut self,
+        cx: &mut Context,
         name: &str,
         paused: bool,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        let Some(watched) = self.watches.by_name.get_mut(name) else {
+        let Some(watched) = self.by_name.get_mut(name) else {
             return Ok(Err(no_such_watch()));
         };
         watched.paused = paused;
         let kept = watched.kept();
         let told = told(watched, now_ms);
-        self.frontier.keep_watch(name, &kept)?;
+        cx.frontier.keep_watch(name, &kept)?;
         Ok(Ok(told))
     }
 
@@ -179,19 +192,28 @@ impl Core {
     /// the records of its runs stay.
     fn remove_watch(
         &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
         name: &str,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        if let Some(under_way) = self.watches.under_way(name) {
-            let status = self.frontier.crawl_status(under_way.crawl).map(Some);
+        if let Some(under_way) = self.under_way(name) {
+            let status = cx.frontier.crawl_status(under_way.crawl).map(Some);
             let status = if_pruned(status, None)?;
-            self.hold_run(name, (RunEnd::Stopped, None))?;
-            self.end_run(name, status, (RunEnd::Stopped, None), now_ms)?;
+            self.hold_run(cx, name, (RunEnd::Stopped, None))?;
+            self.end_run(
+                cx,
+                notifications,
+                name,
+                status,
+                (RunEnd::Stopped, None),
+                now_ms,
+            )?;
         }
-        self.watches.by_name.remove(name);
-        self.forget_telling(name)?;
+        self.by_name.remove(name);
+        notifications.forget_telling(cx, name)?;
         // Also one that could not be read at the start.
-        match self.frontier.forget_watch(name)? {
+        match cx.frontier.forget_watch(name)? {
             true => Ok(Ok(json!({"name": name}))),
             false => Ok(Err(no_such_watch())),
         }

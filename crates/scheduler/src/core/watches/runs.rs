@@ -2,20 +2,21 @@
 
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Watch, WatchRun};
-use webfill_wire::CrawlKey;
 
 use super::{FeederOrder, UnderWay};
-use crate::core::Core;
+use crate::core::{ClosingCrawls, Context, Notifications, Watches, crawl_writes, crawls};
 use crate::frontier::{CrawlStatus, FrontierError, if_pruned};
 
-/// So many unlinked pages are queued in one turn of the loop.
-const UNLINKED_AT_ONCE: usize = 250;
-
-impl Core {
-    pub(super) fn begin_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
-        let number = self.frontier.last_run_number(name)? + 1;
-        let wall_ms = self.wall_ms(now_ms);
-        let Some(watched) = self.watches.by_name.get_mut(name) else {
+impl Watches {
+    pub(super) fn begin_run(
+        &mut self,
+        cx: &mut Context,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let number = cx.frontier.last_run_number(name)? + 1;
+        let wall_ms = cx.wall_ms(now_ms);
+        let Some(watched) = self.by_name.get_mut(name) else {
             return Ok(());
         };
         let due_ms = match watched.next_due_ms {
@@ -30,19 +31,21 @@ impl Core {
         let was_asked = std::mem::replace(&mut watched.is_asked, false);
         let (watch, kept) = (watched.watch.clone(), watched.kept());
         if was_asked {
-            self.frontier.keep_watch(name, &kept)?;
+            cx.frontier.keep_watch(name, &kept)?;
         }
         let spec = watch.spec(began_ms);
-        let crawl = match self.frontier.open_crawl(&spec) {
+        let crawl = match cx.frontier.open_crawl(&spec) {
             Ok(crawl) => crawl,
-            Err(FrontierError::Scope(error)) => return self.refuse_run(name, run, &error, now_ms),
+            Err(FrontierError::Scope(error)) => {
+                return self.refuse_run(cx, name, run, &error, now_ms);
+            }
             Err(error) => return Err(error),
         };
-        self.dispatch.forget_crawl(crawl);
+        cx.dispatch.forget_crawl(crawl);
         // A crawl that began no later than its run is in its first run: that is told from the two times.
-        self.register_crawl(crawl, began_ms)?;
+        crawls::register_crawl(cx, crawl, began_ms)?;
         // Records refer to the crawl's document in the store.
-        self.write_crawl(crawl, now_ms)?;
+        crawl_writes::write_crawl(cx, crawl, now_ms)?;
         let under_way = UnderWay {
             crawl,
             window_over_ms: watch.window_ms.map(|window_ms| now_ms + window_ms),
@@ -50,9 +53,8 @@ impl Core {
             ending: None,
             over_ms: None,
         };
-        self.frontier
-            .record_run(name, &run, Some(under_way.kept()))?;
-        self.next_site_ms = Some(now_ms);
+        cx.frontier.record_run(name, &run, Some(under_way.kept()))?;
+        cx.window.next_site_ms = Some(now_ms);
         tracing::info!(
             event = "run_began",
             watch = name,
@@ -60,7 +62,7 @@ impl Core {
             "a run of a watch begins"
         );
         self.order_feeder(name, number);
-        if let Some(watched) = self.watches.by_name.get_mut(name) {
+        if let Some(watched) = self.by_name.get_mut(name) {
             watched.last = Some(run);
             watched.under_way = Some(under_way);
         }
@@ -70,6 +72,7 @@ impl Core {
     /// Records a run that cannot begin.
     fn refuse_run(
         &mut self,
+        cx: &mut Context,
         name: &str,
         mut run: WatchRun,
         why: &dyn std::fmt::Display,
@@ -78,29 +81,34 @@ impl Core {
         run.ended_ms = Some(run.started_ms.max(now_ms));
         run.how = Some(RunEnd::Failed);
         run.why = Some(why.to_string());
-        self.frontier.record_run(name, &run, None)?;
-        if let Some(watched) = self.watches.by_name.get_mut(name) {
+        cx.frontier.record_run(name, &run, None)?;
+        if let Some(watched) = self.by_name.get_mut(name) {
             watched.note_end(run);
         }
         Ok(())
     }
 
     /// Goes on with a run of before the start.
-    pub(super) fn resume_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
-        let watched = &self.watches.by_name[name];
+    pub(super) fn resume_run(
+        &mut self,
+        cx: &mut Context,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let watched = &self.by_name[name];
         let Some(run) = watched.last.clone() else {
             return Ok(());
         };
         let as_given = watched.watch.clone();
-        let kept = self.frontier.run_under_way(name, run.number)?;
+        let kept = cx.frontier.run_under_way(name, run.number)?;
         let (began_with, ending) = kept.map_or((None, None), |kept| {
             (Watch::parse(kept.watch).ok(), kept.ending)
         });
         let watch = began_with.unwrap_or(as_given);
-        let Some(crawl) = self.frontier.find_crawl(&watch.app, name)? else {
-            return self.refuse_run(name, run, &"its crawl was pruned", now_ms);
+        let Some(crawl) = cx.frontier.find_crawl(&watch.app, name)? else {
+            return self.refuse_run(cx, name, run, &"its crawl was pruned", now_ms);
         };
-        self.register_crawl(crawl, now_ms)?;
+        crawls::register_crawl(cx, crawl, now_ms)?;
         self.order_feeder(name, run.number);
         let by_window = ending
             .as_ref()
@@ -108,7 +116,7 @@ impl Core {
         let window_ms = watch.window_ms.filter(|_| by_window);
         let over_ms = window_ms.map(|window_ms| run.started_ms + window_ms);
         let over_ms = over_ms.filter(|over_ms| *over_ms <= now_ms);
-        if let Some(watched) = self.watches.by_name.get_mut(name) {
+        if let Some(watched) = self.by_name.get_mut(name) {
             watched.under_way = Some(UnderWay {
                 crawl,
                 watch,
@@ -118,106 +126,88 @@ impl Core {
             });
         }
         match over_ms {
-            Some(_) => self.hold_run(name, (RunEnd::Window, None)),
+            Some(_) => self.hold_run(cx, name, (RunEnd::Window, None)),
             None => Ok(()),
         }
     }
 
     fn order_feeder(&mut self, name: &str, run: u64) {
-        self.watches.fed.insert(name.to_owned());
-        self.watches.feeders.push(FeederOrder {
+        self.fed.insert(name.to_owned());
+        self.feeders.push(FeederOrder {
             watch: name.to_owned(),
             run,
         });
     }
 
     /// Ends a run that is over, and holds back what is left of one that is to end.
-    pub(super) fn judge_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(under_way) = self.watches.under_way(name) else {
+    pub(super) fn judge_run(
+        &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
+        closing: &ClosingCrawls,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(under_way) = self.under_way(name) else {
             return Ok(());
         };
         let crawl = under_way.crawl;
-        let status = match self.frontier.crawl_status(crawl) {
+        let status = match cx.frontier.crawl_status(crawl) {
             Ok(status) => status,
             Err(FrontierError::UnknownCrawl(_)) => {
                 let failed = (RunEnd::Failed, Some("its crawl was pruned".into()));
-                return self.end_run(name, None, failed, now_ms);
+                return self.end_run(cx, notifications, name, None, failed, now_ms);
             }
             Err(error) => return Err(error),
         };
-        let is_closing = self.closing_crawls.contains(crawl);
+        let is_closing = closing.contains(crawl);
         if under_way.ending.is_some() && (status.leased > 0 || is_closing) {
             return Ok(());
         }
         if let Some(ending) = under_way.ending {
             if ending.0 == RunEnd::Window {
                 // The next run has them in its queue.
-                self.queue_unlinked(crawl, now_ms)?;
+                crawls::queue_unlinked(cx, crawl, now_ms)?;
             }
-            let status = self.frontier.crawl_status(crawl)?;
-            return self.end_run(name, Some(status), ending, now_ms);
+            let status = cx.frontier.crawl_status(crawl)?;
+            return self.end_run(cx, notifications, name, Some(status), ending, now_ms);
         }
-        if self.frontier.crawl_end(crawl)?.is_some() {
-            return self.hold_run(name, (RunEnd::Stopped, None));
+        if cx.frontier.crawl_end(crawl)?.is_some() {
+            return self.hold_run(cx, name, (RunEnd::Stopped, None));
         }
-        let how = match self.crawls.is_finished(crawl, &status) {
+        let how = match cx.crawls.is_finished(crawl, &status) {
             true => Some(RunEnd::Finished),
             false => {
-                let is_reached = self.crawls.is_limit_reached(&mut self.frontier, crawl)?;
+                let is_reached = cx.crawls.is_limit_reached(&mut cx.frontier, crawl)?;
                 is_reached.then_some(RunEnd::Budget)
             }
         };
         if let Some(how) = how {
-            return match self.queue_unlinked(crawl, now_ms)? {
+            return match crawls::queue_unlinked(cx, crawl, now_ms)? {
                 true => Ok(()),
-                false => self.end_run(name, Some(status), (how, None), now_ms),
+                false => self.end_run(cx, notifications, name, Some(status), (how, None), now_ms),
             };
         }
-        match self.early_end(name, &status, now_ms)? {
-            Some(how) => self.hold_run(name, (how, None)),
+        match self.early_end(cx, name, &status, now_ms)? {
+            Some(how) => self.hold_run(cx, name, (how, None)),
             None => Ok(()),
         }
-    }
-
-    /// Queues some of the pages that a run has not found though it has found all others. False if there are none, or
-    /// none any more.
-    pub(in crate::core) fn queue_unlinked(
-        &mut self,
-        crawl: CrawlKey,
-        now_ms: i64,
-    ) -> Result<bool, FrontierError> {
-        if !self.frontier.crawl_status(crawl)?.seeds_ended {
-            return Ok(false);
-        }
-        let (has_more, tally) = self
-            .frontier
-            .queue_unlinked(crawl, UNLINKED_AT_ONCE, now_ms)?;
-        if tally.accepted > 0 {
-            let pages = tally.accepted;
-            tracing::info!(
-                event = "unlinked_queued",
-                crawl,
-                pages,
-                "pages that the run has not found are looked at"
-            );
-        }
-        self.apply_feed_tally(crawl, tally, now_ms)?;
-        Ok(has_more)
     }
 
     /// Why a run is to end though something is left of it.
     fn early_end(
         &mut self,
+        cx: &mut Context,
         name: &str,
         status: &CrawlStatus,
         now_ms: i64,
     ) -> Result<Option<RunEnd>, FrontierError> {
-        let watched = &self.watches.by_name[name];
+        let watched = &self.by_name[name];
         let (Some(under_way), Some(run)) = (&watched.under_way, &watched.last) else {
             return Ok(None);
         };
         let window_ms = under_way.watch.window_ms;
-        let wall_ms = self.wall_ms(now_ms);
+        let wall_ms = cx.wall_ms(now_ms);
         if window_ms.is_some_and(|window_ms| wall_ms >= run.started_ms + window_ms)
             || under_way
                 .window_over_ms
@@ -227,10 +217,7 @@ impl Core {
         }
         let may_back_off = status.leased == 0 && status.seeds_ended && status.queued > 0;
         let (crawl, patience_ms) = (under_way.crawl, under_way.watch.patience_ms());
-        if may_back_off
-            && self
-                .all_back_off_until(&[crawl], now_ms, patience_ms)?
-                .is_some()
+        if may_back_off && crawls::all_back_off_until(cx, &[crawl], now_ms, patience_ms)?.is_some()
         {
             return Ok(Some(RunEnd::BackingOff));
         }
@@ -240,10 +227,11 @@ impl Core {
     /// Hands out nothing more of a run; it ends when what is leased has come back.
     pub(super) fn hold_run(
         &mut self,
+        cx: &mut Context,
         name: &str,
         ending: (RunEnd, Option<String>),
     ) -> Result<(), FrontierError> {
-        let mut watched = self.watches.by_name.get_mut(name);
+        let mut watched = self.by_name.get_mut(name);
         let under_way = watched
             .as_mut()
             .and_then(|watched| watched.under_way.as_mut());
@@ -257,12 +245,12 @@ impl Core {
         let (crawl, kept) = (under_way.crawl, under_way.kept());
         // In the commit of the pause: a restart must not mistake what is held back for a run that goes on.
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
-            self.frontier.record_run(name, &run, Some(kept))?;
+            cx.frontier.record_run(name, &run, Some(kept))?;
         }
-        let held = match self.frontier.crawl_end(crawl) {
+        let held = match cx.frontier.crawl_end(crawl) {
             // What is queued of it ends by itself.
             Ok(Some(_)) => Ok(()),
-            Ok(None) => self.frontier.pause_crawl(crawl),
+            Ok(None) => cx.frontier.pause_crawl(crawl),
             Err(error) => Err(error),
         };
         if_pruned(held, ())
@@ -271,13 +259,15 @@ impl Core {
     /// Records the end of a run. What is left in the queue is held back until the next one.
     pub(super) fn end_run(
         &mut self,
+        cx: &mut Context,
+        notifications: &mut Notifications,
         name: &str,
         status: Option<CrawlStatus>,
         (how, why): (RunEnd, Option<String>),
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let ended_ms = self.wall_ms(now_ms).max(now_ms);
-        let Some(watched) = self.watches.by_name.get_mut(name) else {
+        let ended_ms = cx.wall_ms(now_ms).max(now_ms);
+        let Some(watched) = self.by_name.get_mut(name) else {
             return Ok(());
         };
         let under_way = watched.under_way.take();
@@ -299,7 +289,7 @@ impl Core {
         }
         let run = run.clone();
         watched.note_end(run.clone());
-        self.frontier.record_run(name, &run, None)?;
+        cx.frontier.record_run(name, &run, None)?;
         tracing::info!(
             event = "run_ended",
             watch = name,
@@ -310,11 +300,11 @@ impl Core {
         );
         if let (Some(under_way), Some(status)) = (under_way, status) {
             if status.queued > 0 && how != RunEnd::Stopped {
-                if_pruned(self.frontier.pause_crawl(under_way.crawl), ())?;
+                if_pruned(cx.frontier.pause_crawl(under_way.crawl), ())?;
             }
-            if_pruned(self.write_crawl(under_way.crawl, now_ms), ())?;
+            if_pruned(crawl_writes::write_crawl(cx, under_way.crawl, now_ms), ())?;
         }
-        self.ask_of_run(name);
+        notifications.ask_of_run(self, name);
         Ok(())
     }
 }

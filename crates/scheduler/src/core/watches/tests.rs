@@ -38,6 +38,11 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
 }
 
 impl World {
+    fn tell_run(&mut self, run: u64) -> Value {
+        let core = &mut self.core;
+        core.watches.tell_run(&mut core.cx, "w", run).unwrap()
+    }
+
     fn of(core: Core, folder: TempDir) -> World {
         World {
             folder,
@@ -60,9 +65,16 @@ impl World {
         let Ok(Action::Watch(action)) = parse_action(action) else {
             panic!("it is one of watches")
         };
-        let answer = self
-            .core
-            .act_on_watches(action, &Rights::ALL, now_ms)
+        let core = &mut self.core;
+        let answer = core
+            .watches
+            .act_on_watches(
+                &mut core.cx,
+                &mut core.notifications,
+                action,
+                &Rights::ALL,
+                now_ms,
+            )
             .unwrap();
         self.commit(now_ms);
         answer
@@ -84,9 +96,9 @@ impl World {
 
     /// Nothing is fed, and the run has nothing left.
     fn finish(&mut self, run: u64, now_ms: i64) {
-        let told = self.core.tell_run("w", run).unwrap();
+        let told = self.tell_run(run);
         let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}"));
-        self.core.frontier.end_seeds(crawl as u32).unwrap();
+        self.core.cx.frontier.end_seeds(crawl as u32).unwrap();
         assert_eq!(self.tick(now_ms), Vec::<u64>::new());
         assert_eq!(self.core.tell_run_state("w", run)["over"], true);
         self.core.feeder_ended("w", run, None).unwrap();
@@ -139,10 +151,8 @@ fn a_watch_never_has_two_runs_and_what_passes_meanwhile_is_skipped() {
 fn a_run_waits_for_the_feeder_of_the_one_before() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
-    let crawl = world.core.tell_run("w", 1).unwrap()["crawl"]
-        .as_u64()
-        .unwrap();
-    world.core.frontier.end_seeds(crawl as u32).unwrap();
+    let crawl = world.tell_run(1)["crawl"].as_u64().unwrap();
+    world.core.cx.frontier.end_seeds(crawl as u32).unwrap();
     assert!(world.tick(HOUR_MS + 1_000).is_empty());
     assert!(world.tick(2 * HOUR_MS).is_empty(), "it might still feed");
     world.core.feeder_ended("w", 1, None).unwrap();
@@ -166,10 +176,10 @@ fn one_run_makes_up_for_all_that_was_missed() {
 fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
     let mut world = World::new("every 6h");
     assert_eq!(world.tick(1_000), [1], "the first one is due at once");
-    let began = world.core.tell_run("w", 1).unwrap()["began_ms"].clone();
+    let began = world.tell_run(1)["began_ms"].clone();
     let mut world = world.kill(20 * HOUR_MS);
     assert_eq!(world.tick(20 * HOUR_MS), [1]);
-    assert_eq!(world.core.tell_run("w", 1).unwrap()["began_ms"], began);
+    assert_eq!(world.tell_run(1)["began_ms"], began);
     world.finish(1, 21 * HOUR_MS);
     let runs = world.runs(21 * HOUR_MS);
     assert_eq!((runs.len(), &runs[0]["skipped"]), (1, &json!(3)));
@@ -241,7 +251,7 @@ fn a_feeder_that_fails_fails_its_run() {
 
 /// The crawl of a run, with a seed in it that is never fetched.
 fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
-    let told = world.core.tell_run("w", run).unwrap();
+    let told = world.tell_run(run);
     let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}")) as u32;
     let asked = json!({"action": "feed_seeds", "crawl": crawl, "seeds": [{"url": "http://a.org/"}], "fed_lines": 1});
     let asked = control::read(asked.to_string().as_bytes(), now_ms);
@@ -263,7 +273,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     let added = world.ask(json!({"action": "watch_add", "watch": changed}), HOUR_MS);
     assert_eq!(added["changed"], true, "{added}");
     for _ in 0..2 {
-        let told = world.core.tell_run("w", 1).unwrap();
+        let told = world.tell_run(1);
         assert_eq!(told["watch"]["urls"], json!(["http://a.org/"]), "{told}");
         world.tick(HOUR_MS + 60_000);
         assert_eq!(
@@ -280,7 +290,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
         .unwrap();
     assert_eq!(world.tick(HOUR_MS + 61_000), Vec::<u64>::new());
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
-    let told = world.core.tell_run("w", 2).unwrap();
+    let told = world.tell_run(2);
     assert_eq!(told["watch"]["urls"], json!(["http://b.org/"]), "{told}");
     world.tick(2 * HOUR_MS + 2_000);
     world.tick(2 * HOUR_MS + 2_000);
@@ -302,7 +312,7 @@ fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
         (&run["how"], &run["why"]),
         (&json!("failed"), &json!("no such file"))
     );
-    assert_eq!(world.core.frontier.run_under_way("w", 1).unwrap(), None);
+    assert_eq!(world.core.cx.frontier.run_under_way("w", 1).unwrap(), None);
 }
 
 #[test]
@@ -314,13 +324,13 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
         since_ms: 0,
         asked: false,
     };
-    world.core.frontier.keep_watch("other", &kept).unwrap();
+    world.core.cx.frontier.keep_watch("other", &kept).unwrap();
     drop(world.core.commit(0).unwrap());
     let mut world = world.kill(HOUR_MS);
     let remove = json!({"action": "watch_remove", "name": "other"});
     assert_eq!(world.ask(remove.clone(), HOUR_MS)["name"], "other");
     assert_eq!(world.ask(remove, HOUR_MS)["error"]["path"], "$.name");
-    assert_eq!(world.core.frontier.watches().unwrap().len(), 1);
+    assert_eq!(world.core.cx.frontier.watches().unwrap().len(), 1);
 }
 
 #[test]
@@ -396,9 +406,9 @@ fn a_thousand_records_of_runs_are_kept() {
     let mut world = World::new("0 2 * * *");
     for number in 1..=1_005 {
         let run = webfill_api::WatchRun::begun(number, 0, 0);
-        world.core.frontier.record_run("w", &run, None).unwrap();
+        world.core.cx.frontier.record_run("w", &run, None).unwrap();
     }
-    let runs = world.core.frontier.runs_of("w", 2_000).unwrap();
+    let runs = world.core.cx.frontier.runs_of("w", 2_000).unwrap();
     assert_eq!((runs.len(), runs[0].number), (1_000, 1_005));
 }
 

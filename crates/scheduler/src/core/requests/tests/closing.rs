@@ -209,8 +209,8 @@ fn closing_a_crawl_continues_after_a_restart() {
     let mut fixture = fixture();
     fixture.accept(&requests("c1", 3));
     let core = fixture.core();
-    let crawl = core.frontier.find_crawl("app", "c1").unwrap().unwrap();
-    core.frontier.stop_crawl(crawl).unwrap();
+    let crawl = core.cx.frontier.find_crawl("app", "c1").unwrap().unwrap();
+    core.cx.frontier.stop_crawl(crawl).unwrap();
     let _ = core.commit(NOW_MS).unwrap();
     fixture.restart();
     fixture.turn();

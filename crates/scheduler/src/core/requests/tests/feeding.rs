@@ -59,8 +59,8 @@ fn the_same_crawl_again_expands_it_and_a_url_of_another_crawl_is_crawled() {
         json!({"total": 2, "low_priority": 50, "high_priority": 50})
     );
     let core = fixture.core();
-    let crawl = core.frontier.find_crawl("app", "c1").unwrap().unwrap();
-    let spec = core.frontier.spec(crawl).unwrap();
+    let crawl = core.cx.frontier.find_crawl("app", "c1").unwrap().unwrap();
+    let spec = core.cx.frontier.spec(crawl).unwrap();
     let kept = (spec.max_depth, spec.useragent.as_deref());
     assert_eq!(kept, (2, Some("me")), "left out, so it stays");
 }
@@ -119,7 +119,15 @@ fn lines_leave_out_what_is_refused_and_say_which() {
         let request = request(json!({"crawlid": crawl, "url": format!("http://{place}.org/")}));
         batch.add(parser.parse(request, "$").unwrap(), place);
     }
-    let answer = fixture.core().take_batch(batch, false, NOW_MS).unwrap();
+    let core = fixture.core();
+    let answer = crate::core::requests::feeding::take_batch(
+        &mut core.cx,
+        &mut core.closing,
+        batch,
+        false,
+        NOW_MS,
+    )
+    .unwrap();
     assert_eq!(answer["accepted"], 2);
     assert_eq!(answer["refused"][0]["line"], 8);
 }

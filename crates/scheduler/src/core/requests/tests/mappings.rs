@@ -60,7 +60,7 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>
 #[test]
 fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
     let mut fixture = fixture();
-    fixture.core().mappings = mappings("a");
+    fixture.core().cx.mappings = mappings("a");
     fixture.join();
     let told = sent(&mut fixture);
     assert!(
@@ -83,7 +83,7 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
 #[test]
 fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
     let mut fixture = fixture();
-    fixture.core().mappings = mappings("a");
+    fixture.core().cx.mappings = mappings("a");
     fixture.join();
     sent(&mut fixture);
     reload(&mut fixture, Err(webfill_service::Fault::usage("a fault")));

@@ -1,0 +1,197 @@
+//! What nearly every part of the core works with: the frontier, the dispatch, what is to leave at the next commit, and
+//! what the process has noticed. The parts own their states themselves.
+
+use serde_json::Value;
+use webfill_wire::{DispatcherToSupervisor, RefusalLog};
+
+use super::backends::BackendsReport;
+use super::figures::Counters;
+use super::handing_out::UnderservedCrawls;
+use super::paces::Paces;
+use super::recalls::Recalls;
+use super::turn::TurnEnd;
+use crate::caller::Caller;
+use crate::crawl_registry::CrawlRegistry;
+use crate::dispatch::{Dispatch, GroupBounds};
+use crate::effects::{
+    ActionEnd, Audited, AuditedAction, OutgoingMessage, StandingExtractions, StoreWrite,
+};
+use crate::frontier::Frontier;
+use crate::mappings::Mappings;
+use crate::requester::Who;
+
+/// The part of the configuration that the state machine needs.
+#[derive(Debug, Clone)]
+pub struct CoreSettings {
+    /// The delay between two requests to a site whose own delay is not known yet.
+    pub default_delay_ms: u32,
+    /// How long after its last heartbeat a supervisor may start fetches.
+    pub lease_ms: u64,
+    /// At most this many sites are in the window, that is, in memory.
+    pub window_sites: usize,
+    /// The bounds of sites that share an address or a provider; `None`: there are none.
+    pub group_bounds: Option<GroupBounds>,
+}
+
+/// What the process has noticed, and how long it lets a turn be.
+#[derive(Default)]
+pub struct Surroundings {
+    /// When a step that may go on in the next turn is to stop.
+    pub turn_end: TurnEnd,
+    /// A disk has too little room, in words: nothing is handed out or fed.
+    pub low_disk: Option<String>,
+    /// The store does not keep up; the states of crawls are written later.
+    pub store_is_behind: bool,
+    /// Whether the store and the cache answer, for people.
+    pub backends: BackendsReport,
+    /// Mappings whose pages have changed, for people.
+    pub standing: Option<StandingExtractions>,
+    /// Peers that were refused lately, so that each is logged once a minute.
+    pub refusals: RefusalLog,
+}
+
+/// The window of sites, as far as it is to be filled.
+pub(super) struct Window {
+    /// When the first site outside it is due.
+    pub(super) next_site_ms: Option<i64>,
+    /// Crawls with few sites in a full window, which are admitted first.
+    pub(super) underserved: UnderservedCrawls,
+    /// When to try again to fill it after it was full.
+    pub(super) fill_again_ms: i64,
+    /// The last hand-out stopped before it had tried all ready sites.
+    pub(super) has_more: bool,
+    /// Since when sites outside it are due, as far as was noticed.
+    pub(super) outside_due_since_ms: Option<i64>,
+}
+
+/// See the module.
+pub(super) struct Context {
+    pub(super) settings: CoreSettings,
+    pub(super) frontier: Frontier,
+    pub(super) dispatch: Dispatch,
+    pub(super) crawls: CrawlRegistry,
+    pub(super) mappings: Mappings,
+    pub(super) outgoing: Vec<OutgoingMessage>,
+    pub(super) store_writes: Vec<StoreWrite>,
+    pub(super) audited: Vec<Audited>,
+    pub(super) recalls: Recalls,
+    pub(super) window: Window,
+    /// Nothing more is handed out: the dispatcher is to end.
+    pub(super) draining: bool,
+    /// By how much the wall clock is ahead of the caller's: watches and what applications say go by that one.
+    pub(super) wall_ahead_ms: i64,
+    /// How fast crawls get on, for people.
+    pub(super) paces: Paces,
+    pub(super) counters: Counters,
+    pub(super) surroundings: Surroundings,
+}
+
+impl Context {
+    pub(super) fn new(
+        frontier: Frontier,
+        settings: CoreSettings,
+        mappings: Mappings,
+        now_ms: i64,
+    ) -> Context {
+        Context {
+            dispatch: Dispatch::new(
+                settings.default_delay_ms,
+                settings.lease_ms,
+                settings.group_bounds,
+            ),
+            settings,
+            frontier,
+            crawls: CrawlRegistry::default(),
+            mappings,
+            outgoing: Vec::new(),
+            store_writes: Vec::new(),
+            audited: Vec::new(),
+            recalls: Recalls::new(now_ms),
+            window: Window {
+                next_site_ms: Some(now_ms),
+                underserved: UnderservedCrawls::default(),
+                fill_again_ms: i64::MIN,
+                has_more: false,
+                outside_due_since_ms: None,
+            },
+            draining: false,
+            wall_ahead_ms: 0,
+            paces: Paces::default(),
+            counters: Counters::default(),
+            surroundings: Surroundings::default(),
+        }
+    }
+
+    /// What the wall clock shows.
+    pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
+    }
+
+    /// Queues a message for a supervisor.
+    pub(super) fn send_to_supervisor(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
+        self.counters.messages.sent += 1;
+        let message = OutgoingMessage::ToSupervisor(peer.clone(), message);
+        self.outgoing.push(message);
+    }
+
+    /// For how long nobody is let in, because requests of a former fleet may be under way.
+    pub(super) fn quiet_s(&self, now_ms: i64) -> i64 {
+        let wait_ms = self.frontier.origin().quiet_until_ms - now_ms;
+        (wait_ms.max(0) + 999) / 1_000
+    }
+
+    /// Why nothing is taken or handed out, if that is so.
+    pub(super) fn holds(&self, now_ms: i64) -> Option<String> {
+        if self.draining {
+            return Some(String::from("it drains"));
+        }
+        let wait_s = self.quiet_s(now_ms);
+        if wait_s > 0 {
+            return Some(format!(
+                "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
+            ));
+        }
+        self.surroundings.low_disk.clone()
+    }
+
+    pub(super) fn audit(
+        &mut self,
+        who: Who,
+        audited: Option<AuditedAction>,
+        end: ActionEnd,
+        now_ms: i64,
+    ) {
+        let at_ms = self.wall_ms(now_ms);
+        self.audited.extend(audited.map(|audited| Audited {
+            at_ms,
+            who,
+            audited,
+            end,
+        }));
+    }
+
+    /// Publishes an answer to the subscribers of the application's notifications.
+    pub(super) fn notify(&mut self, app_id: &str, notification: &Value) {
+        self.outgoing.push(OutgoingMessage::Notification {
+            app_id: app_id.to_owned(),
+            notification: notification.clone(),
+        });
+    }
+}
+
+/// Begins the drain: supervisors finish the fetches under way and give back the other tasks.
+pub(super) fn drain(cx: &mut Context) {
+    if std::mem::replace(&mut cx.draining, true) {
+        return;
+    }
+    tracing::info!(
+        event = "draining",
+        leased = cx.dispatch.leases_out(),
+        "draining"
+    );
+    cx.dispatch.drain();
+    let peers: Vec<Caller> = cx.dispatch.peers().cloned().collect();
+    for peer in peers {
+        cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
+    }
+}

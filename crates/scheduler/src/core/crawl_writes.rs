@@ -1,0 +1,82 @@
+//! The states of crawls, written to the store: of changed ones, some at a time, and of all at the end.
+
+use webfill_wire::CrawlKey;
+
+use crate::core::Context;
+use crate::effects::{CrawlWrite, StoreWrite};
+use crate::frontier::{FrontierError, if_pruned};
+
+/// How often the states of changed crawls are written to the store.
+const CRAWLS_EVERY_MS: i64 = 5_000;
+
+/// At most this many crawls are written at once, and the rest [`MORE_CRAWLS_AFTER_MS`] later, so
+/// that the store keeps up.
+const CRAWLS_AT_ONCE: usize = 200;
+const MORE_CRAWLS_AFTER_MS: i64 = 500;
+
+/// The writes of crawls' states.
+#[derive(Debug)]
+pub(super) struct CrawlWrites {
+    next_ms: i64,
+}
+
+impl CrawlWrites {
+    pub(super) fn new(now_ms: i64) -> CrawlWrites {
+        CrawlWrites { next_ms: now_ms }
+    }
+
+    /// Writes some of the changed crawls, unless the store does not keep up.
+    pub(super) fn write_due(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+        if now_ms < self.next_ms || cx.surroundings.store_is_behind {
+            return Ok(());
+        }
+        touch_open_crawls(cx);
+        let wait_ms = match write_crawls(cx, CRAWLS_AT_ONCE, now_ms)? {
+            true => MORE_CRAWLS_AFTER_MS,
+            false => CRAWLS_EVERY_MS,
+        };
+        self.next_ms = now_ms + wait_ms;
+        Ok(())
+    }
+}
+
+/// All crawls that have not ended are written again.
+pub(super) fn touch_open_crawls(cx: &mut Context) {
+    for crawl in cx.crawls.open_crawls() {
+        cx.frontier.touch(crawl);
+    }
+}
+
+pub(super) fn write_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let going_on = !cx.draining;
+    let mut row = cx.crawls.row(&mut cx.frontier, crawl, going_on, now_ms)?;
+    let unsaved = cx.frontier.unsaved_end(crawl)?;
+    if let (Some(end), Some(finished_at_ms)) = (unsaved, &mut row.finished_at_ms) {
+        *finished_at_ms = end.at_ms.min(now_ms);
+        row.started_at_ms = row.started_at_ms.min(*finished_at_ms);
+    }
+    let done = cx.frontier.crawl_status(crawl)?.done;
+    cx.paces.note(crawl, done, now_ms);
+    cx.store_writes.push(StoreWrite::Crawl(CrawlWrite {
+        crawl: Box::new(row),
+        note: unsaved.map(|end| end.number),
+    }));
+    Ok(())
+}
+
+/// Queues store writes for up to `most` changed crawls; returns whether there are more.
+pub(super) fn write_crawls(
+    cx: &mut Context,
+    most: usize,
+    now_ms: i64,
+) -> Result<bool, FrontierError> {
+    let touched = cx.frontier.take_touched(most);
+    for crawl in &touched {
+        if_pruned(write_crawl(cx, *crawl, now_ms), ())?;
+    }
+    Ok(touched.len() == most)
+}

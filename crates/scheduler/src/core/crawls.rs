@@ -1,0 +1,82 @@
+//! Crawls as a whole, whoever opened them: they are registered, their unlinked pages are queued at the end, and it is
+//! found out whether everything that is left of them backs off.
+
+use webfill_wire::CrawlKey;
+
+use super::{Context, outcomes};
+use crate::frontier::FrontierError;
+
+/// So many unlinked pages are queued in one turn of the loop.
+const UNLINKED_AT_ONCE: usize = 250;
+
+/// Registers a crawl, new or from before the start, and queues its pending backfills; what is to be taken back is waited for.
+pub(super) fn register_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    cx.frontier.spec(crawl)?;
+    if !cx.crawls.open(crawl, now_ms) {
+        return Ok(());
+    }
+    for page in cx.frontier.pending_backfills(crawl)? {
+        outcomes::queue_backfill(cx, crawl, page)?;
+    }
+    // The store was asked at the start.
+    for page in cx.frontier.false_pages()? {
+        if page.crawl == crawl {
+            cx.crawls.backfill_queued(crawl);
+        }
+    }
+    Ok(())
+}
+
+/// Queues some of the pages that a run has not found though it has found all others. False if there are none, or
+/// none any more.
+pub(super) fn queue_unlinked(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<bool, FrontierError> {
+    if !cx.frontier.crawl_status(crawl)?.seeds_ended {
+        return Ok(false);
+    }
+    let (has_more, tally) = cx
+        .frontier
+        .queue_unlinked(crawl, UNLINKED_AT_ONCE, now_ms)?;
+    if tally.accepted > 0 {
+        let pages = tally.accepted;
+        tracing::info!(
+            event = "unlinked_queued",
+            crawl,
+            pages,
+            "pages that the run has not found are looked at"
+        );
+    }
+    outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
+    Ok(has_more)
+}
+
+/// Until when everything that is left of the crawls rests, if that is for longer than
+/// `patience_ms`.
+pub(super) fn all_back_off_until(
+    cx: &mut Context,
+    crawls: &[CrawlKey],
+    now_ms: i64,
+    patience_ms: u64,
+) -> Result<Option<i64>, FrontierError> {
+    let horizon_ms = now_ms.saturating_add_unsigned(patience_ms);
+    let mut first = None;
+    for crawl in crawls {
+        if cx.frontier.crawl_status(*crawl)?.queued == 0 {
+            continue;
+        }
+        match cx.frontier.backoffs_beyond(*crawl, horizon_ms)? {
+            None => return Ok(None),
+            Some(until_ms) => {
+                first = Some(first.map_or(until_ms, |so_far: i64| so_far.min(until_ms)));
+            }
+        }
+    }
+    Ok(first)
+}

@@ -1,0 +1,185 @@
+//! What the process passes in, each to the part that it is for. What each of them does is said there.
+
+use serde_json::Value;
+use webfill_changes::Look;
+use webfill_notifications::{Ended, Permissions};
+use webfill_wire::keys::ListChange;
+use webfill_wire::{CrawlKey, SupervisorOutcomes, SupervisorToDispatcher};
+
+use super::{
+    ChangesAnswer, Core, context, handing_out, outcomes, recalls, reloading, requests, supervisors,
+};
+use crate::caller::Caller;
+use crate::effects::{BackfillWrite, Client};
+use crate::frontier::{Candidate, FrontierError, TaskId};
+use crate::reload::{ReloadAsked, ReloadEnded};
+use crate::watch_sources::WatchSources;
+
+impl Core {
+    /// Somebody asks for a reload; the caller of the core reads the files.
+    pub fn ask_reload(&mut self, asked: ReloadAsked) {
+        self.reloads_asked.push(asked);
+    }
+
+    pub fn drain(&mut self) {
+        context::drain(&mut self.cx)
+    }
+
+    pub fn quiet_s(&self, now_ms: i64) -> i64 {
+        self.cx.quiet_s(now_ms)
+    }
+
+    pub fn holds(&self, now_ms: i64) -> Option<String> {
+        self.cx.holds(now_ms)
+    }
+
+    pub fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        handing_out::hand_out(&mut self.cx, now_ms)
+    }
+
+    pub fn attend_notifications(
+        &mut self,
+        permissions: Permissions,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.notifications
+            .attend_notifications(&mut self.cx, &self.watches, permissions, now_ms)
+    }
+
+    pub fn delivery_ended(&mut self, ended: &Ended, now_ms: i64) -> Result<(), FrontierError> {
+        self.notifications
+            .delivery_ended(&mut self.cx, &self.watches, ended, now_ms)
+    }
+
+    pub fn changes_answered(
+        &mut self,
+        answer: ChangesAnswer,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.notifications
+            .changes_answered(&mut self.cx, &mut self.watches, answer, now_ms)
+    }
+
+    pub fn handle_outcomes(
+        &mut self,
+        outcomes: SupervisorOutcomes,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        outcomes::handle_outcomes(&mut self.cx, outcomes, now_ms)
+    }
+
+    pub fn backfill_applied(
+        &mut self,
+        backfill: &BackfillWrite,
+        resolved: bool,
+        links: &[String],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        outcomes::backfill_applied(&mut self.cx, backfill, resolved, links, now_ms)
+    }
+
+    pub fn fetch_dropped_page(
+        &mut self,
+        backfill: &BackfillWrite,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        outcomes::fetch_dropped_page(&mut self.cx, backfill, now_ms)
+    }
+
+    pub fn feed(
+        &mut self,
+        crawl: CrawlKey,
+        candidates: &[Candidate<'_>],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        outcomes::feed(&mut self.cx, crawl, candidates, now_ms)
+    }
+
+    pub fn page_taken_back(
+        &mut self,
+        (crawl, task): (CrawlKey, TaskId),
+        open: &[String],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        outcomes::taking_back::page_taken_back(&mut self.cx, (crawl, task), open, now_ms)
+    }
+
+    pub fn expire_recalls(&mut self, until_ms: i64) {
+        recalls::expire_recalls(&mut self.cx, until_ms)
+    }
+
+    pub fn finish_reload(&mut self, ended: ReloadEnded, now_ms: i64) {
+        reloading::finish_reload(&mut self.cx, ended, now_ms)
+    }
+
+    pub fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
+        requests::audit_signal(&mut self.cx, action, now_ms)
+    }
+
+    pub fn audit_list_change(&mut self, change: &ListChange, now_ms: i64) {
+        requests::audit_list_change(&mut self.cx, change, now_ms)
+    }
+
+    pub fn is_feeding(&self) -> bool {
+        self.feeds.is_feeding()
+    }
+
+    pub fn is_feeding_of(&self, client: &Client) -> bool {
+        self.feeds.is_feeding_of(client)
+    }
+
+    pub fn advance_feeds(&mut self, now_ms: i64) -> Result<bool, FrontierError> {
+        self.feeds
+            .advance_feeds(&mut self.cx, &mut self.closing, now_ms)
+    }
+
+    pub fn site_states_written(&mut self, last: i64) -> Result<(), FrontierError> {
+        self.site_state_writes
+            .site_states_written(&mut self.cx, last)
+    }
+
+    pub fn handle_supervisor_message(
+        &mut self,
+        peer: &Caller,
+        message: SupervisorToDispatcher,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        supervisors::handle_supervisor_message(
+            &mut self.cx,
+            &mut self.drains,
+            peer,
+            message,
+            now_ms,
+        )
+    }
+
+    pub fn note_address_of(&mut self, peer: &Caller, address: String) {
+        supervisors::note_address_of(&mut self.cx, peer, address)
+    }
+
+    pub fn attend_watches(
+        &mut self,
+        sources: WatchSources,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.watches.attend_watches(&mut self.cx, sources, now_ms)
+    }
+
+    pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
+        self.watches
+            .looked(&mut self.cx, &mut self.notifications, looks, now_ms)
+    }
+
+    pub fn tell_run_state(&self, name: &str, run: u64) -> Value {
+        self.watches.tell_run_state(name, run)
+    }
+
+    pub fn feeder_ended(
+        &mut self,
+        name: &str,
+        run: u64,
+        why: Option<String>,
+    ) -> Result<(), FrontierError> {
+        self.watches.feeder_ended(&mut self.cx, name, run, why)
+    }
+}
