@@ -118,14 +118,14 @@ impl Core {
         for crawl in core.cx.frontier.unfinished_crawls()? {
             crawls::register_crawl(&mut core.cx, crawl, now_ms)?;
         }
-        for crawl in core.cx.frontier.unsaved_crawls()? {
+        for crawl in core.cx.frontier.unsaved_crawls().all()? {
             core.cx.frontier.touch(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;
         outcomes::taking_back::take_back_again(&mut core.cx, now_ms)?;
         supervisors::restore_leases(&mut core.cx, now_ms)?;
         core.closing.restore_closing_crawls(&mut core.cx)?;
-        core.pruning = core.cx.frontier.begin_pruning()?;
+        core.pruning = core.cx.frontier.pruning().begin()?;
         Ok(core)
     }
 
@@ -262,7 +262,7 @@ impl Core {
 
     /// The store has a crawl that had this note, and its lists are judged.
     pub fn crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
-        self.cx.frontier.crawl_saved(note)
+        self.cx.frontier.unsaved_crawls().saved(note)
     }
 
     /// The file is a copy, of which nobody has said anything.

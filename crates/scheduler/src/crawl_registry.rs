@@ -119,7 +119,7 @@ impl CrawlRegistry {
             return Ok(false);
         }
         let is_reached = pages_left(frontier, crawl)? == Some(0);
-        Ok(is_reached || status.seeds_ended && frontier.is_beyond_budget(crawl)?)
+        Ok(is_reached || status.seeds_ended && frontier.runs().is_beyond_budget(crawl)?)
     }
 
     /// The settings of a crawl that workers need.

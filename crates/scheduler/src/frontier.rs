@@ -2,7 +2,7 @@
 //! SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*. A task that is done may be queued again ([`reopen`](Frontier::reopen)); its row stays until
+//! *done*. A task that is done may be queued again ([`queue`](Reopening::queue)); its row stays until
 //! its crawl is pruned ([`pruning`]). At every commit the counters of each crawl that is not being pruned
 //! satisfy `discovered = queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
@@ -118,23 +118,30 @@ pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
 pub use self::lanes::SiteLane;
+pub use self::looks::Runs;
 pub use self::model::{
     AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
     CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
     NothingHandedOut, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::on_demand::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
+pub use self::pruning::Pruning;
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
+pub use self::reopen::Reopening;
 pub use self::reopen::{EndedTasks, ReopenWalk};
+pub use self::resolved::Records;
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
+pub use self::supervisors::Supervisors;
 pub use self::taking_back::FalsePage;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
+pub use self::unsaved_crawls::UnsavedCrawls;
 pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
+pub use self::watches::Watches;
 pub use self::watches::{KeptWatch, RunUnderWay};
 
 /// The frontier's file within the state folder.
@@ -255,6 +262,34 @@ impl Frontier {
             now_ms,
         };
         Ok(Frontier(Transactions::new(path, cx)))
+    }
+
+    pub fn watches(&mut self) -> Watches<'_> {
+        Watches(&mut self.0)
+    }
+
+    pub fn supervisors(&mut self) -> Supervisors<'_> {
+        Supervisors(&mut self.0)
+    }
+
+    pub fn unsaved_crawls(&mut self) -> UnsavedCrawls<'_> {
+        UnsavedCrawls(&mut self.0)
+    }
+
+    pub fn pruning(&mut self) -> Pruning<'_> {
+        Pruning(&mut self.0)
+    }
+
+    pub fn records(&mut self) -> Records<'_> {
+        Records(&mut self.0)
+    }
+
+    pub fn reopening(&mut self) -> Reopening<'_> {
+        Reopening(&mut self.0)
+    }
+
+    pub fn runs(&mut self) -> Runs<'_> {
+        Runs(&mut self.0)
     }
 
     pub(crate) fn origin(&self) -> Origin {

@@ -160,18 +160,20 @@ fn prune_all(
     let (mut crawls, mut tasks) = (0, 0);
     loop {
         let detached =
-            frontier.detach_crawls(app_id, crawl_id, unchanged_since_ms, &BTreeSet::new())?;
+            frontier
+                .pruning()
+                .detach(app_id, crawl_id, unchanged_since_ms, &BTreeSet::new())?;
         crawls += detached.crawls.len();
         tasks += detached.tasks;
         frontier.commit()?;
-        while let Some(mut walk) = frontier.begin_pruning()? {
+        while let Some(mut walk) = frontier.pruning().begin()? {
             while !walk.is_over() {
-                frontier.prune_slice(&mut walk)?;
+                frontier.pruning().delete_slice(&mut walk)?;
                 frontier.commit()?;
             }
         }
         if !detached.has_more {
-            frontier.give_space_back()?;
+            frontier.pruning().give_space_back()?;
             return Ok((crawls, tasks));
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn write_crawl(
 ) -> Result<(), FrontierError> {
     let going_on = !cx.draining;
     let mut row = cx.crawls.row(&mut cx.frontier, crawl, going_on, now_ms)?;
-    let unsaved = cx.frontier.unsaved_end(crawl)?;
+    let unsaved = cx.frontier.unsaved_crawls().end_of(crawl)?;
     if let (Some(end), Some(finished_at_ms)) = (unsaved, &mut row.finished_at_ms) {
         *finished_at_ms = end.at_ms.min(now_ms);
         row.started_at_ms = row.started_at_ms.min(*finished_at_ms);

@@ -19,11 +19,11 @@ pub(super) fn register_crawl(
     if !cx.crawls.open(crawl, now_ms) {
         return Ok(());
     }
-    for page in cx.frontier.pending_backfills(crawl)? {
+    for page in cx.frontier.records().pending_backfills(crawl)? {
         outcomes::queue_backfill(cx, crawl, page)?;
     }
     // The store was asked at the start.
-    for page in cx.frontier.false_pages()? {
+    for page in cx.frontier.records().false_pages()? {
         if page.crawl == crawl {
             cx.crawls.backfill_queued(crawl);
         }
@@ -43,6 +43,7 @@ pub(super) fn queue_unlinked(
     }
     let (has_more, tally) = cx
         .frontier
+        .runs()
         .queue_unlinked(crawl, UNLINKED_AT_ONCE, now_ms)?;
     if tally.accepted > 0 {
         let pages = tally.accepted;

@@ -177,7 +177,7 @@ fn end_lease_at_backing_off_site(
 fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let suspects = cx.frontier.take_suspects();
     if !suspects.is_empty() {
-        let woken = cx.frontier.reopen(&suspects, now_ms)?;
+        let woken = cx.frontier.reopening().queue(&suspects, now_ms)?;
         handing_out::wake(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
@@ -376,9 +376,11 @@ pub(super) fn backfill_applied(
 ) -> Result<(), FrontierError> {
     cx.crawls.backfill_applied(backfill.crawl);
     let page = &backfill.page;
-    cx.frontier.backfill_applied(page.task, &page.record)?;
+    cx.frontier
+        .records()
+        .backfill_applied(page.task, &page.record)?;
     if resolved {
-        return cx.frontier.record_resolved(&page.record, now_ms);
+        return cx.frontier.records().resolve(&page.record, now_ms);
     }
     let records = std::slice::from_ref(&page.record);
     let candidates: Vec<Candidate<'_>> = links
@@ -404,12 +406,14 @@ pub(super) fn fetch_dropped_page(
 ) -> Result<(), FrontierError> {
     cx.crawls.backfill_applied(backfill.crawl);
     let page = &backfill.page;
-    cx.frontier.backfill_applied(page.task, &page.record)?;
+    cx.frontier
+        .records()
+        .backfill_applied(page.task, &page.record)?;
     // A page that kills workers is not fetched again unless a person asks for it.
-    if cx.frontier.is_quarantined(page.task)? {
+    if cx.frontier.reopening().is_quarantined(page.task)? {
         return Ok(());
     }
-    let woken = cx.frontier.reopen(&[page.task], now_ms)?;
+    let woken = cx.frontier.reopening().queue(&[page.task], now_ms)?;
     handing_out::wake(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(backfill.crawl);

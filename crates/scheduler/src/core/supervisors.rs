@@ -95,7 +95,7 @@ fn welcome(
         held = hello.held.len(),
         "supervisor joined"
     );
-    cx.frontier.save_supervisor(&SavedSupervisor {
+    cx.frontier.supervisors().save(&SavedSupervisor {
         name: hello.supervisor.clone(),
         instance: hello.instance,
         longest_request_ms: hello.longest_request_ms,
@@ -166,7 +166,7 @@ fn update_browser_lane(cx: &mut Context) {
 
 /// After a start: restores the leases of the frontier's last commit.
 pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    let supervisors = cx.frontier.supervisors()?;
+    let supervisors = cx.frontier.supervisors().all()?;
     let sites = cx.frontier.leased_sites()?;
     let leases = cx.frontier.leases()?;
     let ownerless = cx.dispatch.restore(supervisors, sites, leases, now_ms);
@@ -237,7 +237,7 @@ pub(super) fn tell_silent_supervisors(cx: &mut Context, now_ms: i64) {
 /// is restarted often still finds them lost.
 pub(super) fn note_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (name, silent_ms) in cx.dispatch.silences(now_ms) {
-        cx.frontier.note_silence(&name, silent_ms)?;
+        cx.frontier.supervisors().note_silence(&name, silent_ms)?;
     }
     Ok(())
 }
@@ -254,5 +254,5 @@ fn remove_supervisor(
     let leases = cx.dispatch.remove_supervisor(name);
     take_back(cx, leases, now_ms)?;
     update_browser_lane(cx);
-    cx.frontier.forget_supervisor(name)
+    cx.frontier.supervisors().forget(name)
 }

@@ -204,7 +204,7 @@ impl Watches {
     ) -> Result<(), FrontierError> {
         self.are_attended = true;
         self.sources = sources;
-        for (name, kept) in cx.frontier.watches()? {
+        for (name, kept) in cx.frontier.watches().all()? {
             let watch = serde_json::from_str(&kept.json).ok();
             let watch = watch.and_then(|watch| Watch::parse(watch).ok());
             let Some(watch) = watch else {
@@ -216,7 +216,7 @@ impl Watches {
                 );
                 continue;
             };
-            let runs = cx.frontier.runs_of(&name, MOST_FAILURES)?;
+            let runs = cx.frontier.watches().runs_of(&name, MOST_FAILURES)?;
             let is_under_way = runs.first().is_some_and(|run| run.ended_ms.is_none());
             let watched = Watched::new(watch, &kept, runs);
             self.by_name.insert(name.clone(), watched);
@@ -266,7 +266,7 @@ impl Watches {
     ) -> Result<(), FrontierError> {
         notifications.note_looks(self, looks);
         let wall_ms = cx.wall_ms(now_ms);
-        cx.frontier.looked(looks, wall_ms)
+        cx.frontier.runs().count_checks(looks, wall_ms)
     }
 
     /// When the watches are to be looked at next.

@@ -5,11 +5,12 @@
 use rusqlite::params;
 use webfill_wire::CrawlKey;
 
+use super::FrontierError;
 use super::model::{Backfill, TaskId};
+use super::resolved::Records;
 use super::schema::DONE;
-use super::{Frontier, FrontierError};
 
-impl Frontier {
+impl Records<'_> {
     /// Pages of a crawl that are done and not yet applied to an unresolved record that wants them.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
         self.0.guarded("look for backfills", |cx| {

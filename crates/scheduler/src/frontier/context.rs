@@ -39,7 +39,7 @@ pub(super) struct Context {
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     pub(super) wall_ahead_ms: i64,
     pub(super) doubts: Doubts,
-    /// Pages that were found to be blocks since [`take_false_pages`](super::Frontier::take_false_pages) returned them.
+    /// Pages that were found to be blocks since [`take_false_pages`](super::Records::take_false_pages) returned them.
     pub(super) false_pages: Vec<TaskId>,
     pub(super) trickles: Trickles,
     pub(super) holding: Holding,

@@ -53,7 +53,7 @@ impl Frontier {
     pub fn begins_run(&mut self, spec: &CrawlSpec) -> Result<bool, FrontierError> {
         let known = self.find_crawl(&spec.app_id, &spec.crawl_id)?;
         match (known, spec.run_began_ms) {
-            (Some(key), Some(_)) => Ok(self.spec(key)?.run_began_ms != spec.run_began_ms),
+            (Some(key), Some(_)) => Ok(self.0.crawl(key)?.spec.run_began_ms != spec.run_began_ms),
             _ => Ok(false),
         }
     }
@@ -180,6 +180,14 @@ pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The crawl with these ids.
+pub(super) fn find(db: &Connection, app_id: &str, crawl_id: &str) -> Result<Option<CrawlKey>> {
+    let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let key = select.query_row([app_id, crawl_id], |row| row.get(0));
+    key.optional()
 }
 
 /// A crawl's row.

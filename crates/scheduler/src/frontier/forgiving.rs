@@ -8,7 +8,7 @@ use super::context::Context;
 use super::model::{SiteId, TaskId, Woken};
 use super::site_states::has_answered;
 use super::task_rows::ended_tasks;
-use super::{Frontier, FrontierError, backing_off, site_states};
+use super::{Frontier, FrontierError, backing_off, reopen, site_states};
 
 /// How a site stands, apart from its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,7 +57,9 @@ impl Frontier {
         let failed = self
             .0
             .guarded("look up what has failed", |cx| failed_at_last(cx, tasks))?;
-        self.reopen(&failed, now_ms)
+        self.0.guarded("queue ended tasks again", |cx| {
+            reopen::queue_again(cx, &failed, now_ms)
+        })
     }
 }
 

@@ -11,9 +11,10 @@ use webfill_wire::CrawlKey;
 
 use super::context::Context;
 use super::feed::FeedBatch;
+use super::looks::Runs;
 use super::model::{LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
-use super::{Frontier, FrontierError, crawls};
+use super::{FrontierError, crawls};
 
 /// Begins a run: the input is read from its beginning, and the counters are those of the run. Nothing of
 /// the sites' budgets is used.
@@ -93,7 +94,7 @@ impl FeedBatch<'_> {
     }
 }
 
-impl Frontier {
+impl Runs<'_> {
     /// Whether all that is queued of a run is beyond its budgets of sites.
     pub fn is_beyond_budget(
         &mut self,

@@ -16,7 +16,8 @@ use webfill_wire::{CrawlKey, Outcome, TaskDone};
 use super::context::Context;
 use super::model::{SiteId, TaskId};
 use super::task_rows::HeldPage;
-use super::{Frontier, FrontierError, crawls};
+use super::transactions::Transactions;
+use super::{FrontierError, crawls};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 
 /// Of a site whose delay is not known yet.
@@ -122,20 +123,26 @@ impl Kept {
     }
 }
 
-impl Frontier {
+/// The pages that runs of watches check.
+pub struct Runs<'a>(pub(super) &'a mut Transactions);
+
+impl Runs<'_> {
     /// Counts looks at pages. Those of pages or crawls that are not known any more, or of crawls that are
     /// none of watches, are passed over. One of a later time than now, by a worker whose clock is ahead, is
     /// of now, so that it does not stand in the way of others.
-    pub fn looked(
+    pub fn count_checks(
         &mut self,
         looks: &[Look],
         now_ms: i64,
     ) -> std::result::Result<(), FrontierError> {
         for look in looks {
-            let Some(crawl) = self.find_crawl(&look.app_id, &look.crawl_id)? else {
+            let found = self.0.guarded("look for a crawl", |cx| {
+                crawls::find(&cx.db, &look.app_id, &look.crawl_id)
+            })?;
+            let Some(crawl) = found else {
                 continue;
             };
-            if self.spec(crawl)?.run_began_ms.is_none() {
+            if self.0.crawl(crawl)?.spec.run_began_ms.is_none() {
                 continue;
             }
             self.0.guarded("count a look at a page", |cx| {

@@ -1,6 +1,6 @@
 //! Crawls by their ids: registered, changed, expired, listed, counted.
 
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::{Connection, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
@@ -56,10 +56,7 @@ impl Frontier {
         crawl_id: &str,
     ) -> Result<Option<CrawlKey>, FrontierError> {
         self.0.guarded("look for a crawl", |cx| {
-            let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
-            let mut select = cx.db.prepare_cached(sql)?;
-            let key = select.query_row([app_id, crawl_id], |row| row.get(0));
-            key.optional()
+            crawls::find(&cx.db, app_id, crawl_id)
         })
     }
 

@@ -16,7 +16,8 @@ use rusqlite::{Connection, Result, params};
 use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::{Frontier, FrontierError, crawls};
+use super::transactions::Transactions;
+use super::{FrontierError, crawls};
 
 /// The application of detached crawls; no client's is empty.
 pub(super) const DETACHED: &str = "";
@@ -59,10 +60,13 @@ pub struct Detached {
     pub has_more: bool,
 }
 
-impl Frontier {
+/// Drops finished crawls.
+pub struct Pruning<'a>(pub(super) &'a mut Transactions);
+
+impl Pruning<'_> {
     /// Detaches crawls of an application that have nothing queued or leased and have not changed since
     /// a time: one, or all. Those in use are passed over.
-    pub fn detach_crawls(
+    pub fn detach(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,
@@ -99,7 +103,7 @@ impl Frontier {
     }
 
     /// A walk for all crawls that are detached by now; `None`: there are none.
-    pub fn begin_pruning(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
+    pub fn begin(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
         self.0.guarded("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -116,7 +120,7 @@ impl Frontier {
     }
 
     /// Deletes the next slice, which takes milliseconds, and gives free pages back.
-    pub fn prune_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
+    pub fn delete_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
         self.0.guarded("prune crawls", |cx| {
             let db = &cx.db;
             if walk.last < walk.end {
@@ -132,7 +136,7 @@ impl Frontier {
 
     /// Gives all free pages back.
     pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
-        self.commit()?;
+        self.0.commit()?;
         let given = free_pages(&self.0.cx.db, 0).and_then(|()| {
             self.0
                 .cx

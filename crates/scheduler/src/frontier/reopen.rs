@@ -11,12 +11,14 @@ use rusqlite::{Connection, Result, params};
 use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{FeedTally, TaskId, Woken};
 use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::{EndedTask, ended_tasks};
-use super::{Frontier, FrontierError, backing_off, crawls, feed, tries};
+use super::transactions::Transactions;
+use super::{FrontierError, backing_off, crawls, feed, tries};
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: u64 = 10_000;
@@ -51,12 +53,12 @@ impl ReopenWalk {
     }
 }
 
-impl Frontier {
+/// Queues ended tasks again.
+pub struct Reopening<'a>(pub(super) &'a mut Transactions);
+
+impl Reopening<'_> {
     /// Begins to queue ended tasks again.
-    pub fn begin_reopening(
-        &mut self,
-        wanted: EndedTasks,
-    ) -> std::result::Result<ReopenWalk, FrontierError> {
+    pub fn begin(&mut self, wanted: EndedTasks) -> std::result::Result<ReopenWalk, FrontierError> {
         self.0.guarded("count the tasks", |cx| {
             let sql = "SELECT coalesce(max(id), 0) FROM tasks";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -70,9 +72,9 @@ impl Frontier {
     }
 
     /// Queues the next slice of ended tasks again, which takes milliseconds. The same tasks are
-    /// passed over as by [`reopen`](Frontier::reopen). Sites of the tasks that were given up are open
+    /// passed over as by [`queue`](Reopening::queue). Sites of the tasks that were given up are open
     /// again.
-    pub fn reopen_slice(
+    pub fn queue_slice(
         &mut self,
         walk: &mut ReopenWalk,
         now_ms: i64,
@@ -106,26 +108,31 @@ impl Frontier {
     /// Queues tasks again that have ended. Passed over are tasks that have not ended, those that
     /// only resolved records want, those whose URL has a later task, and those of crawls that are
     /// over. Returns the sites inside the window that got tasks by it.
-    pub fn reopen(
+    pub fn queue(
         &mut self,
         tasks: &[TaskId],
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
         self.0.guarded("queue ended tasks again", |cx| {
-            let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
-            for task in ended_tasks(&cx.db, tasks)? {
-                by_crawl.entry(task.crawl).or_default().push(task);
-            }
-            let mut woken = Vec::new();
-            for (crawl, tasks) in by_crawl {
-                crawls::known_crawl(cx, crawl)?;
-                let mut batch = feed::begin_feed(cx, crawl, now_ms);
-                batch.reopen_all(&tasks)?;
-                woken.extend(batch.finish()?.woken);
-            }
-            Ok(woken)
+            queue_again(cx, tasks, now_ms)
         })
     }
+}
+
+/// Queues tasks again that have ended; see [`Reopening::queue`].
+pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Result<Vec<Woken>> {
+    let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
+    for task in ended_tasks(&cx.db, tasks)? {
+        by_crawl.entry(task.crawl).or_default().push(task);
+    }
+    let mut woken = Vec::new();
+    for (crawl, tasks) in by_crawl {
+        crawls::known_crawl(cx, crawl)?;
+        let mut batch = feed::begin_feed(cx, crawl, now_ms);
+        batch.reopen_all(&tasks)?;
+        woken.extend(batch.finish()?.woken);
+    }
+    Ok(woken)
 }
 
 impl FeedBatch<'_> {

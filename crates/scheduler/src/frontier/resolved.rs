@@ -7,18 +7,22 @@ use webfill_wire::Outcome;
 
 use super::context::Context;
 use super::records::needless_tasks;
-use super::{Frontier, FrontierError, give_back, sites};
+use super::transactions::Transactions;
+use super::{FrontierError, give_back, sites};
 
-impl Frontier {
+/// The records of the users, and the pages that they want.
+pub struct Records<'a>(pub(super) &'a mut Transactions);
+
+impl Records<'_> {
     /// Marks a record as resolved. Queued tasks that serve no unresolved record end in `stopped`.
-    pub fn record_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
+    pub fn resolve(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
         self.0
             .guarded("close a record", |cx| resolve(cx, record, now_ms))
     }
 
     /// Marks records as unresolved: their seeds are fed because fields are missing in the store,
     /// though an earlier crawl may have resolved them.
-    pub fn reopen_records<'r>(
+    pub fn reopen<'r>(
         &mut self,
         records: impl Iterator<Item = &'r str>,
     ) -> Result<(), FrontierError> {

@@ -3,7 +3,8 @@
 
 use rusqlite::params;
 
-use super::{Frontier, FrontierError};
+use super::FrontierError;
+use super::transactions::Transactions;
 
 /// A stored supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +17,12 @@ pub struct SavedSupervisor {
     pub silent_ms: u64,
 }
 
-impl Frontier {
+/// The supervisors that may hold leases.
+pub struct Supervisors<'a>(pub(super) &'a mut Transactions);
+
+impl Supervisors<'_> {
     /// All stored supervisors, by name.
-    pub fn supervisors(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
+    pub fn all(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
         self.0.guarded("list the supervisors", |cx| {
             let sql =
                 "SELECT name, home, longest_request_ms, silent_ms FROM supervisors ORDER BY name";
@@ -35,7 +39,7 @@ impl Frontier {
         })
     }
 
-    pub fn save_supervisor(&mut self, kept: &SavedSupervisor) -> Result<(), FrontierError> {
+    pub fn save(&mut self, kept: &SavedSupervisor) -> Result<(), FrontierError> {
         self.0.guarded("keep a supervisor", |cx| {
             let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3, ?4)";
             let (longest_ms, silent_ms) = (kept.longest_request_ms as i64, kept.silent_ms as i64);
@@ -55,7 +59,7 @@ impl Frontier {
         })
     }
 
-    pub fn forget_supervisor(&mut self, name: &str) -> Result<(), FrontierError> {
+    pub fn forget(&mut self, name: &str) -> Result<(), FrontierError> {
         self.0.guarded("forget a supervisor", |cx| {
             let sql = "DELETE FROM supervisors WHERE name = ?1";
             cx.db.prepare_cached(sql)?.execute([name])?;

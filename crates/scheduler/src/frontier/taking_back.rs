@@ -10,7 +10,8 @@ use webfill_wire::{CrawlKey, Delivery, Outcome};
 use super::context::Context;
 use super::model::TaskId;
 use super::records::{SERVES_ONLY_RESOLVED, served_by};
-use super::{Frontier, FrontierError, crawls, epochs, give_back};
+use super::resolved::Records;
+use super::{FrontierError, crawls, epochs, give_back};
 
 /// A page whose values are to be taken back.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +24,7 @@ pub struct FalsePage {
     pub records: Vec<String>,
 }
 
-impl Frontier {
+impl Records<'_> {
     /// The pages that were found to be blocks since the last call.
     pub fn take_false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
         let tasks = std::mem::take(&mut self.0.cx.false_pages);

@@ -181,7 +181,7 @@ impl Frontier {
         task: &TaskReport,
         most: u64,
     ) -> std::result::Result<Ahead, FrontierError> {
-        let is_ranked = self.spec(task.crawl)?.run_began_ms.is_some();
+        let is_ranked = self.0.crawl(task.crawl)?.spec.run_began_ms.is_some();
         self.0.guarded("count what goes before a task", |cx| {
             let place: (&dyn ToSql, &dyn ToSql) = (&task.site, &task.crawl);
             let count = |more: &str, value: &dyn ToSql, most: u64| {

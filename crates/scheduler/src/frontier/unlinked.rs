@@ -13,11 +13,11 @@ use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::looks::USUAL_PERIOD_MS;
+use super::looks::{Runs, USUAL_PERIOD_MS};
 use super::model::{FeedTally, LinkContext, SiteId, TaskId};
 use super::schema::{DONE, QUEUED};
 use super::task_rows::HeldPage;
-use super::{Frontier, FrontierError, crawls, feed};
+use super::{FrontierError, crawls, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
 /// After so many looks in a row it was told that a page is gone, or the judge of looks was away for long: two
@@ -75,7 +75,7 @@ enum Turn {
     Forgotten,
 }
 
-impl Frontier {
+impl Runs<'_> {
     /// Queues the next unlinked pages of a run that has found all that it finds: at most so many, those first
     /// that have waited longest. Returns whether there may be more.
     pub fn queue_unlinked(
@@ -84,7 +84,7 @@ impl Frontier {
         most: usize,
         now_ms: i64,
     ) -> std::result::Result<(bool, FeedTally), FrontierError> {
-        let spec = self.spec(crawl)?;
+        let spec = &self.0.crawl(crawl)?.spec;
         let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
             return Ok((false, FeedTally::default()));
         };

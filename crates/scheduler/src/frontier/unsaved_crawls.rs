@@ -7,7 +7,8 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_wire::CrawlKey;
 
-use super::{Frontier, FrontierError, crawls};
+use super::transactions::Transactions;
+use super::{FrontierError, crawls};
 
 /// The note of a crawl that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +26,12 @@ pub(super) fn note(db: &Connection, crawl: CrawlKey) -> Result<()> {
     Ok(())
 }
 
-impl Frontier {
+/// Crawls that have ended and that the store does not have yet.
+pub struct UnsavedCrawls<'a>(pub(super) &'a mut Transactions);
+
+impl UnsavedCrawls<'_> {
     /// The crawls that are noted, the oldest note first.
-    pub(crate) fn unsaved_crawls(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+    pub(crate) fn all(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -36,7 +40,7 @@ impl Frontier {
     }
 
     /// The note of a crawl, if it has one.
-    pub(crate) fn unsaved_end(
+    pub(crate) fn end_of(
         &mut self,
         crawl: CrawlKey,
     ) -> std::result::Result<Option<UnsavedEnd>, FrontierError> {
@@ -56,7 +60,7 @@ impl Frontier {
     }
 
     /// All of a crawl is saved that had this note. If it has changed since, it has another one.
-    pub(crate) fn crawl_saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
+    pub(crate) fn saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("cross out a saved crawl", |cx| {
             let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";
             cx.db.prepare_cached(sql)?.execute([number])?;

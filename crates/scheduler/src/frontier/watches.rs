@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_api::{RunEnd, WatchRun};
 
-use super::{Frontier, FrontierError};
+use super::FrontierError;
+use super::transactions::Transactions;
 
 /// So many records of runs are kept of a watch.
 const MOST_RUNS: i64 = 1_000;
@@ -41,9 +42,12 @@ struct KeptRun {
     under_way: Option<RunUnderWay>,
 }
 
-impl Frontier {
+/// The watches of a fleet, and the records of their runs.
+pub struct Watches<'a>(pub(super) &'a mut Transactions);
+
+impl Watches<'_> {
     /// All watches with their names, by these.
-    pub fn watches(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
+    pub fn all(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
         self.0.guarded("read the watches", |cx| {
             let sql = "SELECT name, watch, paused, since_ms, asked FROM watches ORDER BY name";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -61,7 +65,7 @@ impl Frontier {
     }
 
     /// Keeps a watch, new or changed.
-    pub fn keep_watch(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
+    pub fn keep(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
         self.0.guarded("keep a watch", |cx| {
             let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms, asked)
                        VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -71,7 +75,7 @@ impl Frontier {
     }
 
     /// Forgets a watch, and returns whether there was one; the records of its runs stay.
-    pub fn forget_watch(&mut self, name: &str) -> Result<bool, FrontierError> {
+    pub fn forget(&mut self, name: &str) -> Result<bool, FrontierError> {
         self.0.guarded("forget a watch", |cx| {
             let sql = "DELETE FROM watches WHERE name = ?1";
             Ok(cx.db.prepare_cached(sql)?.execute([name])? > 0)

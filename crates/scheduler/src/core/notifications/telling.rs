@@ -111,7 +111,7 @@ impl Notifications {
         }
         let (watch, told, changes) = (watched.watch.clone(), told.clone(), changes.cloned());
         let runs = match has_new_run {
-            true => cx.frontier.runs_of(name, RUNS_JUDGED)?,
+            true => cx.frontier.watches().runs_of(name, RUNS_JUDGED)?,
             false => Vec::new(),
         };
         let runs: Vec<WatchRun> = runs

@@ -11,7 +11,7 @@ use crate::frontier::{FalsePage, FrontierError, TaskId, if_pruned};
 
 /// After a start: the store may not have done what it was asked for.
 pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for page in cx.frontier.false_pages()? {
+    for page in cx.frontier.records().false_pages()? {
         if_pruned(ask_to_take_back(cx, page, now_ms), ())?;
     }
     Ok(())
@@ -19,7 +19,7 @@ pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<
 
 /// Asks the store to take back what was found to be false.
 pub(super) fn take_back_false_pages(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for page in cx.frontier.take_false_pages()? {
+    for page in cx.frontier.records().take_false_pages()? {
         cx.crawls.backfill_queued(page.crawl);
         ask_to_take_back(cx, page, now_ms)?;
     }
@@ -62,8 +62,8 @@ pub(in crate::core) fn page_taken_back(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     cx.crawls.backfill_applied(crawl);
-    let again = cx.frontier.page_taken_back(task, open, now_ms)?;
-    let woken = cx.frontier.reopen(&again, now_ms)?;
+    let again = cx.frontier.records().page_taken_back(task, open, now_ms)?;
+    let woken = cx.frontier.reopening().queue(&again, now_ms)?;
     handing_out::wake(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(crawl);

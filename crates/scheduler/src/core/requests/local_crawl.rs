@@ -252,7 +252,7 @@ fn feed_seeds(
         })
         .collect();
     let records = seeds.iter().flat_map(|seed| &seed.records);
-    cx.frontier.reopen_records(records.map(String::as_str))?;
+    cx.frontier.records().reopen(records.map(String::as_str))?;
     let tally = cx.frontier.feed(crawl, &candidates, now_ms)?;
     cx.frontier.set_fed(crawl, fed_lines)?;
     let answer = local_crawl::fed(&tally);

@@ -30,13 +30,14 @@ impl Core {
         let detached =
             self.cx
                 .frontier
-                .detach_crawls(&subject.app_id, crawl_id, since_ms, &in_use)?;
+                .pruning()
+                .detach(&subject.app_id, crawl_id, since_ms, &in_use)?;
         for crawl in &detached.crawls {
             self.cx.crawls.forget(*crawl);
         }
         if !detached.crawls.is_empty() {
             // One walk for those that were being deleted, and for these.
-            self.pruning = self.cx.frontier.begin_pruning()?;
+            self.pruning = self.cx.frontier.pruning().begin()?;
         }
         let more = json!({
             "server_time": self.cx.wall_ms(now_ms) / 1_000,
@@ -105,10 +106,10 @@ impl Core {
         let Some(walk) = &mut self.pruning else {
             return Ok(());
         };
-        self.cx.frontier.prune_slice(walk)?;
+        self.cx.frontier.pruning().delete_slice(walk)?;
         if walk.is_over() {
             tracing::info!(event = "pruned", "crawls are pruned");
-            self.pruning = self.cx.frontier.begin_pruning()?;
+            self.pruning = self.cx.frontier.pruning().begin()?;
         }
         Ok(())
     }

@@ -85,7 +85,7 @@ impl ReopeningCrawls {
             let why = "too many retries are under way: ask again later";
             return Ok(Refusal::for_now("$", why).into());
         }
-        let walk = cx.frontier.begin_reopening(wanted)?;
+        let walk = cx.frontier.reopening().begin(wanted)?;
         self.under_way.push_back(ReopeningCrawl {
             walk,
             requeued: 0,
@@ -115,7 +115,10 @@ impl ReopeningCrawls {
             }
             return Ok(());
         }
-        let tally = cx.frontier.reopen_slice(&mut reopening.walk, now_ms)?;
+        let tally = cx
+            .frontier
+            .reopening()
+            .queue_slice(&mut reopening.walk, now_ms)?;
         reopening.requeued += tally.requeued;
         outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
         match reopening.walk.is_over() {

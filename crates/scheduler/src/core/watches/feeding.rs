@@ -51,14 +51,14 @@ impl Watches {
         run: u64,
         counts: Map<String, Value>,
     ) -> Result<Value, FrontierError> {
-        let runs = cx.frontier.runs_of(name, 2)?;
+        let runs = cx.frontier.watches().runs_of(name, 2)?;
         let record = runs.into_iter().find(|record| record.number == run);
         let record = record.filter(|record| record.ended_ms.is_some());
         let Some(mut record) = record else {
             return Ok(no_such_run());
         };
         record.counts.extend(counts);
-        cx.frontier.record_run(name, &record, None)?;
+        cx.frontier.watches().record_run(name, &record, None)?;
         let last = self.by_name.get_mut(name);
         let last = last.and_then(|watched| watched.last.as_mut());
         if let Some(last) = last.filter(|last| last.number == run) {

@@ -100,13 +100,13 @@ impl Watches {
                     since_ms: now_ms,
                     asked: false,
                 };
-                let runs = cx.frontier.runs_of(&name, MOST_FAILURES)?;
+                let runs = cx.frontier.watches().runs_of(&name, MOST_FAILURES)?;
                 let watched = Watched::new(watch, &kept, runs);
                 self.by_name.insert(name.clone(), watched);
             }
         }
         let watched = &self.by_name[&name];
-        cx.frontier.keep_watch(&name, &watched.kept())?;
+        cx.frontier.watches().keep(&name, &watched.kept())?;
         let mut told = told(watched, now_ms);
         told["changed"] = is_changed.into();
         notifications.begin_telling(cx, self, &name, now_ms)?;
@@ -146,7 +146,7 @@ impl Watches {
         {
             shown.extend(notifications);
         }
-        let runs = cx.frontier.runs_of(name, runs)?;
+        let runs = cx.frontier.watches().runs_of(name, runs)?;
         shown["runs"] = runs.iter().map(|run| run.told()).collect();
         Ok(Ok(shown))
     }
@@ -166,7 +166,7 @@ impl Watches {
         }
         watched.is_asked = true;
         let kept = watched.kept();
-        cx.frontier.keep_watch(name, &kept)?;
+        cx.frontier.watches().keep(name, &kept)?;
         Ok(Ok(json!({"name": name})))
     }
 
@@ -184,7 +184,7 @@ impl Watches {
         watched.paused = paused;
         let kept = watched.kept();
         let told = told(watched, now_ms);
-        cx.frontier.keep_watch(name, &kept)?;
+        cx.frontier.watches().keep(name, &kept)?;
         Ok(Ok(told))
     }
 
@@ -213,7 +213,7 @@ impl Watches {
         self.by_name.remove(name);
         notifications.forget_telling(cx, name)?;
         // Also one that could not be read at the start.
-        match cx.frontier.forget_watch(name)? {
+        match cx.frontier.watches().forget(name)? {
             true => Ok(Ok(json!({"name": name}))),
             false => Ok(Err(no_such_watch())),
         }

@@ -14,7 +14,7 @@ impl Watches {
         name: &str,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let number = cx.frontier.last_run_number(name)? + 1;
+        let number = cx.frontier.watches().last_run_number(name)? + 1;
         let wall_ms = cx.wall_ms(now_ms);
         let Some(watched) = self.by_name.get_mut(name) else {
             return Ok(());
@@ -31,7 +31,7 @@ impl Watches {
         let was_asked = std::mem::replace(&mut watched.is_asked, false);
         let (watch, kept) = (watched.watch.clone(), watched.kept());
         if was_asked {
-            cx.frontier.keep_watch(name, &kept)?;
+            cx.frontier.watches().keep(name, &kept)?;
         }
         let spec = watch.spec(began_ms);
         let crawl = match cx.frontier.open_crawl(&spec) {
@@ -53,7 +53,9 @@ impl Watches {
             ending: None,
             over_ms: None,
         };
-        cx.frontier.record_run(name, &run, Some(under_way.kept()))?;
+        cx.frontier
+            .watches()
+            .record_run(name, &run, Some(under_way.kept()))?;
         cx.window.next_site_ms = Some(now_ms);
         tracing::info!(
             event = "run_began",
@@ -81,7 +83,7 @@ impl Watches {
         run.ended_ms = Some(run.started_ms.max(now_ms));
         run.how = Some(RunEnd::Failed);
         run.why = Some(why.to_string());
-        cx.frontier.record_run(name, &run, None)?;
+        cx.frontier.watches().record_run(name, &run, None)?;
         if let Some(watched) = self.by_name.get_mut(name) {
             watched.note_end(run);
         }
@@ -100,7 +102,7 @@ impl Watches {
             return Ok(());
         };
         let as_given = watched.watch.clone();
-        let kept = cx.frontier.run_under_way(name, run.number)?;
+        let kept = cx.frontier.watches().run_under_way(name, run.number)?;
         let (began_with, ending) = kept.map_or((None, None), |kept| {
             (Watch::parse(kept.watch).ok(), kept.ending)
         });
@@ -245,7 +247,7 @@ impl Watches {
         let (crawl, kept) = (under_way.crawl, under_way.kept());
         // In the commit of the pause: a restart must not mistake what is held back for a run that goes on.
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
-            cx.frontier.record_run(name, &run, Some(kept))?;
+            cx.frontier.watches().record_run(name, &run, Some(kept))?;
         }
         let held = match cx.frontier.crawl_end(crawl) {
             // What is queued of it ends by itself.
@@ -289,7 +291,7 @@ impl Watches {
         }
         let run = run.clone();
         watched.note_end(run.clone());
-        cx.frontier.record_run(name, &run, None)?;
+        cx.frontier.watches().record_run(name, &run, None)?;
         tracing::info!(
             event = "run_ended",
             watch = name,

@@ -312,7 +312,16 @@ fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
         (&run["how"], &run["why"]),
         (&json!("failed"), &json!("no such file"))
     );
-    assert_eq!(world.core.cx.frontier.run_under_way("w", 1).unwrap(), None);
+    assert_eq!(
+        world
+            .core
+            .cx
+            .frontier
+            .watches()
+            .run_under_way("w", 1)
+            .unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -324,13 +333,19 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
         since_ms: 0,
         asked: false,
     };
-    world.core.cx.frontier.keep_watch("other", &kept).unwrap();
+    world
+        .core
+        .cx
+        .frontier
+        .watches()
+        .keep("other", &kept)
+        .unwrap();
     drop(world.core.commit(0).unwrap());
     let mut world = world.kill(HOUR_MS);
     let remove = json!({"action": "watch_remove", "name": "other"});
     assert_eq!(world.ask(remove.clone(), HOUR_MS)["name"], "other");
     assert_eq!(world.ask(remove, HOUR_MS)["error"]["path"], "$.name");
-    assert_eq!(world.core.cx.frontier.watches().unwrap().len(), 1);
+    assert_eq!(world.core.cx.frontier.watches().all().unwrap().len(), 1);
 }
 
 #[test]
@@ -406,9 +421,21 @@ fn a_thousand_records_of_runs_are_kept() {
     let mut world = World::new("0 2 * * *");
     for number in 1..=1_005 {
         let run = webfill_api::WatchRun::begun(number, 0, 0);
-        world.core.cx.frontier.record_run("w", &run, None).unwrap();
+        world
+            .core
+            .cx
+            .frontier
+            .watches()
+            .record_run("w", &run, None)
+            .unwrap();
     }
-    let runs = world.core.cx.frontier.runs_of("w", 2_000).unwrap();
+    let runs = world
+        .core
+        .cx
+        .frontier
+        .watches()
+        .runs_of("w", 2_000)
+        .unwrap();
     assert_eq!((runs.len(), runs[0].number), (1_000, 1_005));
 }
 

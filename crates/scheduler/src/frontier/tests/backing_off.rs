@@ -248,8 +248,12 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
         status_codes: None,
         site: Some("a.org".into()),
     };
-    let mut walk = fixture.frontier.begin_reopening(wanted).unwrap();
-    let tally = fixture.frontier.reopen_slice(&mut walk, 12_000).unwrap();
+    let mut walk = fixture.frontier.reopening().begin(wanted).unwrap();
+    let tally = fixture
+        .frontier
+        .reopening()
+        .queue_slice(&mut walk, 12_000)
+        .unwrap();
     assert_eq!((tally.requeued, walk.is_over()), (1, true));
     let task = fixture.lease_all_at(12_000).remove(0);
     assert_eq!(task.unreachable, None);
@@ -348,7 +352,11 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     let ended = fixture.frontier.complete(&blocked, 0).unwrap();
     assert!(matches!(ended, Completion::SiteBackoffs(_)), "{ended:?}");
     assert_eq!(fixture.frontier.take_suspects(), [tasks[2].task]);
-    fixture.frontier.reopen(&[tasks[2].task], 0).unwrap();
+    fixture
+        .frontier
+        .reopening()
+        .queue(&[tasks[2].task], 0)
+        .unwrap();
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
     fixture.assert_conserved();
 }
@@ -361,11 +369,11 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     let task = fixture.lease_all().remove(0);
     fixture.report(&report(&task));
     taking_back::note_to_take_back(&mut fixture.frontier.0.cx, task.task).unwrap();
-    fixture.frontier.reopen(&[task.task], 0).unwrap();
-    assert_eq!(fixture.frontier.take_false_pages().unwrap(), []);
+    fixture.frontier.reopening().queue(&[task.task], 0).unwrap();
+    assert_eq!(fixture.frontier.records().take_false_pages().unwrap(), []);
     let again = fixture.lease_all().remove(0);
     fixture.report(&report(&again));
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    assert_eq!(fixture.frontier.false_pages().unwrap(), []);
+    assert_eq!(fixture.frontier.records().false_pages().unwrap(), []);
 }

@@ -91,10 +91,22 @@ fn budgets_of_sites_are_those_of_a_run() {
         begin(&mut fixture, began_ms);
         let urls = ["http://a.org/1", "http://a.org/2", "http://a.org/3"];
         fixture.feed_for(&urls, &[], began_ms + 1);
-        assert!(!fixture.frontier.is_beyond_budget(fixture.crawl).unwrap());
+        assert!(
+            !fixture
+                .frontier
+                .runs()
+                .is_beyond_budget(fixture.crawl)
+                .unwrap()
+        );
         let looked_at = look_at_all(&mut fixture, &[], began_ms + 2);
         assert_eq!((looked_at, fixture.status().queued), (2, 1), "run {run}");
-        assert!(fixture.frontier.is_beyond_budget(fixture.crawl).unwrap());
+        assert!(
+            fixture
+                .frontier
+                .runs()
+                .is_beyond_budget(fixture.crawl)
+                .unwrap()
+        );
         fixture.assert_conserved();
     }
 }
@@ -151,10 +163,11 @@ fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
         status_codes: None,
         site: None,
     };
-    let mut walk = fixture.frontier.begin_reopening(wanted).unwrap();
+    let mut walk = fixture.frontier.reopening().begin(wanted).unwrap();
     fixture
         .frontier
-        .reopen_slice(&mut walk, SECOND_MS + 1)
+        .reopening()
+        .queue_slice(&mut walk, SECOND_MS + 1)
         .unwrap();
     look_at_all(&mut fixture, &[], SECOND_MS + 2);
     let status = fixture.status();

@@ -135,7 +135,11 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
             look(url, 1, Verdict::New),
             look(url, 60, Verdict::Unchanged),
         ];
-        fixture.frontier.looked(&looks, i64::MAX).unwrap();
+        fixture
+            .frontier
+            .runs()
+            .count_checks(&looks, i64::MAX)
+            .unwrap();
     }
     begin(&mut fixture, 2);
     fixture.feed_for(&urls, &[], 2 * DAY_MS + 1);
@@ -161,7 +165,11 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     for _ in 0..2 {
         for day in 1..=9 {
             let looks = urls.map(|url| look(url, day, found(url, day)));
-            fixture.frontier.looked(&looks, i64::MAX).unwrap();
+            fixture
+                .frontier
+                .runs()
+                .count_checks(&looks, i64::MAX)
+                .unwrap();
         }
     }
     let looks = numbers(&mut fixture, "SELECT looks FROM looks ORDER BY task");
@@ -219,9 +227,17 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
     look_once(&mut fixture, 2, Outcome::Ok);
     assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [0]);
     let looks = [look("http://a.org/1", 999, Verdict::New)];
-    fixture.frontier.looked(&looks, 3 * DAY_MS).unwrap();
+    fixture
+        .frontier
+        .runs()
+        .count_checks(&looks, 3 * DAY_MS)
+        .unwrap();
     let looks = [look("http://a.org/1", 4, Verdict::Changed)];
-    fixture.frontier.looked(&looks, 4 * DAY_MS).unwrap();
+    fixture
+        .frontier
+        .runs()
+        .count_checks(&looks, 4 * DAY_MS)
+        .unwrap();
     let changes = numbers(&mut fixture, "SELECT changes FROM looks");
     assert_eq!(changes, [1], "a clock was ahead once");
 }
@@ -235,7 +251,11 @@ fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
     let mut of_nobody = look("http://a.org/1", 1, Verdict::Changed);
     of_nobody.crawl_id = "other".into();
     let looks = [look("http://a.org/1", 1, Verdict::Changed), of_nobody];
-    fixture.frontier.looked(&looks, i64::MAX).unwrap();
+    fixture
+        .frontier
+        .runs()
+        .count_checks(&looks, i64::MAX)
+        .unwrap();
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
     let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
     assert_eq!(ranks, [0], "its rows take no byte more");
@@ -249,11 +269,12 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [2]);
     fixture
         .frontier
-        .detach_crawls("app", None, i64::MAX, &BTreeSet::new())
+        .pruning()
+        .detach("app", None, i64::MAX, &BTreeSet::new())
         .unwrap();
-    let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
+    let mut walk = fixture.frontier.pruning().begin().unwrap().unwrap();
     while !walk.is_over() {
-        fixture.frontier.prune_slice(&mut walk).unwrap();
+        fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     }
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
     assert_eq!(

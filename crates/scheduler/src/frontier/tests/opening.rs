@@ -177,17 +177,21 @@ fn supervisors_are_known_after_a_restart() {
     for (name, instance) in [("a", 7), ("b", u64::MAX), ("a", 8)] {
         fixture
             .frontier
-            .save_supervisor(&kept(name, instance))
+            .supervisors()
+            .save(&kept(name, instance))
             .unwrap();
     }
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    let known = fixture.frontier.supervisors().unwrap();
+    let known = fixture.frontier.supervisors().all().unwrap();
     assert_eq!(known, [kept("a", 8), kept("b", u64::MAX)]);
-    fixture.frontier.note_silence("b", 7).unwrap();
-    assert_eq!(fixture.frontier.supervisors().unwrap()[1].silent_ms, 7);
-    fixture.frontier.forget_supervisor("a").unwrap();
-    assert_eq!(fixture.frontier.supervisors().unwrap().len(), 1);
+    fixture.frontier.supervisors().note_silence("b", 7).unwrap();
+    assert_eq!(
+        fixture.frontier.supervisors().all().unwrap()[1].silent_ms,
+        7
+    );
+    fixture.frontier.supervisors().forget("a").unwrap();
+    assert_eq!(fixture.frontier.supervisors().all().unwrap().len(), 1);
 }
 
 #[test]

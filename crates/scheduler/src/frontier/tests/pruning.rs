@@ -8,9 +8,9 @@ fn number(fixture: &Fixture, sql: &str) -> i64 {
 /// Prunes to the end; returns how many commits that took.
 fn prune(fixture: &mut Fixture) -> usize {
     let mut slices = 0;
-    while let Some(mut walk) = fixture.frontier.begin_pruning().unwrap() {
+    while let Some(mut walk) = fixture.frontier.pruning().begin().unwrap() {
         while !walk.is_over() {
-            fixture.frontier.prune_slice(&mut walk).unwrap();
+            fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
             fixture.assert_conserved();
             slices += 1;
         }
@@ -21,7 +21,8 @@ fn prune(fixture: &mut Fixture) -> usize {
 fn detach(fixture: &mut Fixture, crawl_id: &str) -> Detached {
     let detached = fixture
         .frontier
-        .detach_crawls("app", Some(crawl_id), 0, &BTreeSet::new());
+        .pruning()
+        .detach("app", Some(crawl_id), 0, &BTreeSet::new());
     detached.unwrap()
 }
 
@@ -101,8 +102,8 @@ fn pruning_goes_on_after_a_crash() {
     let (mut fixture, _) = done_beside_another();
     detach(&mut fixture, "crawl");
     fixture.frontier.commit().unwrap();
-    let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
-    fixture.frontier.prune_slice(&mut walk).unwrap();
+    let mut walk = fixture.frontier.pruning().begin().unwrap().unwrap();
+    fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     fixture.frontier.commit().unwrap();
     fixture.spec = CrawlSpec::new("app", "other");
     let mut fixture = fixture.reopen(0);
@@ -121,12 +122,14 @@ fn only_crawls_without_a_change_since_then_are_pruned_by_age() {
     fixture.frontier.commit().unwrap();
     let old = fixture
         .frontier
-        .detach_crawls("app", None, 4_999, &BTreeSet::new())
+        .pruning()
+        .detach("app", None, 4_999, &BTreeSet::new())
         .unwrap();
     assert_eq!(old.crawls.len(), 1, "the other one has changed since");
     let old = fixture
         .frontier
-        .detach_crawls("app", None, 5_000, &BTreeSet::new())
+        .pruning()
+        .detach("app", None, 5_000, &BTreeSet::new())
         .unwrap();
     assert_eq!(old.crawls.len(), 1);
 }
@@ -156,7 +159,7 @@ fn the_file_gives_the_space_of_pruned_crawls_back() {
 fn nothing_is_queued_for_a_crawl_that_is_being_pruned() {
     let (mut fixture, done) = done_beside_another();
     detach(&mut fixture, "crawl");
-    fixture.frontier.reopen(&[1, 2, 3], 0).unwrap();
+    fixture.frontier.reopening().queue(&[1, 2, 3], 0).unwrap();
     let late = Candidate {
         url: "http://a.org/late",
         depth: 0,

@@ -24,7 +24,7 @@ fn fed_and_failed(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec
 }
 
 fn reopen(fixture: &mut Fixture, tasks: &[TaskId]) -> Vec<Woken> {
-    fixture.frontier.reopen(tasks, 0).unwrap()
+    fixture.frontier.reopening().queue(tasks, 0).unwrap()
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn nothing_is_queued_again_in_a_crawl_that_is_over() {
 fn pages_that_only_resolved_records_want_are_not_queued_again() {
     let mut fixture = fixture();
     let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &["ada"]);
-    fixture.frontier.record_resolved("ada", 0).unwrap();
+    fixture.frontier.records().resolve("ada", 0).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.status().queued, 0);
     fixture.feed_for(&["http://a.org/1"], &["bob"], 0);
@@ -201,7 +201,11 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
     };
     assert!(!retrying::fails(&mut fixture, &last, 111_000));
 
-    fixture.frontier.reopen(&[task.task], 200_000).unwrap();
+    fixture
+        .frontier
+        .reopening()
+        .queue(&[task.task], 200_000)
+        .unwrap();
     let again = fixture.lease_all_at(200_000).remove(0);
     assert_eq!(again.failed_attempts.len(), 3, "its history");
     assert_eq!(again.priority, 30, "two retries have lowered it");
@@ -229,9 +233,9 @@ fn a_crashed_page_may_kill_three_workers_again() {
     kill(&mut fixture);
     let (task, given_back) = kill(&mut fixture);
     assert_eq!(given_back, GivenBack::Quarantined);
-    assert!(fixture.frontier.is_quarantined(task).unwrap());
+    assert!(fixture.frontier.reopening().is_quarantined(task).unwrap());
     reopen(&mut fixture, &[task]);
-    assert!(!fixture.frontier.is_quarantined(task).unwrap());
+    assert!(!fixture.frontier.reopening().is_quarantined(task).unwrap());
     assert!(fixture.frontier.crashed_since(0).unwrap().is_empty());
     assert!(matches!(kill(&mut fixture).1, GivenBack::Requeued(_)));
     fixture.assert_conserved();

@@ -1,7 +1,7 @@
 use super::*;
 
 fn resolve(fixture: &mut Fixture, record: &str) {
-    fixture.frontier.record_resolved(record, 0).unwrap();
+    fixture.frontier.records().resolve(record, 0).unwrap();
 }
 
 #[test]
@@ -93,11 +93,19 @@ fn a_backfill_is_pending_until_it_was_applied() {
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     let waiting = |fixture: &mut Fixture| -> Vec<String> {
-        let waiting = fixture.frontier.pending_backfills(fixture.crawl).unwrap();
+        let waiting = fixture
+            .frontier
+            .records()
+            .pending_backfills(fixture.crawl)
+            .unwrap();
         waiting.into_iter().map(|page| page.record).collect()
     };
     assert_eq!(waiting(&mut fixture), ["bob", "eve"]);
-    fixture.frontier.backfill_applied(page.task, "bob").unwrap();
+    fixture
+        .frontier
+        .records()
+        .backfill_applied(page.task, "bob")
+        .unwrap();
     assert_eq!(waiting(&mut fixture), ["eve"]);
     resolve(&mut fixture, "eve");
     assert!(waiting(&mut fixture).is_empty());
@@ -207,7 +215,8 @@ fn a_reopened_record_gets_its_links_fetched() {
     assert_eq!(tally.unwanted, 1, "nobody said that something is missing");
     fixture
         .frontier
-        .reopen_records(["ada"].into_iter())
+        .records()
+        .reopen(["ada"].into_iter())
         .unwrap();
     fixture.feed_for(&["http://a.org/more"], &["ada"], 0);
     assert_eq!(fixture.lease_one().records, ["ada"]);
@@ -251,6 +260,7 @@ fn a_stopped_page_is_fetched_for_a_further_record_after_a_restart() {
     assert!(
         fixture
             .frontier
+            .records()
             .pending_backfills(fixture.crawl)
             .unwrap()
             .is_empty()

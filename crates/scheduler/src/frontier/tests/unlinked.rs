@@ -66,6 +66,7 @@ fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
     loop {
         let (has_more, tally) = fixture
             .frontier
+            .runs()
             .queue_unlinked(fixture.crawl, most, now_ms)
             .unwrap();
         queued += tally.accepted;
@@ -207,6 +208,7 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
     look_at_queued(&mut fixture, &all_there(&[]), now_ms);
     let (has_more, tally) = fixture
         .frontier
+        .runs()
         .queue_unlinked(fixture.crawl, 5, now_ms)
         .unwrap();
     assert_eq!((has_more, tally.accepted), (true, 5));
@@ -232,11 +234,12 @@ fn what_is_known_of_a_page_goes_with_its_crawl() {
     assert_eq!(known(&mut fixture), 2);
     fixture
         .frontier
-        .detach_crawls("app", Some("crawl"), i64::MAX, &BTreeSet::new())
+        .pruning()
+        .detach("app", Some("crawl"), i64::MAX, &BTreeSet::new())
         .unwrap();
-    let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
+    let mut walk = fixture.frontier.pruning().begin().unwrap().unwrap();
     while !walk.is_over() {
-        fixture.frontier.prune_slice(&mut walk).unwrap();
+        fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     }
     assert_eq!(known(&mut fixture), 0);
 }

@@ -142,7 +142,7 @@ fn hold(
         held.extend(leased.iter().map(|task| (task.task, task.delivery)));
         give_back_site(frontier, supervisor, site, None, now_ms)?;
     }
-    frontier.save_supervisor(&SavedSupervisor {
+    frontier.supervisors().save(&SavedSupervisor {
         name: name_of(supervisor),
         instance: supervisor as u64,
         longest_request_ms: 60_000,
