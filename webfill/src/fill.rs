@@ -9,6 +9,7 @@
 //! Each stage may be run again: pages that are stored are not requested again, mappings that are there are used as they
 //! are, and all else is computed from these. So the same command resumes after any end, and gives the same outputs.
 
+mod collection;
 mod doubts;
 mod evidence;
 mod excerpt;
@@ -30,9 +31,12 @@ mod table;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 
+use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault, log, signals};
 
+use self::collection::Collection;
 use self::doubts::Answers;
 use self::evidence::Sources;
 use self::judging::{State, Verdict};
@@ -43,7 +47,7 @@ use self::plan::Plan;
 use self::project::Project;
 use self::reading::Readings;
 use self::report::Report;
-use self::summary::Summary;
+use self::summary::{Summary, counted};
 use self::table::{Change, Table};
 use self::tally::Tallies;
 use crate::crawl::require_contact;
@@ -59,7 +63,40 @@ const MOST_ROUNDS: usize = 8;
 const MOST_BEHIND: usize = 10;
 
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
-    on_thread("fill", move || Fill::prepare(options)?.run())
+    on_thread("fill", move || match options.table.clone() {
+        Some(table) => {
+            let project = Project::of(&table);
+            Fill::prepare(options, project, &table)?.run()
+        }
+        None => run_on_collection(options),
+    })
+}
+
+/// The same for a collection of MongoDB, of which a copy is completed.
+fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
+    let project = Project::of_collection(&options.collection.file()?);
+    project.require_own()?;
+    let collection = options.collection.open(!options.dry_run)?;
+    if options.dry_run {
+        let name = format!("webfill-fill-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).map_err(|error| {
+            Fault::error(format!("cannot create {}: {error}", folder.display()))
+        })?;
+        let copy = folder.join(options.collection.file()?);
+        let copied = collection.copy(&project, &copy);
+        let planned = copied.and_then(|()| Fill::prepare(options, project, &copy)?.run());
+        // An error only leaves a temporary folder behind.
+        let _ = std::fs::remove_dir_all(&folder);
+        return planned;
+    }
+    let lock = project.open()?;
+    let copy = project.copy();
+    collection.copy(&project, &copy)?;
+    let mut fill = Fill::prepare(options, project, &copy)?;
+    fill.lock = Some(lock);
+    fill.collection = Some(collection);
+    fill.run()
 }
 
 /// A table that was understood, and whose settings are valid.
@@ -71,10 +108,14 @@ struct Fill {
     answers: Answers,
     /// What a person has accepted, by row and column.
     accepted: BTreeMap<(u64, usize), Change>,
+    /// Held from the beginning, if the table is a copy.
+    lock: Option<StateFolder>,
+    /// Where the table was copied from, and values are written back to.
+    collection: Option<Collection>,
 }
 
 impl Fill {
-    fn prepare(options: FillOptions) -> Result<Fill, Fault> {
+    fn prepare(options: FillOptions, project: Project, path: &Path) -> Result<Fill, Fault> {
         let mut settings = Settings::load(options.web.config.as_deref())?;
         let politeness = &mut settings.politeness;
         if let Some(delay) = options.web.delay {
@@ -85,9 +126,8 @@ impl Fill {
             politeness.contact.clone_from(&options.web.contact);
         }
         settings.validate()?;
-        let mut table = Table::read(&options)?;
+        let mut table = Table::read(path, &options)?;
         tell(&table.understanding)?;
-        let project = Project::of(&options.table);
         project.require_own()?;
         let bad_rows = project.bad_rows();
         table.tell_faults(&match options.dry_run {
@@ -108,10 +148,12 @@ impl Fill {
             table,
             answers,
             accepted,
+            lock: None,
+            collection: None,
         })
     }
 
-    fn run(self) -> Result<ExitStatus, Fault> {
+    fn run(mut self) -> Result<ExitStatus, Fault> {
         let mut pages = Pages::open(&self.options.web, &self.project)?;
         let plan = Plan::of(
             &self.table,
@@ -126,7 +168,10 @@ impl Fill {
         }
         require_contact(&self.settings)?;
         signals::install();
-        let _lock = self.project.open()?;
+        let _lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => self.project.open()?,
+        };
         let _log = log::start(&self.project.logs(), "fill", &self.settings.log)?;
         let bad_rows: String = self
             .table
@@ -278,6 +323,14 @@ impl Fill {
         let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
         evidence::write(&self.project, &sources, verdict)?;
         doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
+        // Last: what is written has its evidence.
+        let written = match &self.collection {
+            Some(collection) => {
+                let count = collection.write_back(&self.project)?;
+                format!("{} to {}", counted(count, "value"), collection.name)
+            }
+            None => filled.display().to_string(),
+        };
         let tallies = Tallies::of(&self.table, verdict);
         if let Some(file) = &self.options.report {
             let report = Report {
@@ -296,6 +349,7 @@ impl Fill {
             pages,
             tallies: &tallies,
             report: self.options.report.as_deref(),
+            written,
             doubts: doubtful.len(),
             idle_answers: self.answers.idle,
         };

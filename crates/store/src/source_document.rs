@@ -88,6 +88,18 @@ pub struct Unwritten {
     pub(crate) revision: i64,
 }
 
+impl Unwritten {
+    /// Values for a document that no crawl has read, by its canonical `_id`.
+    pub fn of_document(document: String, fields: Vec<FilledField>) -> Unwritten {
+        Unwritten {
+            record: document.clone(),
+            document,
+            fields,
+            revision: 0,
+        }
+    }
+}
+
 /// The present value of a record's field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledField {

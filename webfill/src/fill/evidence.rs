@@ -112,7 +112,7 @@ pub fn write(project: &Project, sources: &Sources<'_>, verdict: &Verdict) -> Res
 }
 
 /// A file that is renamed into its place when it is complete.
-fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
+pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let written = File::create(&part).and_then(|mut file| {

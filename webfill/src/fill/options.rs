@@ -7,13 +7,17 @@ use clap::{Args, Parser, ValueEnum};
 use webfill_service::Fault;
 use webfill_wire::Lane;
 
+use super::collection::CollectionOptions;
 use super::project::Project;
 use crate::cli::{Cli, Command, CrawlOptions, ProgressStyle};
 
 #[derive(Debug, Clone, Args)]
 pub struct FillOptions {
     /// Table to complete, such as books.csv
-    pub table: PathBuf,
+    #[arg(required_unless_present = "records")]
+    pub table: Option<PathBuf>,
+    #[command(flatten)]
+    pub collection: CollectionOptions,
     /// Column of the id [default: found by its name and values]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,

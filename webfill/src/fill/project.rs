@@ -13,6 +13,8 @@ use crate::mapping_command::writing::write_atomically;
 pub struct Project {
     table: PathBuf,
     folder: PathBuf,
+    /// The table is a collection; `table` is the name that its file would have.
+    is_collection: bool,
 }
 
 impl Project {
@@ -24,7 +26,26 @@ impl Project {
         Project {
             table: table.to_owned(),
             folder: beside(table, ".webfill"),
+            is_collection: false,
         }
+    }
+
+    /// That of a collection of documents, in the working folder.
+    pub fn of_collection(file: &Path) -> Project {
+        Project {
+            is_collection: true,
+            ..Project::of(file)
+        }
+    }
+
+    /// The documents of a collection as lines of JSON.
+    pub fn copy(&self) -> PathBuf {
+        self.folder.join(&self.table)
+    }
+
+    /// What was written back to a collection.
+    pub fn written(&self) -> PathBuf {
+        self.folder.join("written.jsonl")
     }
 
     /// Makes the folder, and locks it for as long as the result lives.
@@ -120,8 +141,12 @@ impl Project {
 
     /// With the ending of the table, so that it has the same format.
     pub fn filled(&self) -> PathBuf {
-        let endings = endings(&self.table);
-        beside(&self.table, &format!(".filled{endings}"))
+        let table = match self.is_collection {
+            true => self.copy(),
+            false => self.table.clone(),
+        };
+        let endings = endings(&table);
+        beside(&table, &format!(".filled{endings}"))
     }
 
     pub fn evidence(&self, ending: &str) -> PathBuf {

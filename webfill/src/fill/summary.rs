@@ -18,6 +18,8 @@ pub struct Summary<'s> {
     pub pages: &'s Pages<'s>,
     pub tallies: &'s Tallies,
     pub report: Option<&'s Path>,
+    /// The filled table, or what was written to a collection.
+    pub written: String,
     pub doubts: usize,
     /// Answers to values that the table does not have.
     pub idle_answers: usize,
@@ -84,7 +86,7 @@ impl Summary<'_> {
             ),
             format!(
                 "written: {}, {}{}",
-                self.project.filled().display(),
+                self.written,
                 self.project.evidence("parquet").display(),
                 self.report
                     .map(|file| format!(", {}", file.display()))

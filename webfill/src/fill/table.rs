@@ -160,8 +160,7 @@ impl Row {
 
 impl Table {
     /// Reads and understands a table.
-    pub fn read(options: &FillOptions) -> Result<Table, Fault> {
-        let path = &options.table;
+    pub fn read(path: &Path, options: &FillOptions) -> Result<Table, Fault> {
         let sum = sum_of(path)?;
         let sample = Sample::read(path).map_err(Fault::usage)?;
         let wishes = Wishes {

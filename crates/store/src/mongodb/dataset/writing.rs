@@ -1,8 +1,8 @@
 //! Writes values back to a dataset's documents.
 //!
 //! The server decides whether a field is missing, in the statement that sets it, so a concurrent
-//! write by the user is kept. Field names come from mappings and are plain words; values stand below
-//! `$literal`, where the server does not evaluate them.
+//! write by the user is kept. Names that might be paths or operators are refused; values stand below `$literal`, where
+//! the server does not evaluate them.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
@@ -61,17 +61,21 @@ fn statement(record: &Unwritten, creates: bool) -> Result<RawDocumentBuf, Fault>
     let id = RawBson::try_from(id).map_err(|error| Fault::InvalidEntry(error.to_string()))?;
     let mut set = RawDocumentBuf::new();
     for field in &record.fields {
-        if is_plain(&field.name) {
-            set.append(key(&field.name), new_value(field)?);
+        if !is_plain(&field.name) {
+            return Err(Fault::InvalidEntry(format!(
+                "`{:.80}` is no name that can be written",
+                field.name
+            )));
         }
+        set.append(key(&field.name), new_value(field)?);
     }
     Ok(rawdoc! {"q": {"_id": {"$eq": id}}, "u": [{"$set": set}], "upsert": creates})
 }
 
-/// Whether it is a field's name as mappings have them. Others might be a path or an operator.
+/// Whether it names a member of the document itself: no path, no operator, not its id.
 fn is_plain(name: &str) -> bool {
-    let is_of_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_of_word)
+    let is_name = !name.is_empty() && name != "_id" && !name.starts_with('$');
+    is_name && !name.contains(['.', '\0'])
 }
 
 /// An expression for the field's new value: the found value if the field is missing, or has a value that may be

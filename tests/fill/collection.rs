@@ -1,0 +1,164 @@
+//! A collection of MongoDB as the table: judged by its documents, read with a client of the tests' own.
+
+use std::time::Duration;
+
+use bson::{Bson, Document, doc};
+use rustix::process::Signal;
+use serde_json::Value;
+use webfill_test_mongod::{Database, fresh_database};
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::Run;
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, books, evidence, gaps, is_gap, serve, truth, url};
+
+/// Titles of members; one is no name that a mapping could have, and years are numbers.
+const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
+
+fn value(book: usize, field: usize) -> Bson {
+    let text = truth(book)[field].clone();
+    match field {
+        2 => Bson::Int32(text.parse().unwrap()),
+        _ => Bson::String(text),
+    }
+}
+
+/// A document for each book. Its gaps are missing, null or empty.
+fn documents() -> Vec<Document> {
+    let document = |book: usize| {
+        let mut document = doc! {
+            "_id": bson::oid::ObjectId::from_bytes([u8::try_from(book).unwrap(); 12]),
+            "link": url(book),
+            "seen": bson::DateTime::from_millis(1_700_000_000_000),
+            "note": {"mine": book as i32},
+            // A path to a query: it is read, and never written.
+            "the.year": if book.is_multiple_of(2) { Bson::Null } else { value(book, 2) },
+        };
+        for (field, member) in MEMBERS.iter().enumerate() {
+            match (is_gap(book, field), (book + field) % 3) {
+                (false, _) => drop(document.insert(*member, value(book, field))),
+                (true, 0) => drop(document.insert(*member, Bson::Null)),
+                (true, 1) if field != 2 => drop(document.insert(*member, "")),
+                (true, _) => {}
+            }
+        }
+        document
+    };
+    (0..books()).map(document).collect()
+}
+
+/// Gaps that may be written.
+fn is_filled(line: &&Value) -> bool {
+    let column = line["column"].as_str().unwrap();
+    line["state"] == "filled" && !column.contains("the.year")
+}
+
+fn fill(work: &Workplace, web: &Web, database: &Database) -> Run {
+    Run::new(["fill", "--records", database.uri()])
+        .args(["--records-collection", "books", "--delay", "0"])
+        .args(["--progress", "none", "--workers", "2"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+}
+
+/// All documents have the values of the pages, and all else as it was.
+fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
+    assert_eq!(all.len(), books());
+    for (book, document) in all.iter().enumerate() {
+        assert_eq!(document["note"]["mine"], book);
+        assert_eq!(document["the.year"].is_null(), book.is_multiple_of(2));
+        for (field, member) in MEMBERS.iter().enumerate() {
+            let expected = value(book, field).into_relaxed_extjson();
+            if !other_than.contains(&(book, *member)) {
+                assert_eq!(document[member], expected, "{book} {member}");
+            }
+        }
+    }
+}
+
+#[needs(mongod)]
+#[test]
+fn gaps_of_documents_are_filled_in_their_own_types() {
+    let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
+    serve(&web, &Oddities::default());
+    let client = Documents::open(database.uri());
+    client.run(doc! {"insert": "books", "documents": documents()});
+    let planned = fill(&work, &web, &database)
+        .arg("--dry-run")
+        .finish()
+        .expect(0);
+    let all_gaps = gaps() + books() / 2;
+    let plan = format!("plan: {all_gaps} gaps, 4 sites");
+    assert!(planned.stdout.contains(&plan), "{}", planned.stdout);
+    assert!(web.visits().is_empty() && !work.path("books.webfill").exists());
+    let run = fill(&work, &web, &database).finish().expect(0);
+    let written = format!("written: {} values to ", gaps());
+    assert!(run.stdout.contains(&written), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("\"the.year\": not written"),
+        "{}",
+        run.stderr
+    );
+    assert_complete(&client.all("books"), &[]);
+    let filled = |lines: &[Value]| lines.iter().filter(is_filled).count();
+    let first = evidence(&work);
+    assert_eq!(filled(&first), gaps());
+    assert!(work.path("books.doubts.csv").exists());
+    // Its own values are no known ones: the second run has the same evidence, and asks nobody.
+    let (requests, books) = (web.visits().len(), client.all("books"));
+    fill(&work, &web, &database).finish().expect(0);
+    assert_eq!(web.visits().len(), requests);
+    assert_eq!(evidence(&work), first);
+    assert_eq!(client.all("books"), books);
+    // What a person writes over it is known, and stays.
+    let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
+    let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
+    let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
+    client.run(doc! {"update": "books", "updates": [set]});
+    fill(&work, &web, &database).finish().expect(0);
+    let all = client.all("books");
+    assert_eq!(all[gap]["publisher"], "Mine");
+    assert_complete(&all, &[(gap, "publisher")]);
+    assert_eq!(filled(&evidence(&work)), gaps() - 1);
+}
+
+/// Killed at any moment, the same command comes to the same end.
+#[needs(mongod)]
+#[test]
+fn a_killed_run_is_resumed() {
+    let (work, web, database) = (Workplace::new(), Web::start(), fresh_database());
+    serve(&web, &Oddities::default());
+    let client = Documents::open(database.uri());
+    client.run(doc! {"insert": "books", "documents": documents()});
+    for moment in 0..12 {
+        let running = fill(&work, &web, &database).start();
+        std::thread::sleep(Duration::from_millis(60 + 110 * moment));
+        for process in running.processes() {
+            process.signal(Signal::KILL);
+        }
+        running.finish();
+    }
+    fill(&work, &web, &database).finish().expect(0);
+    assert_complete(&client.all("books"), &[]);
+    let lines = evidence(&work);
+    let filled = lines.iter().filter(is_filled);
+    assert_eq!(filled.count(), gaps());
+}
+
+#[test]
+fn a_table_or_a_collection_is_needed() {
+    let work = Workplace::new();
+    let run = Run::new(["fill", "--delay", "0"]);
+    let run = run.in_folder(work.path(".")).finish().expect(2);
+    assert!(run.stderr.contains("TABLE"), "{}", run.stderr);
+    let run = Run::new(["fill", "--records", "mongodb://127.0.0.1/x"]);
+    let run = run.in_folder(work.path(".")).finish().expect(2);
+    assert!(
+        run.stderr.contains("--records-collection"),
+        "{}",
+        run.stderr
+    );
+}

@@ -1,0 +1,337 @@
+//! A collection of MongoDB as the table: its documents are copied into the project folder and completed there as a
+//! table of JSON lines, and what was found is written back to them.
+//!
+//! What is written is noted first, durably, with what stood there before. A later run copies the latter: so it fills the
+//! same gaps, with the same evidence, and takes none of its own values for known ones. The server compares before it
+//! writes: a value that somebody has entered meanwhile stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+use webfill_service::Fault;
+use webfill_store::{Dataset, FilledField, Unwritten, WriteBack};
+
+use super::evidence::whole;
+use super::project::Project;
+use crate::dataset::DatasetOptions;
+use crate::feeding::store_fault;
+use crate::mapping_command::learn::runtime;
+
+/// Documents that are written together.
+const BATCH: usize = 500;
+
+/// So many values that were written are kept of a member: the last one, and those that a killed run may have written.
+const VALUES: usize = 4;
+
+/// Refusals that are listed.
+const REFUSALS_TOLD: usize = 20;
+
+#[derive(Debug, Clone, Args)]
+pub struct CollectionOptions {
+    /// MongoDB database of a collection to complete, instead of TABLE
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "WEBFILL_RECORDS",
+        hide_env_values = true
+    )]
+    pub records: Option<String>,
+    /// Collection to complete; found values are written to it, existing ones stay
+    #[arg(long, value_name = "NAME", requires = "records")]
+    pub records_collection: Option<String>,
+    /// Only documents that match this query, in extended JSON [default: {}]
+    #[arg(long, value_name = "JSON", requires = "records")]
+    pub records_query: Option<String>,
+}
+
+/// See the module.
+pub struct Collection {
+    /// The database and the collection.
+    pub name: String,
+    collection: String,
+    dataset: Arc<Dataset>,
+    runtime: Runtime,
+}
+
+/// What was written to a member of a document.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Written {
+    document: String,
+    member: String,
+    /// What stood there.
+    old: Value,
+    /// The newest last.
+    values: Vec<Value>,
+}
+
+/// By document and member.
+type AllWritten = BTreeMap<String, BTreeMap<String, Written>>;
+
+impl CollectionOptions {
+    /// The name of the collection as that of a file, as if it were a table.
+    pub fn file(&self) -> Result<PathBuf, Fault> {
+        let name = self.records_collection.as_deref();
+        let name = name.ok_or_else(|| Fault::usage("--records needs --records-collection NAME"))?;
+        let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
+        let name: String = name
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '_' })
+            .collect();
+        Ok(PathBuf::from(format!("{}.jsonl", name.trim_matches('.'))))
+    }
+
+    /// Connects; checks that documents can be read and, if wished, written.
+    pub fn open(&self, writes: bool) -> Result<Collection, Fault> {
+        let collection = self.records_collection.clone().unwrap_or_default();
+        let options = DatasetOptions {
+            records: self.records.clone(),
+            records_collection: self.records_collection.clone(),
+            records_query: self.records_query.clone(),
+            write_back: writes.then(|| collection.clone()),
+            ..DatasetOptions::default()
+        };
+        let plan = options.validate()?;
+        let plan = plan.ok_or_else(|| Fault::usage("no TABLE is given"))?;
+        let runtime = runtime()?;
+        let dataset = runtime.block_on(plan.open()).map_err(store_fault)?;
+        Ok(Collection {
+            name: plan.collection(),
+            collection,
+            dataset,
+            runtime,
+        })
+    }
+}
+
+impl Collection {
+    /// Copies the documents, in the order of their ids.
+    pub fn copy(&self, project: &Project, to: &Path) -> Result<(), Fault> {
+        let written = read_written(project)?;
+        let mut fault = None;
+        let copied = whole(to, |lines| {
+            let mut lines = BufWriter::new(lines);
+            let mut ids = BufWriter::new(File::create(ids_of(to))?);
+            for documents in self.dataset.read(None).map_err(std::io::Error::other)? {
+                let documents = match documents {
+                    Ok(documents) => documents,
+                    Err(error) => {
+                        fault = Some(store_fault(error));
+                        break;
+                    }
+                };
+                for document in documents {
+                    let mut members = Map::new();
+                    members.insert(String::from("_id"), document.record.into());
+                    members.extend(document.members);
+                    for (name, one) in written.get(&document.id).into_iter().flatten() {
+                        let is_ours = |value: &Value| one.values.contains(value);
+                        if members.get(name).is_some_and(is_ours) {
+                            members.insert(name.clone(), one.old.clone());
+                        }
+                    }
+                    writeln!(lines, "{}", Value::Object(members))?;
+                    writeln!(ids, "{}", document.id)?;
+                }
+            }
+            ids.flush()?;
+            lines.flush()
+        });
+        match fault {
+            Some(fault) => Err(fault),
+            None => copied,
+        }
+    }
+
+    /// Writes back what the completed copy has and the copy lacks. Returns the number of values.
+    pub fn write_back(&self, project: &Project) -> Result<usize, Fault> {
+        let mut written = read_written(project)?;
+        let (mut count, mut unwritable) = (0, BTreeSet::new());
+        for change in self.changes(project)? {
+            let change = change?;
+            let of_document = written.entry(change.document.clone()).or_default();
+            for (member, old, value) in change.members {
+                if !is_writable(&member) {
+                    unwritable.insert(member);
+                    continue;
+                }
+                let one = of_document.entry(member.clone()).or_insert(Written {
+                    document: change.document.clone(),
+                    member,
+                    old,
+                    values: Vec::new(),
+                });
+                one.values.retain(|former| *former != value);
+                one.values.push(value);
+                let surplus = one.values.len().saturating_sub(VALUES);
+                one.values.drain(..surplus);
+                count += 1;
+            }
+        }
+        for member in unwritable {
+            webfill_service::say!(
+                "webfill: {member:?}: not written: a dot or a dollar sign in its name would be read as a path"
+            );
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        keep_written(project, &written)?;
+        let mut refusals = Vec::new();
+        let mut batch = Vec::new();
+        for change in self.changes(project)? {
+            let Change { document, members } = change?;
+            let of_document = &written[&document];
+            let members = members.into_iter().filter(|(name, ..)| is_writable(name));
+            let fields = members.map(|(name, old, value)| {
+                let mut others = of_document[&name].values.clone();
+                others.push(old);
+                FilledField {
+                    name,
+                    value,
+                    is_asked_again: false,
+                    others,
+                }
+            });
+            batch.push(Unwritten::of_document(document, fields.collect()));
+            if batch.len() == BATCH {
+                refusals.extend(self.send(&std::mem::take(&mut batch))?);
+            }
+        }
+        refusals.extend(self.send(&batch)?);
+        for (document, reason) in refusals.iter().take(REFUSALS_TOLD) {
+            webfill_service::say!("webfill: document {document:.200}: not written: {reason}");
+        }
+        if refusals.len() > REFUSALS_TOLD {
+            let more = refusals.len() - REFUSALS_TOLD;
+            webfill_service::say!("webfill: {more} more documents are not written");
+        }
+        Ok(count)
+    }
+
+    fn send(&self, batch: &[Unwritten]) -> Result<Vec<(String, String)>, Fault> {
+        let to = WriteBack::new(&self.collection).map_err(Fault::usage)?;
+        let written = self.dataset.write_back(&to, batch);
+        self.runtime.block_on(written).map_err(|error| {
+            let mut fault = store_fault(error);
+            fault.message += "; the same command writes the rest";
+            fault
+        })
+    }
+
+    fn changes(&self, project: &Project) -> Result<Changes, Fault> {
+        let lines = |path: PathBuf| match File::open(&path) {
+            Ok(file) => Ok(BufReader::new(file).lines()),
+            Err(error) => Err(Fault::error(format!(
+                "cannot read {}: {error}",
+                path.display()
+            ))),
+        };
+        let copy = project.copy();
+        Ok(Changes {
+            ids: lines(ids_of(&copy))?,
+            before: lines(copy)?,
+            after: lines(project.filled())?,
+        })
+    }
+}
+
+/// Whether the name of a member can be written to: it is no path.
+fn is_writable(name: &str) -> bool {
+    !name.contains(['.', '$'])
+}
+
+/// The `_id` of each line of a copy, with its type.
+fn ids_of(copy: &Path) -> PathBuf {
+    copy.with_extension("ids")
+}
+
+/// What differs between the copy and the completed copy, which have the same lines.
+struct Changes {
+    ids: Lines<BufReader<File>>,
+    before: Lines<BufReader<File>>,
+    after: Lines<BufReader<File>>,
+}
+
+/// The members of a document that have other values now: name, old value, new value.
+struct Change {
+    document: String,
+    members: Vec<(String, Value, Value)>,
+}
+
+impl Changes {
+    fn next_line(&mut self) -> std::io::Result<Option<[String; 3]>> {
+        let lines = [&mut self.ids, &mut self.before, &mut self.after];
+        let lines = lines.map(|lines| lines.next().transpose());
+        let [id, before, after] = lines;
+        Ok(match (id?, before?, after?) {
+            (Some(id), Some(before), Some(after)) => Some([id, before, after]),
+            _ => None,
+        })
+    }
+
+    fn next_change(&mut self) -> std::io::Result<Option<Change>> {
+        while let Some([document, before, after]) = self.next_line()? {
+            if before == after {
+                continue;
+            }
+            let [before, after] = [before, after].map(|line| serde_json::from_str(&line));
+            let (before, after): (Map<String, Value>, Map<String, Value>) = (before?, after?);
+            let old = |name: &String| before.get(name).cloned().unwrap_or_default();
+            let changed = after.into_iter().map(|(name, value)| {
+                let old = old(&name);
+                (name, old, value)
+            });
+            return Ok(Some(Change {
+                document,
+                members: changed.filter(|(_, old, value)| old != value).collect(),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Changes {
+    type Item = Result<Change, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let unread = |error| Fault::error(format!("cannot read the completed copy: {error}"));
+        self.next_change().map_err(unread).transpose()
+    }
+}
+
+/// No file is as an empty one; one that cannot be read is an error, because values of a run would count as known.
+fn read_written(project: &Project) -> Result<AllWritten, Fault> {
+    let file = project.written();
+    let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
+    let mut written = AllWritten::new();
+    let opened = match File::open(&file) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(written),
+        Err(error) => return Err(unread(error.to_string())),
+    };
+    for line in BufReader::new(opened).lines() {
+        let line = line.map_err(|error| unread(error.to_string()))?;
+        let one: Written =
+            serde_json::from_str(&line).map_err(|error| unread(error.to_string()))?;
+        let of_document = written.entry(one.document.clone()).or_default();
+        of_document.insert(one.member.clone(), one);
+    }
+    Ok(written)
+}
+
+fn keep_written(project: &Project, written: &AllWritten) -> Result<(), Fault> {
+    whole(&project.written(), |file| {
+        let mut out = BufWriter::new(file);
+        for one in written.values().flat_map(BTreeMap::values) {
+            writeln!(out, "{}", serde_json::to_string(one)?)?;
+        }
+        out.flush()
+    })
+}
