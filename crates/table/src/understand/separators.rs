@@ -4,41 +4,50 @@ use std::collections::HashMap;
 
 use crate::cell::Cell;
 
-/// Signs that stand in lists more than elsewhere, and those that stand in any text.
-const CANDIDATES: [(&str, bool); 6] = [
-    ("|", true),
-    (";", true),
-    ("\n", true),
-    (" / ", false),
-    (", ", false),
-    (",", false),
+/// What a sign is used for.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    /// Hardly anything but lists.
+    Lists,
+    /// Lists more than other texts.
+    Often,
+    /// Any text.
+    Any,
+}
+
+const CANDIDATES: [(&str, Use); 6] = [
+    ("|", Use::Lists),
+    (";", Use::Often),
+    ("\n", Use::Often),
+    (" / ", Use::Any),
+    (", ", Use::Any),
+    (",", Use::Any),
 ];
 
 /// The separator of lists, if cells are such: short entries, of which many stand in several cells.
 pub(super) fn find(values: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> = values.iter().filter_map(|cell| cell.text()).collect();
-    let is_list = |(sign, is_rare): &&(&str, bool)| looks_like_lists(&texts, sign, *is_rare);
+    let is_list = |(sign, used): &&(&str, Use)| looks_like_lists(&texts, sign, *used);
     let (sign, _) = CANDIDATES.iter().find(is_list)?;
     Some(as_written(&texts, sign))
 }
 
-fn looks_like_lists(texts: &[&str], sign: &str, is_rare: bool) -> bool {
-    const LONGEST_ENTRY: usize = 60;
-    const LEAST_LISTS: usize = 3;
-    let lists = texts.iter().filter(|text| text.contains(sign)).count();
-    if lists < LEAST_LISTS || lists * 5 < texts.len() {
+fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
+    let (least_lists, longest_entry) = match used {
+        Use::Lists => (2, 200),
+        Use::Often | Use::Any => (3, 60),
+    };
+    let several = |text: &&&str| parts(text, sign).nth(1).is_some();
+    let lists = texts.iter().filter(several).count();
+    if lists < least_lists || lists * 5 < texts.len() {
         return false;
     }
     // In how many cells each entry stands.
     let mut cells: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut entries = 0;
     for (number, text) in texts.iter().enumerate() {
-        for entry in text
-            .split(sign)
-            .map(str::trim)
-            .filter(|entry| !entry.is_empty())
-        {
-            if entry.len() > LONGEST_ENTRY {
+        for entry in parts(text, sign) {
+            if entry.len() > longest_entry {
                 return false;
             }
             entries += 1;
@@ -53,11 +62,42 @@ fn looks_like_lists(texts: &[&str], sign: &str, is_rare: bool) -> bool {
         .map(|(count, _)| *count)
         .filter(|count| *count > 1)
         .sum();
-    match is_rare {
-        true => again * 10 >= entries,
+    match used {
+        Use::Lists => true,
+        // Telephone numbers hardly come again.
+        Use::Often => again * 10 >= entries || are_alike(texts, sign),
         // "Doe, John" is no list: of lists, most entries come again.
-        false => again * 3 >= entries * 2,
+        Use::Any => again * 3 >= entries * 2,
     }
+}
+
+fn parts<'t>(text: &'t str, sign: &'t str) -> impl Iterator<Item = &'t str> {
+    let parts = text.split(sign).map(str::trim);
+    parts.filter(|part| !part.is_empty())
+}
+
+/// Whether the entries of nearly all cells have the same kinds of characters, digits among them: the parts of other
+/// texts differ.
+fn are_alike(texts: &[&str], sign: &str) -> bool {
+    let kinds = |entry: &str| {
+        [
+            entry.contains(|c: char| c.is_ascii_digit()),
+            entry.contains(char::is_alphabetic),
+            entry.contains(|c: char| !c.is_alphanumeric() && !" .,-'".contains(c)),
+        ]
+    };
+    let (mut alike, mut all) = (0, 0);
+    for text in texts {
+        let mut entries = parts(text, sign).map(kinds);
+        let first = entries.next();
+        let rest: Vec<[bool; 3]> = entries.collect();
+        if !rest.is_empty() {
+            all += 1;
+            let is_alike = |kinds: &[bool; 3]| Some(*kinds) == first && kinds[0];
+            alike += usize::from(rest.iter().all(is_alike));
+        }
+    }
+    alike * 5 >= all * 4
 }
 
 /// The separator with the blanks that most cells have around it.
@@ -94,7 +134,36 @@ mod tests {
 
     #[test]
     fn lists_are_told_from_texts_with_signs() {
-        let table: [(&[&str], Option<&str>); 6] = [
+        let table: [(&[&str], Option<&str>); 11] = [
+            (
+                &[
+                    "(325) 674-2000; (325) 674-2650",
+                    "(952) 851-0066; (800) 292-9149",
+                    "(1) 2; (3) 4",
+                ],
+                Some("; "),
+            ),
+            (
+                &["Canon A3 - 10 Megapixel | A3", "Canon S95 | S95", "Nikon"],
+                Some(" | "),
+            ),
+            (
+                &[
+                    "2477 Arctic Blvd. |",
+                    "555 W. Northern Lights Blvd. |",
+                    "9 A St |",
+                ],
+                None,
+            ),
+            (
+                &[
+                    "Knopf; First edition (1)",
+                    "Ace; Reprint edition (2)",
+                    "Tor; 3 edition (3)",
+                ],
+                None,
+            ),
+            (&["a | b", "c", "d", "e", "f", "g"], None),
             (&["a; b", "b; c", "a", "c; a"], Some("; ")),
             (&["drama|crime", "crime|war", "war|drama"], Some("|")),
             (
