@@ -113,11 +113,16 @@ pub(crate) fn right(found: &Found) -> f64 {
 
 fn learn_as(
     group: &Group<'_>,
-    labels: Vec<Label>,
+    mut labels: Vec<Label>,
     pointed: &[(usize, usize)],
     multiple: bool,
     limits: &Limits,
 ) -> Found {
+    for label in labels.iter_mut().filter(|label| !label.is_certain) {
+        let page = &group.pages[label.page];
+        let wanted = label.wanted.iter();
+        label.is_unseen = wanted.map(|wanted| !page.mentions(wanted)).collect();
+    }
     let column = Column::new(&labels, &group.pages);
     let mut made = Candidates::default();
     for label in &labels {
@@ -162,9 +167,14 @@ fn learn_as(
     }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
-    let mut left_out = leave_one_out(&scores);
     let doubted = stale::doubted(&scores, &ranking, group);
-    for &label in &doubted {
+    let is_misspelt = |label: usize| {
+        let label = &labels[label];
+        let best = ranking.first();
+        best.is_some_and(|&best| label.is_misspelt(&readings[best][label.page], multiple))
+    };
+    let mut left_out = leave_one_out(&scores, &is_misspelt);
+    for &label in doubted.iter().filter(|&&label| !is_misspelt(label)) {
         left_out[label] = f64::NAN;
     }
     Found {
@@ -285,13 +295,24 @@ fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
     labels.iter().flat_map(of_label).collect()
 }
 
-fn leave_one_out(scores: &Scores<'_>) -> Vec<f64> {
+fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Vec<f64> {
+    let known = |label: &usize| !scores.labels[*label].wanted.is_empty();
+    let all = 0..scores.labels.len();
+    let right: Vec<usize> = all
+        .clone()
+        .filter(known)
+        .filter(|&one| !is_misspelt(one))
+        .collect();
     let credit = |label: usize| {
-        if scores.labels[label].wanted.is_empty() {
+        if !known(&label) {
             return f64::NAN;
         }
-        let best = scores.ranking(Some(label)).first().copied();
-        best.map_or(0.0, |best| scores.credits[best][label])
+        match scores.ranking(Some(label)).first() {
+            Some(&best) => scores.credits[best][label],
+            // Misspelt values lead to no place. Where all others are, nothing is found without this one.
+            None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
+            None => 0.0,
+        }
     };
-    (0..scores.labels.len()).map(credit).collect()
+    all.map(credit).collect()
 }

@@ -53,6 +53,11 @@ impl Wanted {
         self.day.is_some() && self.is(read) && is_iso(&self.text) && !is_iso(&read.text)
     }
 
+    /// Whether the read text is this value but for one slip of the keyboard.
+    pub(crate) fn is_misspelt(&self, read: &Spelling) -> bool {
+        differ_by_a_slip(&self.folded, &read.folded)
+    }
+
     /// Whether the read text is this value.
     pub(crate) fn is(&self, read: &Spelling) -> bool {
         self.folded == read.folded
@@ -132,6 +137,28 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
         || text.ends_with("...")
         || is_mark(inner('[', ']'))
         || is_mark(inner('(', ')'))
+}
+
+/// A slip in a shorter text may as well be another value.
+const LEAST_MISSPELT: usize = 5;
+
+/// Whether two texts differ by one slip of the keyboard: a character that is other, lacking or too much, or two
+/// neighbours in the wrong order.
+fn differ_by_a_slip(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().min(other.len()) < LEAST_MISSPELT || one.len().abs_diff(other.len()) > 1 {
+        return false;
+    }
+    let both = one.iter().zip(&other);
+    let same = both.take_while(|(one, other)| one == other).count();
+    let (one, other) = (&one[same..], &other[same..]);
+    let ends = one.iter().rev().zip(other.iter().rev());
+    let same = ends.take_while(|(one, other)| one == other).count();
+    match (&one[..one.len() - same], &other[..other.len() - same]) {
+        ([_], [_]) | ([_], []) | ([], [_]) => true,
+        ([a, b], [c, d]) => a == d && b == c,
+        _ => false,
+    }
 }
 
 /// Resolves character references left in a known value.
@@ -242,6 +269,36 @@ mod tests {
             "",
         ] {
             assert!(!is_cut_off(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_slip_of_the_keyboard_is_a_misspelt_value_and_two_are_another_one() {
+        let misspelt = |known, read| {
+            Wanted::new(known)
+                .unwrap()
+                .is_misspelt(&Spelling::new(read))
+        };
+        for (known, read) in [
+            ("oBston Celtics", "Boston Celtics"),
+            ("$9,790", "$9,970"),
+            ("Mice Gorups", "Mice  Groups"),
+            ("978-0345504068", "978-0345504968"),
+            ("Reading", "Readings"),
+            ("Readdings", "Readings"),
+            ("aaaaa", "aaaaaa"),
+        ] {
+            assert!(misspelt(known, read), "{known} {read}");
+        }
+        for (known, read) in [
+            ("Boston Celtics", "Boston Celtics"),
+            ("Denver Nuggets", "Boston Celtics"),
+            ("1999", "1989"),
+            ("$129.00", "$219.50"),
+            ("6-11", "6-10"),
+            ("Readings", "Reading it"),
+        ] {
+            assert!(!misspelt(known, read), "{known} {read}");
         }
     }
 

@@ -40,7 +40,7 @@ mod url_patterns;
 pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
 pub use rows::{learn_rows, records_on, select_rows};
-pub use same::{common_form, is_same_value};
+pub use same::{common_form, is_misspelt_value, is_same_value};
 pub use types::{
     CandidateReport, Disagreement, FieldReport, KnownRow, LearnError, Learned, LearnedMapping,
     LeftOut, Limits, Page, RowsReport, RowsTask, Said, SelectedRows, Task,

@@ -12,7 +12,7 @@ use crate::field::{Found, Group};
 use crate::fold::Wanted;
 use crate::guards;
 use crate::places::Places;
-use crate::score::{Label, Scores};
+use crate::score::{Label, MISSPELT, Scores};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
@@ -115,7 +115,8 @@ fn confidence(found: &Found, best: usize) -> f64 {
     let known: Vec<f64> = known.map(|&credit| share(credit)).collect();
     if known.len() > 1 {
         let share = known.iter().sum::<f64>() / known.len() as f64;
-        let is_doubtful = found.doubted.len() * 3 > known.len();
+        let is_out_of_date = |label: &&usize| found.left_out[**label].is_nan();
+        let is_doubtful = found.doubted.iter().filter(is_out_of_date).count() * 3 > known.len();
         let most = if is_doubtful { MOST_WHERE_DOUBTED } else { 1.0 };
         return rounded(share.min(most));
     }
@@ -150,14 +151,22 @@ fn confidence(found: &Found, best: usize) -> f64 {
 fn without_page(found: &Found, group: &Group<'_>) -> Vec<(String, bool)> {
     let labels = found.labels.iter().zip(&found.left_out);
     let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
+    let is_misspelt = |label: &Label| {
+        let best = found.ranking.first();
+        best.is_some_and(|&best| {
+            label.is_misspelt(&found.readings[best][label.page], found.multiple)
+        })
+    };
     let judged: Vec<(String, bool)> = judged
         .map(|(label, &credit)| {
             let url = group.pages[label.page].page.url.to_string();
-            (url, credit >= 0.99)
+            let is_read = credit >= 0.99 || credit >= MISSPELT && is_misspelt(label);
+            (url, is_read)
         })
         .collect();
-    match judged.len() {
-        0 | 1 => Vec::new(),
+    match judged.as_slice() {
+        // Of two records, a misspelt one can be read without itself, and the other cannot.
+        [(_, is_read)] if !is_read || found.labels.len() == 1 => Vec::new(),
         _ => judged,
     }
 }

@@ -8,6 +8,11 @@ pub fn is_same_value(known: &str, read: &str) -> bool {
     Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
 }
 
+/// Whether a text from a page is this known value but for one slip of the keyboard.
+pub fn is_misspelt_value(known: &str, read: &str) -> bool {
+    Wanted::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
+}
+
 /// The form shared by all spellings of one value.
 pub fn common_form(value: &str) -> String {
     let Some(wanted) = Wanted::new(value) else {

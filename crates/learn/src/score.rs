@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
-use crate::fold::{Wanted, is_cut_off};
+use crate::fold::{Spelling, Wanted, is_cut_off};
 use crate::survival::Anchor;
 
 /// The known values of a field of a page.
@@ -18,6 +18,8 @@ pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
     pub(crate) wanted: Vec<Wanted>,
+    /// For each of these whether it stands nowhere on the page, as a misspelt one does.
+    pub(crate) is_unseen: Vec<bool>,
     /// Stated by a person.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
@@ -50,6 +52,45 @@ impl Label {
         }
     }
 
+    /// The same, where a reading that the known value misspells counts nearly as much: a chain that reads it is as
+    /// little there by chance.
+    fn credit_with_slips(&self, reading: &Reading, multiple: bool) -> f64 {
+        let exact = self.credit(reading, multiple);
+        if exact >= 0.99 || !self.is_unseen.contains(&true) {
+            return exact;
+        }
+        if !multiple {
+            let first = reading.values.first();
+            let is_slip = first.is_some_and(|first| self.misspells(first));
+            return if is_slip { MISSPELT } else { exact };
+        }
+        let wanted = self.wanted.iter().zip(&self.is_unseen);
+        let found = wanted.filter(|(one, is_unseen)| {
+            let is_it = |value| one.is(value) || **is_unseen && one.is_misspelt(value);
+            reading.values.iter().any(is_it)
+        });
+        let right = reading
+            .values
+            .iter()
+            .filter(|value| self.wanted.iter().any(|one| one.is(value)) || self.misspells(value));
+        let (found, right) = (found.count(), right.count());
+        let all = reading.values.len() + self.wanted.len() - right.min(found);
+        exact.max(MISSPELT * right.min(found) as f64 / all.max(1) as f64)
+    }
+
+    /// Whether the known values are those of a reading but for slips.
+    pub(crate) fn is_misspelt(&self, reading: &Reading, multiple: bool) -> bool {
+        self.credit(reading, multiple) < 0.99
+            && self.credit_with_slips(reading, multiple) >= MISSPELT
+    }
+
+    /// Whether one of the known values is this one but for a slip.
+    fn misspells(&self, value: &Spelling) -> bool {
+        let wanted = self.wanted.iter().zip(&self.is_unseen);
+        let mut unseen = wanted.filter(|(_, is_unseen)| **is_unseen);
+        unseen.any(|(one, _)| one.is_misspelt(value))
+    }
+
     /// Whether a reading contradicts the statement of a person.
     fn contradicts(&self, reading: &Reading, multiple: bool) -> bool {
         let rejected = |one: &Wanted| reading.values.iter().any(|value| one.is(value));
@@ -70,10 +111,14 @@ impl Label {
 
     /// The values that were read in addition to the known ones.
     fn surplus(&self, reading: &Reading) -> usize {
-        let known = |value| self.wanted.iter().any(|one: &Wanted| one.is(value));
+        let known =
+            |value| self.wanted.iter().any(|one: &Wanted| one.is(value)) || self.misspells(value);
         reading.values.iter().filter(|value| !known(value)).count()
     }
 }
+
+/// The credit of a reading that the known value misspells.
+pub(crate) const MISSPELT: f64 = 0.9;
 
 /// The weight of the vote that is neither for nor against a candidate.
 const DEFAULT_VOTE: f64 = 0.3;
@@ -115,7 +160,7 @@ impl<'a> Scores<'a> {
             .map(|pages| {
                 labels
                     .iter()
-                    .map(|label| label.credit(&pages[label.page], multiple))
+                    .map(|label| label.credit_with_slips(&pages[label.page], multiple))
                     .collect()
             })
             .collect();
@@ -323,7 +368,15 @@ fn varies(labels: &[Label]) -> bool {
     let Some(first) = known.next() else {
         return false;
     };
-    known.any(|label| !label.wanted.iter().any(|one| first.wanted.contains(one)))
+    let is_misspelt = |label: &Label, one: &Wanted| {
+        let unseen = label.is_unseen.contains(&true) || first.is_unseen.contains(&true);
+        let one = Spelling::new(&one.text);
+        unseen && first.wanted.iter().any(|other| other.is_misspelt(&one))
+    };
+    known.any(|label| {
+        let mut wanted = label.wanted.iter();
+        !wanted.any(|one| first.wanted.contains(one) || is_misspelt(label, one))
+    })
 }
 
 /// Whether the reading is the same on every page, and on at least three: part of the layout.

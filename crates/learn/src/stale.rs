@@ -15,7 +15,8 @@ const RIGHT_BESIDE_MIXED: usize = 2;
 const WITNESS: f64 = 0.6;
 
 /// The labels whose known value is out of date. The value is nowhere on its page, and chains with different anchors
-/// agree there on another one, as they do on pages with a correct value. Statements of a person are never doubted.
+/// agree there on another one, as they do on pages with a correct value. Misspelt ones are doubted as well. Statements
+/// of a person never are.
 pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>) -> Vec<usize> {
     let Some(&best) = ranking.first() else {
         return Vec::new();
@@ -43,7 +44,16 @@ pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>)
                 .iter()
                 .any(|wanted| group.pages[*page].mentions(wanted))
     };
-    let doubted: Vec<usize> = (0..scores.labels.len()).filter(is_doubted).collect();
+    let is_misspelt = |&label: &usize| {
+        let label = &scores.labels[label];
+        label.is_misspelt(&scores.readings[best][label.page], scores.multiple)
+    };
+    let all = 0..scores.labels.len();
+    // No other evidence is needed for these.
+    let misspelt: Vec<usize> = all.clone().filter(is_misspelt).collect();
+    let doubted: Vec<usize> = all
+        .filter(|label| !misspelt.contains(label) && is_doubted(label))
+        .collect();
     let is_mixed =
         |&&label: &&usize| is_read_elsewhere(&scores.labels[label], &scores.readings[best]);
     let mixed = doubted.iter().filter(is_mixed).count();
@@ -51,8 +61,8 @@ pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>)
         && (right >= doubted.len() * RIGHT_FOR_EACH
             || right >= RIGHT_BESIDE_MIXED && right * 2 >= mixed);
     match is_enough {
-        true => doubted,
-        false => Vec::new(),
+        true => misspelt.into_iter().chain(doubted).collect(),
+        false => misspelt,
     }
 }
 

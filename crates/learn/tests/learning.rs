@@ -56,6 +56,29 @@ fn a_labelled_cell_a_number_a_part_of_a_text_and_a_list_are_learned() {
 }
 
 #[test]
+fn misspelt_records_confirm_what_is_read_instead_of_them() {
+    let towns = ["town 0", "twon 1", "tonw 2", "town 3x"];
+    let learned = learn_from(|number| match towns.get(number) {
+        Some(town) => vec![("town", vec![(*town).to_owned()])],
+        None => Vec::new(),
+    });
+    assert_eq!(read_last(&learned)["town"], "town 5");
+    let field = &learned.mappings[0].fields[0];
+    assert_eq!((field.disagree.len(), field.doubted.len()), (0, 3));
+    let read: Vec<bool> = field.without_page.iter().map(|(_, read)| *read).collect();
+    assert_eq!(read, [true, true, true], "{field:?}");
+}
+
+#[test]
+fn a_misspelt_record_is_no_other_value_of_a_constant_field() {
+    let learned = learn_from(|number| {
+        let given = if number == 3 { "Wlecome" } else { "Welcome" };
+        vec![("kind", vec![given.to_owned()])]
+    });
+    assert_eq!(read_last(&learned)["kind"], "Welcome");
+}
+
+#[test]
 fn a_wrong_record_does_not_mislead() {
     let learned = learn_from(|number| {
         let born = if number == 2 { 1801 } else { 1800 + number };

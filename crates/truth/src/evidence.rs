@@ -60,4 +60,6 @@ pub enum Presence {
     Unknown,
     OnPage,
     Absent,
+    /// It stands nowhere, and what was read differs from it by one slip of the keyboard.
+    Misspelt,
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::FieldShape;
+use crate::evidence::{FieldShape, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::Model;
 
@@ -73,7 +73,8 @@ fn says(index: &Index, model: &Model, item: &Item, reading: &Reading) -> Option<
     let known = index.known(item).first()?;
     let by_chance = model.collision(item).clamp(0.01, 0.5);
     let agrees = model.usual_precision(reading) * (1.0 - model.records.errors[item.field as usize]);
-    Some(if known.value == reading.value {
+    let is_misspelt = known.presence == Presence::Misspelt;
+    Some(if known.value == reading.value || is_misspelt {
         (by_chance / agrees).ln()
     } else {
         ((1.0 - by_chance) / (1.0 - agrees)).ln()

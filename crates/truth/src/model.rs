@@ -90,7 +90,7 @@ impl Counts {
 
     /// One search of a page for a known value that no chain read there.
     pub fn search(&mut self, presence: Presence, record_right: f64) {
-        if presence == Presence::Unknown {
+        if matches!(presence, Presence::Unknown | Presence::Misspelt) {
             return;
         }
         self.searched_right += record_right;
@@ -263,8 +263,11 @@ impl Model {
 
     /// The factors of a known value that was not read, if it is right and if it is wrong.
     pub fn presence(&self, presence: Presence) -> (f64, f64) {
+        /// By chance, another value is as little like a right one; about half of the wrong ones are slips.
+        const MISSPELT: (f64, f64) = (0.002, 0.5);
         let records = &self.records;
         match presence {
+            Presence::Misspelt => MISSPELT,
             Presence::Unknown => (1.0, 1.0),
             Presence::OnPage => (records.present_if_right, records.present_if_wrong),
             Presence::Absent => (

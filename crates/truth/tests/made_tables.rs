@@ -7,7 +7,7 @@ mod measure;
 
 use made::{Plan, make};
 use measure::{Buckets, Decisions, Doubting, correct, vote};
-use webfill_truth::judge;
+use webfill_truth::{Claim, Evidence, FieldShape, Known, Presence, judge};
 
 /// Figures over a few tables of one plan.
 #[derive(Debug, Default)]
@@ -182,6 +182,57 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
             }
         }
     }
+}
+
+/// A record that differs from the page by one slip of the keyboard, and stands nowhere on it, is wrong; the page is the
+/// row's own, and the chain is right.
+#[test]
+fn misspelt_records_are_doubted_and_speak_for_the_page() {
+    let judged = |presence| {
+        // Three fields of eight rows; two of the first row's records and one more are wrong.
+        let wrong = [(0, 0), (0, 1), (3, 1)];
+        let (mut claims, mut known) = (Vec::new(), Vec::new());
+        for row in 0..8_u32 {
+            for field in 0..3 {
+                let (item, value) = (row * 3 + field, 100 * field + row);
+                claims.push(Claim {
+                    item,
+                    field,
+                    value,
+                    page: row,
+                    site: 0,
+                    layout: 0,
+                    rule: field,
+                    anchor: 0,
+                });
+                let is_wrong = wrong.contains(&(row, field));
+                if row < 5 && (row, field) != (0, 2) {
+                    known.push(Known {
+                        item,
+                        value: if is_wrong { 1_000 + item } else { value },
+                        held_out: true,
+                        presence: if is_wrong { presence } else { Presence::OnPage },
+                    });
+                }
+            }
+        }
+        judge(&Evidence {
+            fields: &[FieldShape::Single; 3],
+            claims: &claims,
+            known: &known,
+            texts: &[],
+        })
+    };
+    let (misspelt, absent) = (judged(Presence::Misspelt), judged(Presence::Absent));
+    assert_eq!(misspelt.doubted().len(), 3);
+    for doubt in misspelt.doubted() {
+        assert!(doubt.surely > 0.97, "{doubt:?}");
+    }
+    // The gap of the first row.
+    let confidence = |judged: &webfill_truth::Judgement| judged.item(2).unwrap().confidence;
+    assert!(confidence(&misspelt) > 0.97, "{}", confidence(&misspelt));
+    assert!(confidence(&absent) < confidence(&misspelt));
+    assert!(misspelt.may_fill(0, 1, 0.95).fill);
 }
 
 #[test]

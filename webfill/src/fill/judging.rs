@@ -12,7 +12,7 @@ use webfill_wire::Outcome;
 
 use super::mappings::Mappings;
 use super::pages::Pages;
-use super::reading::{FieldReading, Reading, Readings, agrees};
+use super::reading::{FieldReading, Reading, Readings, agrees, is_misspelt};
 use super::table::{Refused, Table};
 
 /// What came of a cell.
@@ -181,8 +181,11 @@ pub fn judge(
                     let (held_out, presence) = &mut of_known[one.field];
                     *held_out &= test != Test::Learned;
                     if let Some(stands) = one.known_stands_there {
+                        let is_misspelt = !stands && is_misspelt(known, &one.values);
                         *presence = match (stands, *presence) {
                             (true, _) | (_, Presence::OnPage) => Presence::OnPage,
+                            (_, Presence::Misspelt) => Presence::Misspelt,
+                            _ if is_misspelt => Presence::Misspelt,
                             _ => Presence::Absent,
                         };
                     } else if agrees(known, &one.values) {

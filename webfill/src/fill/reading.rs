@@ -138,6 +138,17 @@ pub fn agrees(known: &[String], read: &[String]) -> bool {
     known.len() == read.len() && known.iter().all(is_read)
 }
 
+/// Whether what was read is what is known but for slips of the keyboard.
+pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
+    let is_read = |value: &String| {
+        read.iter().any(|read| {
+            webfill_learn::is_same_value(value, read)
+                || webfill_learn::is_misspelt_value(value, read)
+        })
+    };
+    known.len() == read.len() && known.iter().all(is_read)
+}
+
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(webfill_values::trimmed(text).to_owned()),
