@@ -123,3 +123,73 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     assert_eq!(rows(&work, "books.filled.csv")[0][0], "new");
     assert_eq!(web.visits().len(), before);
 }
+
+#[test]
+fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let numbers = |book: usize| -> Vec<String> {
+        let number = |which: usize| format!("(325) 674-{:04}", 1_000 + book * 37 + which * 11);
+        (0..2 + book % 2).map(number).collect()
+    };
+    web.site("shops.example").otherwise(move |request| -> Reply {
+        let shop = request.path.strip_prefix("/shop/");
+        let Some(shop) = shop.and_then(|number| number.parse().ok()) else {
+            return page("Nothing here").status(404).into();
+        };
+        let items = numbers(shop);
+        let again = items[0].clone();
+        let items = items.into_iter().chain([again]);
+        let items: String = items.map(|number| format!("<li>{number}</li>")).collect();
+        let text = format!("<html><body><h1>Shop</h1><h2>Call</h2><ul class=\"call\">{items}</ul></body></html>");
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    let mut text = String::from("id,link,phone\n");
+    for shop in 0..BOOKS {
+        let phone = if shop % 3 == 1 {
+            String::new()
+        } else {
+            numbers(shop).join("; ")
+        };
+        text += &format!("s{shop},http://shops.example/shop/{shop},{phone}\n");
+    }
+    work.write("books.csv", text);
+    fill_plainly(&work, &web).finish().expect(0);
+    for (shop, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2], numbers(shop).join("; "), "shop {shop}");
+    }
+}
+
+#[test]
+fn misspelt_values_are_pointed_at_and_cost_no_gap() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_sales(&web);
+    // Five rows know their value, and three of these are misspelt.
+    let misspelt = [4, 11, 17];
+    let mut text = String::from("id,link,sold\n");
+    for book in 0..BOOKS {
+        let mut known = grouped(sold(book));
+        if misspelt.contains(&book) {
+            let other = if &known[6..7] == "3" { "4" } else { "3" };
+            known.replace_range(6..7, other);
+        } else if book != 1 && book != 22 {
+            known.clear();
+        }
+        text += &format!("b{book},http://sales.example/book/{book},\"{known}\"\n");
+    }
+    work.write("books.csv", text);
+    fill_plainly(&work, &web).finish().expect(0);
+    let lines = evidence(&work);
+    for line in lines.iter().filter(|line| line["column"] == "sold") {
+        let book = line["row"].as_u64().unwrap() as usize - 2;
+        let expected = match book {
+            1 | 22 => "known",
+            book if misspelt.contains(&book) => "contradicted",
+            _ => "filled",
+        };
+        assert_eq!(line["state"], expected, "{line}");
+        assert_eq!(line["value"], grouped(sold(book)), "{line}");
+    }
+}

@@ -303,7 +303,7 @@ impl Fill {
             let field = &self.table.fields[cell.field];
             let row = self.table.rows[cell.row as usize].number;
             let change = Change {
-                values: cell.values.clone(),
+                values: field.distinct(&cell.values),
                 old: Vec::new(),
             };
             changes.insert((row, field.column), change);

@@ -66,6 +66,8 @@ pub struct Field {
     form: Kind,
     /// Known values begin as formulas do.
     has_formulas: bool,
+    /// Some known list has a value twice.
+    has_repetitions: bool,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,18 @@ impl Field {
     /// Values as a cell has them.
     pub fn joined(&self, values: &[String]) -> String {
         values.join(self.separator.as_deref().unwrap_or("; "))
+    }
+
+    /// The values of a list once each, unless known lists repeat them: pages often show a value twice.
+    pub fn distinct(&self, values: &[String]) -> Vec<String> {
+        let mut distinct: Vec<String> = Vec::new();
+        for value in values {
+            let is_same = |other: &String| webfill_learn::is_same_value(other, value);
+            if self.has_repetitions || !self.has_several() || !distinct.iter().any(is_same) {
+                distinct.push(value.clone());
+            }
+        }
+        distinct
     }
 
     /// Whether cells hold several values.
@@ -192,6 +206,7 @@ impl Table {
                 has_gaps,
                 form: Kind::Text,
                 has_formulas: false,
+                has_repetitions: false,
             }
         });
         let mut table = Table {
@@ -229,6 +244,9 @@ impl Table {
             };
             field.form = form::of(known());
             field.has_formulas = known().any(is_like_a_formula);
+            let lists = self.rows.iter().map(|row| &row.known[at]);
+            let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
+            field.has_repetitions = lists.into_iter().any(|list| distinct(list) < list.len());
         }
     }
 
