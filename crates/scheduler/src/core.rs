@@ -40,6 +40,7 @@ mod site_states;
 mod supervisors;
 mod turn;
 mod watches;
+mod window;
 
 pub use self::backends::{BackendReport, BackendsReport};
 use self::context::Context;

@@ -6,10 +6,10 @@ use webfill_wire::{DispatcherToSupervisor, RefusalLog};
 
 use super::backends::BackendsReport;
 use super::figures::Counters;
-use super::handing_out::UnderservedCrawls;
 use super::paces::Paces;
 use super::recalls::Recalls;
 use super::turn::TurnEnd;
+use super::window::Window;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds};
@@ -48,20 +48,6 @@ pub struct Surroundings {
     pub standing: Option<StandingExtractions>,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub refusals: RefusalLog,
-}
-
-/// The window of sites, as far as it is to be filled.
-pub(super) struct Window {
-    /// When the first site outside it is due.
-    pub(super) next_site_ms: Option<i64>,
-    /// Crawls with few sites in a full window, which are admitted first.
-    pub(super) underserved: UnderservedCrawls,
-    /// When to try again to fill it after it was full.
-    pub(super) fill_again_ms: i64,
-    /// The last hand-out stopped before it had tried all ready sites.
-    pub(super) has_more: bool,
-    /// Since when sites outside it are due, as far as was noticed.
-    pub(super) outside_due_since_ms: Option<i64>,
 }
 
 /// See the module.
@@ -107,13 +93,7 @@ impl Context {
             store_writes: Vec::new(),
             audited: Vec::new(),
             recalls: Recalls::new(now_ms),
-            window: Window {
-                next_site_ms: Some(now_ms),
-                underserved: UnderservedCrawls::default(),
-                fill_again_ms: i64::MIN,
-                has_more: false,
-                outside_due_since_ms: None,
-            },
+            window: Window::new(now_ms),
             draining: false,
             wall_ahead_ms: 0,
             paces: Paces::default(),

@@ -6,7 +6,7 @@ use webfill_wire::Lane;
 
 use super::egress::FIRST_PROBE_MS;
 use super::{Dispatch, Grant, Lease};
-use crate::frontier::{Leased, SiteId, Turn};
+use crate::frontier::{LeaseBatch, SiteId};
 
 /// Draws are the multiples of the golden ratio (modulo 1, as 64 bits): they fill their range evenly, and
 /// come in the same order each time.
@@ -191,18 +191,12 @@ impl Dispatch {
         })
     }
 
-    /// Records the tasks that were handed out under a grant. `left`: how many of the site's queued
-    /// tasks can still be handed out; `next`: the turn that is next.
-    pub fn record_handed_out(
-        &mut self,
-        grant: &Grant,
-        tasks: &[Leased],
-        left: u64,
-        next: Option<Turn>,
-    ) {
+    /// Records the tasks that were handed out under a grant, how many of the site's can still be, and which
+    /// turn is next.
+    pub fn record_handed_out(&mut self, grant: &Grant, batch: &LeaseBatch) {
         let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);
-        for task in tasks {
+        for task in &batch.tasks {
             let lease = Lease {
                 group: group.clone(),
                 delivery: task.delivery,
@@ -223,11 +217,11 @@ impl Dispatch {
             }
         }
         self.schedule
-            .put_off_group(grant.site, tasks.len(), grant.start_ms);
+            .put_off_group(grant.site, batch.tasks.len(), grant.start_ms);
         if let Some(site) = self.schedule.site_mut(grant.site) {
-            site.queued = left;
-            site.set_next(next);
-            if !tasks.is_empty() {
+            site.queued = batch.left;
+            site.set_next(batch.next);
+            if !batch.tasks.is_empty() {
                 site.empty_grants = 0;
             }
         }

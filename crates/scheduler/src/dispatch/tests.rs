@@ -1,7 +1,7 @@
 use webfill_wire::{Delivery, Lane, SiteClock};
 
 use super::*;
-use crate::frontier::{HeldLease, Leased, SavedSupervisor, SiteRule, Turn};
+use crate::frontier::{HeldLease, LeaseBatch, Leased, SavedSupervisor, SiteRule, Turn};
 
 mod granting;
 mod groups;
@@ -137,10 +137,19 @@ fn leased(task: TaskId, priority: u8) -> Leased {
     }
 }
 
+fn batch(tasks: &[Leased], left: u64, next: Option<Turn>) -> LeaseBatch {
+    LeaseBatch {
+        tasks: tasks.to_vec(),
+        left,
+        next,
+        nothing: None,
+    }
+}
+
 /// Hands out one task of the next grant; returns the supervisor and the site.
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-    dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
+    dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
     Some((grant.supervisor, grant.site.0))
 }

@@ -44,7 +44,7 @@ fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(i64, i64)> {
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let ids = (0..grant.tasks as u64).map(|n| grant.site.0 as u64 * 100 + n);
         let tasks: Vec<Leased> = ids.map(|id| leased(id, 50)).collect();
-        dispatch.record_handed_out(&grant, &tasks, 9, Some(turn(50)));
+        dispatch.record_handed_out(&grant, &batch(&tasks, 9, Some(turn(50))));
         handed_out.push((grant.site.0, grant.start_ms));
     }
     handed_out
@@ -236,7 +236,7 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
     // The third is called, and turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
-    dispatch.record_handed_out(&grant, &[], 0, None);
+    dispatch.record_handed_out(&grant, &batch(&[], 0, None));
     assert_eq!(dispatch.next_grant(NOW), None);
     let again_ms = dispatch.next_ready_ms().unwrap();
     assert!(again_ms > NOW && again_ms < NOW + 1_000);

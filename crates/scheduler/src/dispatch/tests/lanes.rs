@@ -27,7 +27,7 @@ fn mixed(http: u64, browser: u64) -> Dispatch {
 /// Who gets the next task, and of which site; its next turn is the one of before.
 fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
-    dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(next));
+    dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(next)));
     Some((grant.supervisor, grant.site.0))
 }
 

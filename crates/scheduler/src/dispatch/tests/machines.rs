@@ -50,7 +50,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-        dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
+        dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
         handed_out.push((task, grant.supervisor));
     }
     handed_out

@@ -14,7 +14,7 @@ fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
             true => vec![leased(grant.site.0 as u64 * 100, 50)],
             false => Vec::new(),
         };
-        dispatch.record_handed_out(&grant, &tasks, 9, grant.turn);
+        dispatch.record_handed_out(&grant, &batch(&tasks, 9, grant.turn));
         if tasks.is_empty() {
             dispatch.put_off(&grant, NothingHandedOut::NotFound, grant.turn, now_ms);
         }
@@ -106,7 +106,7 @@ fn it_comes_again_in_the_next_turn_when_something_has_changed() {
         let mut dispatch = dispatch(&[("a", 100)]);
         dispatch.add_site(site(1, 0, None));
         let grant = dispatch.next_grant(NOW).unwrap();
-        dispatch.record_handed_out(&grant, &[], 9, Some(next));
+        dispatch.record_handed_out(&grant, &batch(&[], 9, Some(next)));
         assert_eq!(dispatch.put_off(&grant, why, Some(next), NOW), None);
         assert!(dispatch.next_grant(NOW).is_none(), "{why:?}: in this turn");
         assert!(dispatch.next_grant(NOW + 1).is_some(), "{why:?}");
@@ -153,7 +153,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     for id in 1..=3 {
         let grant = dispatch.next_grant(NOW).unwrap();
         assert_eq!(grant.site, SiteId(id));
-        dispatch.record_handed_out(&grant, &[leased(id as u64 * 100, 50)], 0, None);
+        dispatch.record_handed_out(&grant, &batch(&[leased(id as u64 * 100, 50)], 0, None));
     }
 }
 

@@ -1,0 +1,102 @@
+//! The messages that leased tasks leave in.
+
+use webfill_service::journey::{self, JOURNEY};
+use webfill_wire::{DispatcherToSupervisor, Task};
+
+use crate::core::Context;
+use crate::dispatch::Grant;
+use crate::frontier::{FrontierError, Leased};
+
+/// Sends leased tasks to the supervisor, with what it does not know yet: settings of crawls, scripts of the site.
+pub(super) fn send_tasks(
+    cx: &mut Context,
+    grant: &Grant,
+    leased: Vec<Leased>,
+) -> Result<(), FrontierError> {
+    if leased.is_empty() {
+        return Ok(());
+    }
+    let Some((peer, session)) = cx.dispatch.peer(&grant.supervisor) else {
+        return Ok(());
+    };
+    let site = cx.dispatch.site_name(grant.site);
+    let site = site.unwrap_or_default().to_owned();
+    if cx.dispatch.forget_crawls_if_too_many(&grant.supervisor) {
+        cx.send_to_supervisor(&peer, DispatcherToSupervisor::ForgetCrawls { session });
+    }
+    send_scripts(cx, grant, &site);
+    let mut crawls = Vec::new();
+    let mut tasks = Vec::with_capacity(leased.len());
+    for task in leased {
+        log_leased(cx, grant, &task)?;
+        if cx.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
+            crawls.push(cx.crawls.settings(&mut cx.frontier, task.crawl)?);
+        }
+        tasks.push(task_message(cx, grant, &site, task));
+    }
+    let Some((peer, session, number)) = cx.dispatch.address(&grant.supervisor) else {
+        return Ok(());
+    };
+    let message = DispatcherToSupervisor::Tasks {
+        session,
+        number,
+        crawls,
+        tasks,
+    };
+    cx.send_to_supervisor(&peer, message);
+    Ok(())
+}
+
+fn task_message(cx: &Context, grant: &Grant, site: &str, task: Leased) -> Task {
+    Task {
+        attrs: task.attrs,
+        task: task.task,
+        delivery: task.delivery,
+        crawl: task.crawl,
+        url: task.url,
+        site: site.to_owned(),
+        depth: task.depth,
+        wait_ms: grant.wait_ms,
+        last_request_ago_ms: grant.last_request_ago_ms,
+        parent: task.parent,
+        records: task.records,
+        priority: task.priority,
+        delay_ms: grant.delay_ms,
+        failed_attempts: task.failed_attempts,
+        unreachable: task.unreachable,
+        address_bounds: cx.dispatch.address_bounds(grant.site, task.delivery.number),
+    }
+}
+
+fn log_leased(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(), FrontierError> {
+    if journey::is_logged() {
+        tracing::debug!(
+            target: JOURNEY,
+            event = "leased",
+            task = task.task,
+            crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+            url = task.url,
+            attempt = task.delivery.number,
+            supervisor = grant.supervisor,
+            wait_ms = grant.wait_ms,
+            "leased to a supervisor"
+        );
+    }
+    Ok(())
+}
+
+/// Sends a supervisor what is known of the scripts of a site's pages, if anything is.
+fn send_scripts(cx: &mut Context, grant: &Grant, site: &str) {
+    let Some(scripts) = cx.frontier.scripts_for_worker(grant.site, site) else {
+        return;
+    };
+    let Some((peer, session, number)) = cx.dispatch.address(&grant.supervisor) else {
+        return;
+    };
+    let message = DispatcherToSupervisor::SiteScripts {
+        session,
+        number,
+        scripts,
+    };
+    cx.send_to_supervisor(&peer, message);
+}

@@ -1,0 +1,162 @@
+//! The window: the sites that are in memory. It is filled with sites that are due, those of underserved crawls
+//! first, and left by those that would keep others out of it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use webfill_wire::CrawlKey;
+
+use super::Context;
+use crate::dispatch::{LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
+use crate::frontier::FrontierError;
+
+/// At most this many sites are admitted to the window in one turn; a window may have a hundred times as many.
+const MOST_ADMITTED: usize = 2_000;
+
+/// How often a full window is searched for sites that may leave it.
+const FILL_EVERY_MS: i64 = 100;
+
+/// A crawl with fewer sites than this in the window is underserved: its sites are admitted first.
+const FEW_SITES: usize = 32;
+
+/// At most this many underserved crawls have sites admitted in one turn.
+const UNDERSERVED_PER_TURN: usize = 16;
+
+/// A queue of crawls that may have few sites in the window and more outside it, served in turn.
+#[derive(Debug, Default)]
+pub(super) struct UnderservedCrawls {
+    queue: VecDeque<CrawlKey>,
+    queued: BTreeSet<CrawlKey>,
+}
+
+/// The queue's bound. A crawl beyond it gets its sites into the window by the ordinary order only.
+const MAX_UNDERSERVED: usize = 100_000;
+
+impl UnderservedCrawls {
+    pub(super) fn add(&mut self, crawl: CrawlKey) {
+        if self.queue.len() < MAX_UNDERSERVED && self.queued.insert(crawl) {
+            self.queue.push_back(crawl);
+        }
+    }
+
+    fn next(&mut self) -> Option<CrawlKey> {
+        let crawl = self.queue.pop_front()?;
+        self.queued.remove(&crawl);
+        Some(crawl)
+    }
+}
+
+/// When the window is to be filled, and with what.
+pub(super) struct Window {
+    /// When the first site outside it is due.
+    pub(super) next_site_ms: Option<i64>,
+    /// Crawls with few sites in a full window, which are admitted first.
+    pub(super) underserved: UnderservedCrawls,
+    /// When to try again to fill it after it was full.
+    pub(super) fill_again_ms: i64,
+    /// The last hand-out stopped before it had tried all ready sites.
+    pub(super) has_more: bool,
+    /// Since when sites outside it are due, as far as was noticed.
+    pub(super) outside_due_since_ms: Option<i64>,
+}
+
+impl Window {
+    pub(super) fn new(now_ms: i64) -> Window {
+        Window {
+            next_site_ms: Some(now_ms),
+            underserved: UnderservedCrawls::default(),
+            fill_again_ms: i64::MIN,
+            has_more: false,
+            outside_due_since_ms: None,
+        }
+    }
+}
+
+/// Admits sites that will be due soon to the window. When seven eighths of it are full, sites
+/// that are not due for long leave it, and the last eighth is for underserved crawls only.
+pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    let is_due = cx
+        .window
+        .next_site_ms
+        .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
+    if !is_due || cx.dispatch.supervisor_count() == 0 {
+        return Ok(());
+    }
+    let spare = cx.settings.window_sites / 8;
+    let needed = (spare + 1).saturating_sub(room_in_window(cx));
+    for (site, clock) in cx.dispatch.evict_distant(needed, FEW_SITES, now_ms) {
+        cx.frontier.return_site(site, &clock)?;
+    }
+    if room_in_window(cx) > 0 {
+        admit_underserved(cx, now_ms)?;
+    }
+    let room = room_in_window(cx).saturating_sub(spare);
+    if room > 0 {
+        let most = room.min(MOST_ADMITTED);
+        for site in cx.frontier.next_sites(now_ms + LOOKAHEAD_MS, most)? {
+            cx.dispatch.add_site(site);
+        }
+        cx.window.next_site_ms = cx.frontier.next_due_ms()?;
+    }
+    if room_in_window(cx) <= spare {
+        cx.window.fill_again_ms = now_ms + FILL_EVERY_MS;
+    }
+    Ok(())
+}
+
+/// Admits sites of underserved crawls, if the window is more than half full.
+fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    if room_in_window(cx) > cx.settings.window_sites / 2 {
+        return Ok(());
+    }
+    for _ in 0..UNDERSERVED_PER_TURN {
+        let Some(crawl) = cx.window.underserved.next() else {
+            break;
+        };
+        let wanted = FEW_SITES.saturating_sub(cx.dispatch.admitted_for(crawl));
+        let most = wanted.min(room_in_window(cx));
+        let found = cx
+            .frontier
+            .next_sites_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
+        if found.len() == most {
+            cx.window.underserved.add(crawl);
+        }
+        for site in found {
+            cx.dispatch.add_site(site);
+        }
+    }
+    Ok(())
+}
+
+/// Sites with nothing to do leave the window, and those that would fill it while they wait.
+pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    for (site, clock) in cx.dispatch.evict_idle() {
+        cx.frontier.return_site(site, &clock)?;
+    }
+    evict_surplus(cx, now_ms)
+}
+
+/// Keeps sites that wait for a browser, or in their groups, out of one half of the window: the
+/// surplus leaves the window and is due again [`SURPLUS_RETURNS_AFTER_MS`] later or still later.
+fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    let surplus = cx
+        .dispatch
+        .evict_surplus(cx.settings.window_sites / 2, now_ms);
+    if surplus.is_empty() {
+        return Ok(());
+    }
+    for (site, clock) in surplus {
+        cx.frontier.return_site(site, &clock)?;
+    }
+    let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
+    cx.window.next_site_ms = Some(
+        cx.window
+            .next_site_ms
+            .map_or(back_ms, |due_ms| due_ms.min(back_ms)),
+    );
+    Ok(())
+}
+
+pub(super) fn room_in_window(cx: &Context) -> usize {
+    let in_window = cx.dispatch.sites_in_window();
+    cx.settings.window_sites.saturating_sub(in_window)
+}
