@@ -116,11 +116,11 @@ impl Core {
             watches: Watches::default(),
             notifications: Notifications::default(),
         };
-        for crawl in core.cx.frontier.unfinished_crawls()? {
+        for crawl in core.cx.frontier.crawls().unfinished()? {
             crawls::register_crawl(&mut core.cx, crawl, now_ms)?;
         }
         for crawl in core.cx.frontier.unsaved_crawls().all()? {
-            core.cx.frontier.touch(crawl);
+            core.cx.frontier.crawls().touch(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;
         outcomes::taking_back::take_back_again(&mut core.cx, now_ms)?;

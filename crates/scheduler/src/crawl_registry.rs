@@ -83,25 +83,25 @@ impl CrawlRegistry {
         going_on: bool,
         now_ms: i64,
     ) -> Result<CrawlState, FrontierError> {
-        let status = frontier.crawl_status(crawl)?;
-        let on_demand = frontier.spec(crawl)?.on_demand;
+        let status = frontier.crawls().status(crawl)?;
+        let on_demand = frontier.crawls().spec(crawl)?.on_demand;
         let is_finished = match on_demand {
             true => status.queued == 0 && status.leased == 0,
             false => self.is_finished(crawl, &status),
         };
-        let over = match frontier.crawl_end(crawl)? {
+        let over = match frontier.crawls().end_of(crawl)? {
             Some(Outcome::Expired) => Some(CrawlState::Expired),
             Some(_) => Some(CrawlState::Stopped),
             None => None,
         };
-        let spec = frontier.spec(crawl)?;
+        let spec = frontier.crawls().spec(crawl)?;
         let has_expired = spec.expires_at_ms.is_some_and(|at| at as i64 <= now_ms);
         Ok(match over {
             Some(over) => over,
             None if is_finished => CrawlState::Finished,
             None if has_expired => CrawlState::Expired,
             None if self.is_limit_reached(frontier, crawl)? => CrawlState::LimitReached,
-            None if frontier.is_paused(crawl)? => CrawlState::Paused,
+            None if frontier.crawls().is_paused(crawl)? => CrawlState::Paused,
             None if going_on => CrawlState::Running,
             None => CrawlState::Interrupted,
         })
@@ -114,7 +114,7 @@ impl CrawlRegistry {
         frontier: &mut Frontier,
         crawl: CrawlKey,
     ) -> Result<bool, FrontierError> {
-        let status = frontier.crawl_status(crawl)?;
+        let status = frontier.crawls().status(crawl)?;
         if status.leased > 0 {
             return Ok(false);
         }
@@ -128,7 +128,7 @@ impl CrawlRegistry {
         frontier: &mut Frontier,
         crawl: CrawlKey,
     ) -> Result<CrawlSettings, FrontierError> {
-        let spec = frontier.spec(crawl)?;
+        let spec = frontier.crawls().spec(crawl)?;
         Ok(CrawlSettings {
             key: crawl,
             app_id: spec.app_id.clone(),
@@ -153,8 +153,8 @@ impl CrawlRegistry {
         now_ms: i64,
     ) -> Result<Crawl, FrontierError> {
         let state = self.state(frontier, crawl, going_on, now_ms)?;
-        let status = frontier.crawl_status(crawl)?;
-        let spec = frontier.spec(crawl)?;
+        let status = frontier.crawls().status(crawl)?;
+        let spec = frontier.crawls().spec(crawl)?;
         let opened_at_ms = self.open.get(&crawl).map(|open| open.opened_at_ms);
         let is_over = matches!(
             state,
@@ -173,8 +173,8 @@ impl CrawlRegistry {
 }
 
 fn pages_left(frontier: &mut Frontier, crawl: CrawlKey) -> Result<Option<u64>, FrontierError> {
-    let pages = frontier.crawl_status(crawl)?.pages;
-    let limit = frontier.spec(crawl)?.max_pages;
+    let pages = frontier.crawls().status(crawl)?.pages;
+    let limit = frontier.crawls().spec(crawl)?.max_pages;
     Ok(limit.map(|limit| limit.saturating_sub(pages)))
 }
 

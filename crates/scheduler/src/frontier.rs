@@ -13,8 +13,8 @@
 //! leased tasks are still leased, and the supervisors that may hold them are stored by name.
 //!
 //! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
-//! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
-//! [`return_site`](Frontier::return_site); all other sites wait on disk.
+//! sites in memory, which it fills with [`admit`](Sites::admit) and empties with
+//! [`put_back`](Sites::put_back); all other sites wait on disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
@@ -23,7 +23,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use webfill_urls::DroppedParameters;
-use webfill_wire::Outcome;
+use webfill_wire::{Outcome, SiteScripts};
 
 use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
@@ -53,6 +53,7 @@ mod backing_off;
 mod backoff;
 mod completion;
 mod context;
+mod counts;
 mod crawl;
 mod crawls;
 mod crawls_in_memory;
@@ -90,6 +91,7 @@ mod retries;
 mod rules;
 mod schema;
 mod scripts;
+mod site_queue;
 mod site_states;
 mod stored_urls;
 mod task_reports;
@@ -112,19 +114,24 @@ mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
+pub use self::backing_off::SiteStates;
+pub use self::counts::Counts;
+pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
+pub use self::crawls::Crawls;
 pub use self::error::FrontierError;
 pub use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
+pub use self::holding::Releases;
 pub use self::lanes::SiteLane;
+pub use self::lease::Tasks;
 pub use self::looks::Runs;
 pub use self::model::{
     AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
     CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
     NothingHandedOut, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
-pub use self::on_demand::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::pruning::Pruning;
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
@@ -133,10 +140,12 @@ pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resolved::Records;
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
+pub use self::site_queue::Sites;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
 pub use self::supervisors::Supervisors;
 pub use self::taking_back::FalsePage;
+pub use self::task_reports::Reports;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_crawls::UnsavedCrawls;
 pub use self::unsaved_states::UnsavedState;
@@ -292,6 +301,34 @@ impl Frontier {
         Runs(&mut self.0)
     }
 
+    pub fn sites(&mut self) -> Sites<'_> {
+        Sites(&mut self.0)
+    }
+
+    pub fn site_states(&mut self) -> SiteStates<'_> {
+        SiteStates(&mut self.0)
+    }
+
+    pub fn reports(&mut self) -> Reports<'_> {
+        Reports(&mut self.0)
+    }
+
+    pub fn counts(&mut self) -> Counts<'_> {
+        Counts(&mut self.0)
+    }
+
+    pub fn releases(&mut self) -> Releases<'_> {
+        Releases(&mut self.0)
+    }
+
+    pub fn crawls(&mut self) -> Crawls<'_> {
+        Crawls(&mut self.0)
+    }
+
+    pub fn tasks(&mut self) -> Tasks<'_> {
+        Tasks(&mut self.0)
+    }
+
     pub(crate) fn origin(&self) -> Origin {
         self.0.cx.origin
     }
@@ -311,6 +348,47 @@ impl Frontier {
     /// How many tasks have ended since it was opened, by outcome.
     pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
         &self.0.cx.ended
+    }
+
+    /// When the next retry is due.
+    pub fn next_retry_ms(&self) -> Option<i64> {
+        self.0.cx.retries.next_ms()
+    }
+
+    /// When time alone gives an application an allowance that a crawl waits for.
+    pub fn next_room_ms(&self) -> Option<i64> {
+        self.0.cx.limited_applications.next_room_ms()
+    }
+
+    /// Whether [`release_next`](Releases::release_next) has something to do.
+    pub fn has_crawls_to_release(&self) -> bool {
+        self.0.cx.holding.has_crawls_to_release()
+    }
+
+    /// How full the limits of an application are; `None`: it has none.
+    pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
+        self.0.cx.limited_applications.use_of(app_id)
+    }
+
+    /// Applications with crawls that wait for their limits: those whose pages are all spent, and those that wait for
+    /// their pace or for one of their sites.
+    pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        self.0.cx.limited_applications.waiting()
+    }
+
+    /// Whether a supervisor with browsers is connected.
+    pub fn has_browsers(&self) -> bool {
+        self.0.cx.lanes.has_browsers()
+    }
+
+    /// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+    pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
+        scripts::for_worker(&self.0.cx, site, name)
+    }
+
+    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
+    pub fn ends_without_requests(&self, site: SiteId) -> bool {
+        self.0.cx.backoff.ends_without_requests(site)
     }
 
     /// By how much the wall clock is ahead of the caller's from now on.

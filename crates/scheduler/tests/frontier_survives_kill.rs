@@ -29,11 +29,11 @@ fn opened(dir: &Path) -> Frontier {
 fn crawl(frontier: &mut Frontier) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", "crawl");
     spec.max_depth = u16::MAX;
-    frontier.open_crawl(&spec).unwrap()
+    frontier.crawls().open(&spec).unwrap()
 }
 
 fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
-    let fed = frontier.crawl_status(crawl).unwrap().fed_lines;
+    let fed = frontier.crawls().status(crawl).unwrap().fed_lines;
     let urls: Vec<String> = (fed..fed + 40)
         .map(|n| format!("http://s{}.org/{n}", n % 9))
         .collect();
@@ -48,8 +48,8 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
             attrs: None,
         })
         .collect();
-    frontier.feed(crawl, &candidates, 0).unwrap();
-    frontier.set_fed(crawl, fed + 40).unwrap();
+    frontier.tasks().feed(crawl, &candidates, 0).unwrap();
+    frontier.crawls().set_fed(crawl, fed + 40).unwrap();
 }
 
 /// A page has two new links and three that lead back.
@@ -78,12 +78,16 @@ fn report(task: &Leased) -> TaskDone {
 
 fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
     let mut leased = Vec::new();
-    for site in frontier.next_sites(i64::MAX, 5).unwrap() {
+    for site in frontier.sites().admit(i64::MAX, 5).unwrap() {
         leased.push((
             site.id,
-            frontier.lease(site.id, 6, Lane::Http, 0).unwrap().tasks,
+            frontier
+                .tasks()
+                .lease(site.id, 6, Lane::Http, 0)
+                .unwrap()
+                .tasks,
         ));
-        frontier.return_site(site.id, &site.clock).unwrap();
+        frontier.sites().put_back(site.id, &site.clock).unwrap();
     }
     leased
 }
@@ -106,7 +110,7 @@ fn works_until_it_is_killed() {
             .iter()
             .flat_map(|(_, tasks)| &tasks[..tasks.len() / 2])
         {
-            frontier.complete(&report(task), 0).unwrap();
+            frontier.tasks().complete(&report(task), 0).unwrap();
         }
         frontier.commit().unwrap();
         announce(&mut frontier, crawl);
@@ -114,7 +118,7 @@ fn works_until_it_is_killed() {
 }
 
 fn announce(frontier: &mut Frontier, crawl: CrawlKey) {
-    let status = frontier.crawl_status(crawl).unwrap();
+    let status = frontier.crawls().status(crawl).unwrap();
     println!(
         "committed {} {} {}",
         status.discovered, status.done, status.fed_lines
@@ -235,8 +239,10 @@ fn merged_runs(dir: &Path) -> i64 {
 
 /// As when their holder tells that it has lost them.
 fn give_back_leases(frontier: &mut Frontier) {
-    for lease in frontier.leases().unwrap() {
-        let back = frontier.give_back(lease.task, lease.delivery, false, 0);
+    for lease in frontier.tasks().leases().unwrap() {
+        let back = frontier
+            .tasks()
+            .give_back(lease.task, lease.delivery, false, 0);
         assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     }
 }
@@ -257,13 +263,13 @@ fn end_all_that_is_left(dir: &Path) {
                 ..report(task)
             };
             assert!(matches!(
-                frontier.complete(&last, 0).unwrap(),
+                frontier.tasks().complete(&last, 0).unwrap(),
                 Completion::Counted(_)
             ));
         }
         frontier.commit().unwrap();
     }
-    let status = frontier.crawl_status(crawl).unwrap();
+    let status = frontier.crawls().status(crawl).unwrap();
     assert_eq!((status.queued, status.leased), (0, 0));
     drop(frontier);
     assert_file_holds(dir, &[status.discovered, status.done, status.fed_lines]);

@@ -90,7 +90,10 @@ impl Coordinator {
 
     fn let_unreachable_sites_go_by_turns(&mut self) {
         if let Some(dispatcher) = &mut self.dispatcher {
-            dispatcher.frontier().let_unreachable_sites_go_by_turns();
+            dispatcher
+                .frontier()
+                .site_states()
+                .let_unreachable_sites_go_by_turns();
         }
     }
 

@@ -140,10 +140,10 @@ fn refusal_to_prune(
     app_id: &str,
     crawl_id: &str,
 ) -> Result<Option<String>, FrontierError> {
-    let Some(crawl) = frontier.find_crawl(app_id, crawl_id)? else {
+    let Some(crawl) = frontier.crawls().find(app_id, crawl_id)? else {
         return Ok(Some("there is no such crawl".into()));
     };
-    let status = frontier.crawl_status(crawl)?;
+    let status = frontier.crawls().status(crawl)?;
     let left = status.queued + status.leased;
     Ok((left > 0).then(|| {
         let are = if left == 1 { "is" } else { "are" };

@@ -47,7 +47,7 @@ fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
     let opened = Frontier::open(folder.path(), FrontierConfig::default(), now_ms);
     let mut frontier = opened.map_err(Fault::error)?;
-    let known = frontier.site_report(site).map_err(Fault::error)?;
+    let known = frontier.site_states().report(site).map_err(Fault::error)?;
     let Some(known) = known else {
         return Err(Fault::error(format!(
             "no crawl in {} knows the site `{site}`: sites are registrable domains, such as `example.com`",
@@ -72,10 +72,10 @@ fn change(
     lane: Option<SiteLane>,
 ) -> Result<(), FrontierError> {
     if let Some(now_ms) = wake_at_ms {
-        frontier.wake_site(site, now_ms)?;
+        frontier.site_states().wake(site, now_ms)?;
     }
     if let Some(lane) = lane {
-        frontier.set_site_lane(site, lane)?;
+        frontier.sites().set_lane(site, lane)?;
     }
     frontier.commit()
 }

@@ -43,7 +43,7 @@ impl CrawlWrites {
 /// All crawls that have not ended are written again.
 pub(super) fn touch_open_crawls(cx: &mut Context) {
     for crawl in cx.crawls.open_crawls() {
-        cx.frontier.touch(crawl);
+        cx.frontier.crawls().touch(crawl);
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn write_crawl(
         *finished_at_ms = end.at_ms.min(now_ms);
         row.started_at_ms = row.started_at_ms.min(*finished_at_ms);
     }
-    let done = cx.frontier.crawl_status(crawl)?.done;
+    let done = cx.frontier.crawls().status(crawl)?.done;
     cx.paces.note(crawl, done, now_ms);
     cx.store_writes.push(StoreWrite::Crawl(CrawlWrite {
         crawl: Box::new(row),
@@ -74,7 +74,7 @@ pub(super) fn write_crawls(
     most: usize,
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
-    let touched = cx.frontier.take_touched(most);
+    let touched = cx.frontier.crawls().take_touched(most);
     for crawl in &touched {
         if_pruned(write_crawl(cx, *crawl, now_ms), ())?;
     }

@@ -15,7 +15,7 @@ pub(super) fn register_crawl(
     crawl: CrawlKey,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    cx.frontier.spec(crawl)?;
+    cx.frontier.crawls().spec(crawl)?;
     if !cx.crawls.open(crawl, now_ms) {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub(super) fn queue_unlinked(
     crawl: CrawlKey,
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
-    if !cx.frontier.crawl_status(crawl)?.seeds_ended {
+    if !cx.frontier.crawls().status(crawl)?.seeds_ended {
         return Ok(false);
     }
     let (has_more, tally) = cx
@@ -69,10 +69,14 @@ pub(super) fn all_back_off_until(
     let horizon_ms = now_ms.saturating_add_unsigned(patience_ms);
     let mut first = None;
     for crawl in crawls {
-        if cx.frontier.crawl_status(*crawl)?.queued == 0 {
+        if cx.frontier.crawls().status(*crawl)?.queued == 0 {
             continue;
         }
-        match cx.frontier.backoffs_beyond(*crawl, horizon_ms)? {
+        match cx
+            .frontier
+            .site_states()
+            .backoffs_beyond(*crawl, horizon_ms)?
+        {
             None => return Ok(None),
             Some(until_ms) => {
                 first = Some(first.map_or(until_ms, |so_far: i64| so_far.min(until_ms)));

@@ -153,7 +153,7 @@ fn conditions(cx: &Context, now_ms: i64) -> Conditions {
 pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = cx.dispatch.oldest_due_ms(now_ms);
     // A frontier that has failed ends the process at its next turn.
-    let first_ms = cx.frontier.next_due_ms().ok().flatten();
+    let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
     let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
         cx.window.outside_due_since_ms = None;
         return inside_ms;

@@ -27,11 +27,12 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
         if let Some(clock) = &grant.new_owner {
             // In the same commit as its leases: after a restart the leases of a site belong to its
             // owner.
-            cx.frontier.save_clock(grant.site, clock)?;
+            cx.frontier.sites().save_clock(grant.site, clock)?;
         }
         // Which crawl's turn it is at the site, and which of its tasks go.
         let batch = cx
             .frontier
+            .tasks()
             .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
         cx.dispatch.record_handed_out(&grant, &batch);
         put_off_if_empty(cx, &grant, &batch, now_ms);
@@ -51,9 +52,9 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
 /// Applies what has changed in the frontier: crawls that were released, retries that are due,
 /// site rules that were set.
 fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    cx.frontier.release_limited_applications(now_ms);
+    cx.frontier.releases().free_applications(now_ms);
     if cx.frontier.has_crawls_to_release() {
-        let woken = cx.frontier.release(now_ms)?;
+        let woken = cx.frontier.releases().release_next(now_ms)?;
         wake(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
@@ -62,7 +63,7 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
         .next_retry_ms()
         .is_some_and(|at_ms| at_ms <= now_ms)
     {
-        let woken = cx.frontier.requeue_due_retries(now_ms)?;
+        let woken = cx.frontier.tasks().requeue_due_retries(now_ms)?;
         wake(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
@@ -70,8 +71,8 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
 }
 
 fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    let forgotten = cx.frontier.take_forgotten_sites();
-    for site in cx.frontier.take_changed_sites()? {
+    let forgotten = cx.frontier.sites().take_forgotten();
+    for site in cx.frontier.sites().take_changed()? {
         match forgotten.contains(&site.id) {
             true => cx.dispatch.forget_site(&site),
             false => cx.dispatch.change_rule(&site),

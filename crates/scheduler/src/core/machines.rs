@@ -20,7 +20,7 @@ pub(super) fn is_machines_failure(
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
     let before = match cx.dispatch.unanswered(done) {
-        Some(site) => cx.frontier.standing(site)?,
+        Some(site) => cx.frontier.site_states().standing(site)?,
         None => Standing::default(),
     };
     let judgement = cx.dispatch.judge_machine(done, before, now_ms);
@@ -68,6 +68,7 @@ fn cut_off(
     );
     let woken = cx
         .frontier
+        .site_states()
         .forgive(&failures.tasks, &failures.sites, now_ms)?;
     handing_out::wake(cx, woken);
     cx.window.next_site_ms = Some(now_ms);

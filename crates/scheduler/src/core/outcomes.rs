@@ -52,7 +52,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
     if machines::is_machines_failure(cx, done, now_ms)? {
         return Ok(false);
     }
-    let counted = match cx.frontier.complete(done, now_ms)? {
+    let counted = match cx.frontier.tasks().complete(done, now_ms)? {
         Completion::Counted(counted) => {
             steps::log_end(cx, done, "counted", "the outcome counts")?;
             counted
@@ -109,10 +109,10 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
 /// Logs an outcome whose lease was not in force.
 fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
     cx.counters.stale += 1;
-    let task = cx.frontier.task(done.task)?;
+    let task = cx.frontier.tasks().get(done.task)?;
     let crawl_id = match &task {
         Some(task) => {
-            let spec = cx.frontier.spec(task.crawl);
+            let spec = cx.frontier.crawls().spec(task.crawl);
             if_pruned(spec.map(|spec| Some(spec.crawl_id.clone())), None)?
         }
         None => None,
@@ -130,7 +130,7 @@ fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
 
 /// A page has its final outcome: it is announced on the firehose.
 fn announce_finished(cx: &mut Context, crawl: CrawlKey, url: String) -> Result<(), FrontierError> {
-    let spec = cx.frontier.spec(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     cx.outgoing
         .push(OutgoingMessage::FinishedPage(FinishedPage {
             app_id: spec.app_id.clone(),
@@ -150,7 +150,7 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
         told.next_in_ms = 0;
     }
     if let Some((site, clock)) = cx.dispatch.end_lease(done.task, told, now_ms) {
-        cx.frontier.save_clock(site, &clock)?;
+        cx.frontier.sites().save_clock(site, &clock)?;
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ fn end_lease_at_backing_off_site(
         .dispatch
         .return_lease(done.task, Some(turn), request, now_ms);
     if let Some((site, clock)) = moved {
-        cx.frontier.save_clock(site, &clock)?;
+        cx.frontier.sites().save_clock(site, &clock)?;
     }
     Ok(())
 }
@@ -175,14 +175,14 @@ fn end_lease_at_backing_off_site(
 /// Sites have begun to rest: what of them is leased and has not started is recalled.
 /// Tasks that failed just before, as it turns out because of the site, are queued again.
 fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    let suspects = cx.frontier.take_suspects();
+    let suspects = cx.frontier.site_states().take_suspects();
     if !suspects.is_empty() {
         let woken = cx.frontier.reopening().queue(&suspects, now_ms)?;
         handing_out::wake(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     taking_back::take_back_false_pages(cx, now_ms)?;
-    for rest in cx.frontier.take_begun_backoffs() {
+    for rest in cx.frontier.site_states().take_begun() {
         if rest.until_ms.is_some() {
             *cx.counters.backoff.entry(rest.reason).or_default() += 1;
         }
@@ -200,7 +200,7 @@ fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
 
 /// A backoff is logged. A block is a warning, and the application is told.
 fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierError> {
-    let spec = cx.frontier.spec(rest.crawl)?;
+    let spec = cx.frontier.crawls().spec(rest.crawl)?;
     let (app_id, crawl_id) = (spec.app_id.clone(), spec.crawl_id.clone());
     let Evidence {
         url,
@@ -247,9 +247,10 @@ pub(super) fn take_returned(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let blamed = returned.cause == ReturnCause::KilledWorker;
-    let given_back = cx
-        .frontier
-        .give_back(returned.task, returned.delivery, blamed, now_ms)?;
+    let given_back =
+        cx.frontier
+            .tasks()
+            .give_back(returned.task, returned.delivery, blamed, now_ms)?;
     if given_back == GivenBack::Stale {
         return Ok(());
     }
@@ -271,7 +272,7 @@ pub(super) fn take_returned(
         .dispatch
         .return_lease(returned.task, requeued, request, now_ms);
     if let Some((site, clock)) = moved {
-        cx.frontier.save_clock(site, &clock)?;
+        cx.frontier.sites().save_clock(site, &clock)?;
     }
     if given_back == GivenBack::Quarantined {
         note_crashed(cx, &returned, now_ms)?;
@@ -285,13 +286,13 @@ fn note_crashed(
     returned: &TaskReturned,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    let Some(task) = cx.frontier.task(returned.task)? else {
+    let Some(task) = cx.frontier.tasks().get(returned.task)? else {
         return Ok(());
     };
     tracing::error!(
         event = "quarantined",
         task = returned.task,
-        crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+        crawl_id = cx.frontier.crawls().spec(task.crawl)?.crawl_id,
         url = task.url,
         attempt = returned.delivery.number,
         "a page has killed three workers and is not fetched again"
@@ -307,8 +308,8 @@ pub(super) fn store_recent_crashed_pages(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
-    for (id, delivery, at_ms) in cx.frontier.crashed_since(since_ms)? {
-        if let Some(task) = cx.frontier.task(id)? {
+    for (id, delivery, at_ms) in cx.frontier.tasks().crashed_since(since_ms)? {
+        if let Some(task) = cx.frontier.tasks().get(id)? {
             if_pruned(store_crashed_page(cx, (id, delivery), task, at_ms), ())?;
         }
     }
@@ -321,7 +322,7 @@ fn store_crashed_page(
     task: TaskSketch,
     at_ms: i64,
 ) -> Result<(), FrontierError> {
-    let spec = cx.frontier.spec(task.crawl)?;
+    let spec = cx.frontier.crawls().spec(task.crawl)?;
     let page = crashed_page(spec, lease, task, at_ms);
     cx.store_writes.push(StoreWrite::Page(Box::new(page)));
     Ok(())
@@ -353,7 +354,7 @@ pub(super) fn queue_backfill(
     crawl: CrawlKey,
     page: Backfill,
 ) -> Result<(), FrontierError> {
-    let spec = cx.frontier.spec(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     let backfill = BackfillWrite {
         crawl,
         app_id: spec.app_id.clone(),
@@ -427,6 +428,6 @@ pub(super) fn feed(
     candidates: &[Candidate<'_>],
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    let tally = cx.frontier.feed(crawl, candidates, now_ms)?;
+    let tally = cx.frontier.tasks().feed(crawl, candidates, now_ms)?;
     apply_feed_tally(cx, crawl, tally, now_ms)
 }

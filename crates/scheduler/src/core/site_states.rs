@@ -44,7 +44,7 @@ impl SiteStateWrites {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let after = self.taken_to;
-        let unsaved = cx.frontier.unsaved_states(after, STATES_AT_ONCE)?;
+        let unsaved = cx.frontier.site_states().unsaved(after, STATES_AT_ONCE)?;
         let Some(last) = unsaved.last().map(|one| one.number) else {
             return Ok(());
         };
@@ -62,7 +62,7 @@ impl SiteStateWrites {
         last: i64,
     ) -> Result<(), FrontierError> {
         self.is_out = false;
-        cx.frontier.states_saved(last)
+        cx.frontier.site_states().saved(last)
     }
 }
 

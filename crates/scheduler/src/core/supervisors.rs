@@ -161,14 +161,14 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
 /// Tells the frontier whether a supervisor of the lane `browser` is connected.
 fn update_browser_lane(cx: &mut Context) {
     let browsers = cx.dispatch.has_lane(Lane::Browser);
-    cx.frontier.set_browsers(browsers);
+    cx.frontier.releases().set_browsers(browsers);
 }
 
 /// After a start: restores the leases of the frontier's last commit.
 pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let supervisors = cx.frontier.supervisors().all()?;
-    let sites = cx.frontier.leased_sites()?;
-    let leases = cx.frontier.leases()?;
+    let sites = cx.frontier.sites().admit_leased()?;
+    let leases = cx.frontier.tasks().leases()?;
     let ownerless = cx.dispatch.restore(supervisors, sites, leases, now_ms);
     take_back(cx, ownerless, now_ms)
 }

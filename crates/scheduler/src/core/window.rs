@@ -84,7 +84,7 @@ pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let spare = cx.settings.window_sites / 8;
     let needed = (spare + 1).saturating_sub(room_in_window(cx));
     for (site, clock) in cx.dispatch.evict_distant(needed, FEW_SITES, now_ms) {
-        cx.frontier.return_site(site, &clock)?;
+        cx.frontier.sites().put_back(site, &clock)?;
     }
     if room_in_window(cx) > 0 {
         admit_underserved(cx, now_ms)?;
@@ -92,10 +92,10 @@ pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let room = room_in_window(cx).saturating_sub(spare);
     if room > 0 {
         let most = room.min(MOST_ADMITTED);
-        for site in cx.frontier.next_sites(now_ms + LOOKAHEAD_MS, most)? {
+        for site in cx.frontier.sites().admit(now_ms + LOOKAHEAD_MS, most)? {
             cx.dispatch.add_site(site);
         }
-        cx.window.next_site_ms = cx.frontier.next_due_ms()?;
+        cx.window.next_site_ms = cx.frontier.sites().next_due_ms()?;
     }
     if room_in_window(cx) <= spare {
         cx.window.fill_again_ms = now_ms + FILL_EVERY_MS;
@@ -116,7 +116,8 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
         let most = wanted.min(room_in_window(cx));
         let found = cx
             .frontier
-            .next_sites_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
+            .sites()
+            .admit_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
         if found.len() == most {
             cx.window.underserved.add(crawl);
         }
@@ -130,7 +131,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
 /// Sites with nothing to do leave the window, and those that would fill it while they wait.
 pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (site, clock) in cx.dispatch.evict_idle() {
-        cx.frontier.return_site(site, &clock)?;
+        cx.frontier.sites().put_back(site, &clock)?;
     }
     evict_surplus(cx, now_ms)
 }
@@ -145,7 +146,7 @@ fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
         return Ok(());
     }
     for (site, clock) in surplus {
-        cx.frontier.return_site(site, &clock)?;
+        cx.frontier.sites().put_back(site, &clock)?;
     }
     let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
     cx.window.next_site_ms = Some(

@@ -1,12 +1,10 @@
 //! What queued tasks wait for, for people who ask why a crawl does not go on.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Result, ToSql, params};
-use webfill_wire::CrawlKey;
+use webfill_wire::{CrawlKey, Lane};
 
-use super::application_limits::ApplicationUse;
-use super::{Frontier, FrontierError, crawls};
+use super::task_reports::Reports;
+use super::{FrontierError, crawls};
 
 /// Sites where queued tasks wait for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +37,7 @@ pub enum Asked<'a> {
     Application(&'a str),
 }
 
-impl Frontier {
+impl Reports<'_> {
     /// The sites that hold queued tasks back, by what holds them. At most so many sites of crawls are looked at,
     /// because a crawl may have a million.
     pub fn held_sites(
@@ -91,22 +89,6 @@ impl Frontier {
         })
     }
 
-    /// How full the limits of an application are; `None`: it has none.
-    pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
-        self.0.cx.limited_applications.use_of(app_id)
-    }
-
-    /// Applications with crawls that wait for their limits: those whose pages are all spent, and those that wait for
-    /// their pace or for one of their sites.
-    pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        self.0.cx.limited_applications.waiting()
-    }
-
-    /// Whether a supervisor with browsers is connected.
-    pub fn has_browsers(&self) -> bool {
-        self.0.cx.lanes.has_browsers()
-    }
-
     /// Whether an application has a crawl with queued tasks that needs a browser, and no supervisor
     /// has one.
     pub fn awaits_browsers(&mut self, app_id: &str) -> std::result::Result<bool, FrontierError> {
@@ -123,5 +105,16 @@ impl Frontier {
             let lane = webfill_wire::Lane::Browser.to_string();
             select.query_row(params![app_id, lane], |row| row.get(0))
         })
+    }
+
+    /// The lane that a crawl waits for, because no supervisor serves it.
+    pub fn lane_awaited(
+        &mut self,
+        key: CrawlKey,
+    ) -> std::result::Result<Option<Lane>, FrontierError> {
+        self.0.crawl(key)?;
+        let crawl = self.0.cx.crawls.get(&key);
+        let unserved = crawl.filter(|crawl| !self.0.cx.lanes.serves(crawl));
+        Ok(unserved.map(|crawl| crawl.spec.lane))
     }
 }

@@ -6,7 +6,8 @@ use webfill_wire::CrawlKey;
 use super::context::Context;
 use super::model::SiteId;
 use super::site_states::{COLUMNS, SiteReport, read_report};
-use super::{Frontier, FrontierError, site_states};
+use super::transactions::Transactions;
+use super::{FrontierError, site_states};
 
 /// How many rows one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
@@ -35,12 +36,12 @@ const IN_TROUBLE: Listed = Listed {
     wanted: "backoff_until_ms > 0 OR unreachable_to NOT NULL",
 };
 
-impl Frontier {
+/// The states of sites in trouble.
+pub struct SiteStates<'a>(pub(super) &'a mut Transactions);
+
+impl SiteStates<'_> {
     /// What is known of a site, by its name; `None` if the site is unknown.
-    pub fn site_report(
-        &mut self,
-        name: &str,
-    ) -> std::result::Result<Option<SiteReport>, FrontierError> {
+    pub fn report(&mut self, name: &str) -> std::result::Result<Option<SiteReport>, FrontierError> {
         self.0.guarded("read a site's state", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id
@@ -53,7 +54,7 @@ impl Frontier {
 
     /// Sites that have queued tasks or are in trouble, by their ids from `after` on; only those that
     /// rest or were given up if `backing_off`. The id to go on from, if there may be more.
-    pub fn site_reports(
+    pub fn reports(
         &mut self,
         backing_off: bool,
         after: i64,
@@ -91,7 +92,7 @@ impl Frontier {
     }
 
     /// How many sites with queued tasks rest, and the first of them by the end of their backoffs.
-    pub fn backing_off_sites(
+    pub fn backing_off(
         &mut self,
         limit: usize,
         now_ms: i64,
@@ -136,7 +137,7 @@ impl Frontier {
     }
 
     /// Ends the rest of a site now; a probe goes first.
-    pub fn wake_site(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
+    pub fn wake(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("wake a site", |cx| {
             let site = SiteId(cx.sites.id_of(&cx.db, name)?);
             wake(cx, site, now_ms)

@@ -10,14 +10,13 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{BackoffReason, Evidence, TaskDone};
 
+use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::{BackoffBegun, NextCrawl, SiteId, TaskId, Turn};
 use super::site_states::{StoredState, backoff_until_ms, has_answered, read_reason, site_name};
 use super::task_rows::HeldTask;
 use super::unreachable::Unreachable;
-use super::{
-    Frontier, crawls, holding, lanes, retries, site_states, sites, tries, within_patience,
-};
+use super::{crawls, holding, lanes, retries, site_states, sites, tries, within_patience};
 use crate::backoff_table::BackoffTable;
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
@@ -34,7 +33,7 @@ pub(super) struct Backoffs {
     pub(super) ending: HashSet<TaskId>,
     #[cfg(feature = "former-faults")]
     pub(super) unreachable_go_by_turns: bool,
-    /// Rests that have begun since [`Frontier::take_begun_backoffs`] returned them.
+    /// Rests that have begun since [`SiteStates::take_begun`] returned them.
     begun: Vec<BackoffBegun>,
     /// Tasks that failed in a row before these backoffs.
     suspects: Vec<TaskId>,
@@ -88,6 +87,11 @@ impl Backoffs {
         nth_wait_ms(self.patience, waits, used)
     }
 
+    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
+    pub(super) fn ends_without_requests(&self, site: SiteId) -> bool {
+        self.patience.is_some() && self.unreachable.contains_key(&site)
+    }
+
     /// The ends of these tasks turn out to be their site's doing.
     pub(super) fn suspect(&mut self, tasks: Vec<TaskId>) {
         self.suspects.extend(tasks);
@@ -118,9 +122,9 @@ pub(super) enum Leasable {
     None,
 }
 
-impl Frontier {
+impl SiteStates<'_> {
     /// The backoffs that have begun since the last call.
-    pub fn take_begun_backoffs(&mut self) -> Vec<BackoffBegun> {
+    pub fn take_begun(&mut self) -> Vec<BackoffBegun> {
         std::mem::take(&mut self.0.cx.backoff.begun)
     }
 

@@ -8,18 +8,19 @@ use webfill_wire::{LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unm
 use super::backoff::Disposition;
 use super::context::Context;
 use super::feed::FeedBatch;
+use super::lease::Tasks;
 use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
 use super::records::{Served, served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{
-    Frontier, FrontierError, backoff, crawls, doubts, feed, give_back, holding, looks, resolved,
-    retries, scripts, trickles, unlinked,
+    FrontierError, backoff, crawls, doubts, feed, give_back, holding, looks, resolved, retries,
+    scripts, trickles, unlinked,
 };
 
 /// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
 
-impl Frontier {
+impl Tasks<'_> {
     /// Counts an outcome: the records it resolved are closed, the task is done, its links are
     /// judged one level deeper and its redirect at its own level, for those of its records that
     /// are still unresolved. An outcome of a lease that is not in force changes nothing.

@@ -31,7 +31,7 @@ pub(super) struct Context {
     pub(super) records: Names,
     /// Recently used crawls.
     pub(super) crawls: CrawlsInMemory,
-    /// Crawls that have changed since [`take_touched`](super::Frontier::take_touched) returned them.
+    /// Crawls that have changed since [`take_touched`](super::Crawls::take_touched) returned them.
     pub(super) touched: BTreeSet<CrawlKey>,
     pub(super) excluded: ExcludedSites,
     pub(super) retries: Retries,

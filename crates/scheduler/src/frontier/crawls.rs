@@ -14,13 +14,17 @@ use super::context::Context;
 use super::crawl::Crawl;
 use super::model::CrawlStatus;
 use super::pruning::{DETACHED, NEXT_CRAWL};
-use super::{Frontier, FrontierError, holding, looking_again, unsaved_crawls};
+use super::transactions::Transactions;
+use super::{FrontierError, holding, looking_again, unsaved_crawls};
 use crate::scope::Scope;
 
-impl Frontier {
+/// The crawls: their specs, states and counters.
+pub struct Crawls<'a>(pub(super) &'a mut Transactions);
+
+impl<'a> Crawls<'a> {
     /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl was finished and is to fetch
     /// old pages again, its seeds begin again, as they do in each run of a watch.
-    pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
+    pub fn open(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let begins_run = self.begins_run(spec)?;
         let key = self.0.guarded("open a crawl", |cx| {
@@ -51,7 +55,7 @@ impl Frontier {
 
     /// Whether opening a known crawl with this spec begins another run of its watch.
     pub fn begins_run(&mut self, spec: &CrawlSpec) -> Result<bool, FrontierError> {
-        let known = self.find_crawl(&spec.app_id, &spec.crawl_id)?;
+        let known = self.find(&spec.app_id, &spec.crawl_id)?;
         match (known, spec.run_began_ms) {
             (Some(key), Some(_)) => Ok(self.0.crawl(key)?.spec.run_began_ms != spec.run_began_ms),
             _ => Ok(false),
@@ -59,7 +63,7 @@ impl Frontier {
     }
 
     /// The crawls of `webfill crawl` that have something queued or leased.
-    pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
+    pub fn unfinished(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("list the crawls", |cx| {
             write_counters(cx)?;
             let sql = "SELECT id FROM crawls WHERE queued + leased > 0
@@ -69,7 +73,7 @@ impl Frontier {
         })
     }
 
-    pub fn spec(&mut self, key: CrawlKey) -> Result<&CrawlSpec, FrontierError> {
+    pub fn spec(self, key: CrawlKey) -> Result<&'a CrawlSpec, FrontierError> {
         Ok(&self.0.crawl(key)?.spec)
     }
 
@@ -96,7 +100,7 @@ impl Frontier {
     }
 
     /// The counters, uncommitted changes included; costs no disk access.
-    pub fn crawl_status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
+    pub fn status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
         Ok(self.0.crawl(key)?.status.clone())
     }
 
@@ -118,13 +122,13 @@ impl Frontier {
 
     /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not
     /// ended.
-    pub fn reopen_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
+    pub fn reopen(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         if crawl.status.seeds_ended {
             crawl.status.seeds_ended = false;
             crawl.changed = true;
         }
-        self.resume_crawl(key)
+        self.resume(key)
     }
 }
 

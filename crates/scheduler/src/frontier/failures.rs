@@ -2,11 +2,14 @@
 //! all that was tried for them has failed. Both are read in slices, so that a crawl of millions holds nothing up.
 
 use rusqlite::{Result, params};
+use serde_json::Value;
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::FrontierError;
 use super::context::Context;
+use super::site_states::site_name;
+use super::task_reports::Reports;
 use super::task_rows::read_outcome;
-use super::{Frontier, FrontierError};
 
 /// One call reads at most this many tasks, or records.
 const SLICE: i64 = 10_000;
@@ -41,7 +44,7 @@ pub struct DeadRecord {
 /// A slice of a list, and where the next one begins.
 pub type Slice<T> = (Vec<T>, Option<i64>);
 
-impl Frontier {
+impl Reports<'_> {
     /// What has failed among the tasks after this one.
     pub fn failed_urls(
         &mut self,
@@ -106,6 +109,26 @@ impl Frontier {
                     })
                 })?;
                 Ok((found.collect::<Result<_>>()?, next))
+            })
+    }
+
+    /// The sites of these crawls that have pages which only repeat others: how many there are, and up to `most` of them,
+    /// those with the most refused links first, each with a link that was queued.
+    pub fn repeating_sites(
+        &mut self,
+        crawls: &[CrawlKey],
+        most: usize,
+    ) -> Result<(u64, Vec<Value>), FrontierError> {
+        self.0
+            .guarded("list sites whose pages repeat others", |cx| {
+                let found = cx.trickles.of_crawls(crawls);
+                let mut first = Vec::new();
+                for ((_, site), branch) in found.iter().take(most) {
+                    let name = site_name(&cx.db, *site)?;
+                    let (url, refused) = (&branch.url, branch.refused);
+                    first.push(serde_json::json!({"site": name, "url": url, "skipped": refused}));
+                }
+                Ok((found.len() as u64, first))
             })
     }
 }

@@ -12,6 +12,7 @@ use self::sums::FedSite;
 use super::context::Context;
 use super::crawl::Crawl;
 use super::lanes::Lanes;
+use super::lease::Tasks;
 use super::looks::Ranks;
 use super::model::{Candidate, FeedTally, LinkContext, Refused, SiteId};
 use super::names::Names;
@@ -19,7 +20,7 @@ use super::new_tasks::{NewTask, NewTasks};
 use super::schema::DONE;
 use super::stored_urls::shortened;
 use super::trickles::Trickles;
-use super::{Frontier, FrontierError, journey_lines, records};
+use super::{FrontierError, journey_lines, records};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
 use crate::seen::Seen;
@@ -29,7 +30,7 @@ mod sums;
 /// Stands for a record in the pair that says that a URL is a sitemap's; records have positive numbers.
 const SITEMAP: i64 = -1;
 
-impl Frontier {
+impl Tasks<'_> {
     /// Judges candidates in order and queues those that are new to the crawl.
     pub fn feed(
         &mut self,

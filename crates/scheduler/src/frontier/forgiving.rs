@@ -4,11 +4,12 @@
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
 
+use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::{SiteId, TaskId, Woken};
 use super::site_states::has_answered;
 use super::task_rows::ended_tasks;
-use super::{Frontier, FrontierError, backing_off, reopen, site_states};
+use super::{FrontierError, backing_off, reopen, site_states};
 
 /// How a site stands, apart from its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Standing {
     }
 }
 
-impl Frontier {
+impl SiteStates<'_> {
     /// How a site stands now.
     pub fn standing(&mut self, site: SiteId) -> std::result::Result<Standing, FrontierError> {
         self.0.guarded("see how a site stands", |cx| {

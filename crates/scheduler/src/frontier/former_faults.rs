@@ -4,13 +4,14 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
 
+use super::backing_off::SiteStates;
 use super::context::Context;
 use super::lease::{LeaseRun, MOST_CRAWLS};
 use super::model::{NextCrawl, SiteId, TaskId};
 use super::queue_order::older_at;
-use super::{Frontier, crawls, lanes, lease, sites, unreachable};
+use super::{crawls, lanes, lease, sites, unreachable};
 
-impl Frontier {
+impl SiteStates<'_> {
     /// From now on a site that was unreachable lets its crawls have their turns by the priorities of all their
     /// tasks, in the lane that the next one needs. Its older tasks wait behind newer ones, and the site stays
     /// ready with nothing to hand out.

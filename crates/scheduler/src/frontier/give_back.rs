@@ -4,15 +4,16 @@ use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
 
 use super::context::Context;
+use super::lease::Tasks;
 use super::model::{GivenBack, NextCrawl, TaskId, TaskSketch};
 use super::schema::{DONE, QUEUED};
 use super::task_rows::held_task;
-use super::{Frontier, FrontierError, crawls, epochs, holding, lanes, sites};
+use super::{FrontierError, crawls, epochs, holding, lanes, sites};
 
 /// A task that has killed this many workers ends in `crashed`.
 const MOST_DEATHS: u32 = 3;
 
-impl Frontier {
+impl Tasks<'_> {
     /// Queues a leased task again that has no outcome. `blamed`: it has killed its worker; after
     /// [`MOST_DEATHS`] it ends in `crashed`.
     pub fn give_back(
@@ -57,7 +58,7 @@ impl Frontier {
     }
 
     /// A stored task, by its id.
-    pub fn task(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
+    pub fn get(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
         self.0.guarded("read a task", |cx| {
             let sql = "SELECT crawl, url, name, depth, json FROM tasks
                        JOIN sites ON sites.id = site LEFT JOIN attrs ON attrs.id = tasks.attrs

@@ -17,13 +17,15 @@ use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::context::Context;
+use super::crawls::Crawls;
 use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
-use super::{Frontier, FrontierError, crawls, if_pruned, lease, sites};
+use super::transactions::Transactions;
+use super::{FrontierError, crawls, if_pruned, lease, sites};
 
-/// One call of [`Frontier::release`] visits at most this many sites.
+/// One call of [`Releases::release_next`] visits at most this many sites.
 const SLICE: usize = 500;
 
-/// One call of [`Frontier::end_queued`] closes at most about this many tasks.
+/// One call of [`Crawls::end_queued`] closes at most about this many tasks.
 const MOST_CLOSED: usize = 2_000;
 
 /// The releases that are under way, and the limits of sites.
@@ -73,6 +75,11 @@ impl Holding {
         })
     }
 
+    /// Whether a crawl is to be released.
+    pub(super) fn has_crawls_to_release(&self) -> bool {
+        !self.to_release.is_empty()
+    }
+
     /// How many of `wanted` tasks a site may hand out.
     pub(super) fn limit(&self, site: SiteId, wanted: usize) -> usize {
         let Some(limit) = self.limits.get(&site) else {
@@ -89,9 +96,9 @@ impl Holding {
     }
 }
 
-impl Frontier {
+impl Crawls<'_> {
     /// Pauses a crawl: none of its tasks is handed out; queued and further tasks stay queued.
-    pub fn pause_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+    pub fn pause(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         crawl.paused = true;
         crawl.changed = true;
@@ -99,7 +106,7 @@ impl Frontier {
     }
 
     /// Resumes a paused crawl.
-    pub fn resume_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+    pub fn resume(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         if std::mem::replace(&mut crawl.paused, false) {
             crawl.changed = true;
@@ -111,7 +118,7 @@ impl Frontier {
     /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
     /// links are not followed. Opening the crawl again revokes this for tasks that are still
     /// queued.
-    pub fn stop_crawl(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
+    pub fn stop(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.0.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
         crawl.changed = true;
@@ -163,26 +170,21 @@ impl Frontier {
             })
         })
     }
+}
 
+/// Lets crawls hand out tasks again that were held back.
+pub struct Releases<'a>(pub(super) &'a mut Transactions);
+
+impl Releases<'_> {
     /// Releases crawls whose applications have an allowance again.
-    pub fn release_limited_applications(&mut self, now_ms: i64) {
+    pub fn free_applications(&mut self, now_ms: i64) {
         let freed = self.0.cx.limited_applications.take_freed(now_ms);
         self.0.cx.holding.to_release.extend(freed);
     }
 
-    /// When time alone gives an application an allowance that a crawl waits for.
-    pub fn next_room_ms(&self) -> Option<i64> {
-        self.0.cx.limited_applications.next_room_ms()
-    }
-
-    /// Whether [`release`](Frontier::release) has something to do.
-    pub fn has_crawls_to_release(&self) -> bool {
-        !self.0.cx.holding.to_release.is_empty()
-    }
-
     /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
     /// tasks by it.
-    pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
+    pub fn release_next(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
         let Some((key, last_site)) = self.0.cx.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };

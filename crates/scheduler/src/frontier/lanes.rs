@@ -11,10 +11,11 @@ use webfill_wire::{CrawlKey, Lane};
 
 use super::context::Context;
 use super::crawl::Crawl;
+use super::holding;
+use super::holding::Releases;
 use super::model::{NextCrawl, SiteDue, SiteId, Turn};
 use super::scripts::{ScriptedSites, want_browser};
 use super::sites::SiteRow;
-use super::{Frontier, FrontierError, holding};
 
 /// Which lanes are served, and which crawls wait for one.
 #[derive(Debug, Default)]
@@ -108,7 +109,7 @@ impl Lanes {
         self.browsers
     }
 
-    fn serves(&self, crawl: &Crawl) -> bool {
+    pub(super) fn serves(&self, crawl: &Crawl) -> bool {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
@@ -128,7 +129,7 @@ pub(super) fn can_serve(lane: Lane, needed: Lane) -> bool {
     lane == Lane::Browser || needed == Lane::Http
 }
 
-impl Frontier {
+impl Releases<'_> {
     /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
     /// waited.
     pub fn set_browsers(&mut self, browsers: bool) {
@@ -143,17 +144,6 @@ impl Frontier {
                 holding::release_later(&mut self.0.cx, crawl);
             }
         }
-    }
-
-    /// The lane that a crawl waits for, because no supervisor serves it.
-    pub fn lane_awaited(
-        &mut self,
-        key: CrawlKey,
-    ) -> std::result::Result<Option<Lane>, FrontierError> {
-        self.0.crawl(key)?;
-        let crawl = self.0.cx.crawls.get(&key);
-        let unserved = crawl.filter(|crawl| !self.0.cx.lanes.serves(crawl));
-        Ok(unserved.map(|crawl| crawl.spec.lane))
     }
 }
 

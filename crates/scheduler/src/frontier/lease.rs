@@ -13,9 +13,10 @@ use super::crawl::Crawl;
 use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
 use super::schema::LEASED;
+use super::transactions::Transactions;
 use super::{
-    Frontier, FrontierError, backoff, crawls, former_faults, give_back, holding, lanes,
-    looking_again, sites, task_rows, tries, unreachable,
+    FrontierError, backoff, crawls, former_faults, give_back, holding, lanes, looking_again, sites,
+    task_rows, tries, unreachable,
 };
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
@@ -25,7 +26,7 @@ const MOST_PASSED: usize = 1_000;
 /// At most this many crawls share one round of turns.
 pub(super) const MOST_CRAWLS: usize = 16;
 
-/// The progress of one call of [`Frontier::lease`].
+/// The progress of one call of [`Tasks::lease`].
 pub(super) struct LeaseRun {
     pub(super) handed_out: Vec<Leased>,
     /// Tasks of crawls that are over.
@@ -94,7 +95,10 @@ impl LeaseRun {
     }
 }
 
-impl Frontier {
+/// The tasks: fed, leased, completed, given back.
+pub struct Tasks<'a>(pub(super) &'a mut Transactions);
+
+impl Tasks<'_> {
     /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
     /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of
     /// crawls that are held back stay queued. The call ends early when the next crawl needs a lane that

@@ -61,7 +61,7 @@ pub struct FeedTally {
     /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills
     /// it; refused links of pages are only counted.
     ///
-    /// [`feed`]: super::Frontier::feed
+    /// [`feed`]: super::Tasks::feed
     pub refused: Vec<Refused>,
     /// How many serve only records that are resolved already, or belong to a crawl that is over:
     /// they are neither judged nor counted as discovered.
@@ -341,7 +341,7 @@ impl AtMost {
 /// `discovered == queued + leased + done + the sum of skipped`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CrawlStatus {
-    /// How many lines of the seed input are committed; see [`set_fed`](super::Frontier::set_fed).
+    /// How many lines of the seed input are committed; see [`set_fed`](super::Crawls::set_fed).
     pub fed_lines: u64,
     /// No further seeds will come.
     pub seeds_ended: bool,

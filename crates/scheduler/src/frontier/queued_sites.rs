@@ -6,7 +6,8 @@ use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::model::SiteId;
 use super::site_states::read_reason;
-use super::{Frontier, FrontierError, crawls};
+use super::task_reports::Reports;
+use super::{FrontierError, crawls};
 
 /// A site at which a crawl has something queued, as it is stored: the clock of one in the window may have
 /// moved on since.
@@ -40,7 +41,7 @@ pub struct QueuedSite {
 /// Among so many tasks of a site the one that is tried again first is looked for.
 const TRIES_LOOKED_AT: i64 = 10;
 
-impl Frontier {
+impl Reports<'_> {
     /// Sites at which a crawl has something queued, at most `most` of them: a crawl may have a million.
     pub fn queued_sites(
         &mut self,

@@ -6,8 +6,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
+use super::lease::Tasks;
 use super::model::{HeldLease, SiteDue};
-use super::{Frontier, FrontierError, epochs, lanes, sites};
+use super::site_queue::Sites;
+use super::{FrontierError, epochs, lanes, sites};
 use crate::site_state::UNTIL_WOKEN_MS;
 
 /// The wall clock is assumed to be set by at most this much between two runs.
@@ -16,7 +18,7 @@ const CLOCK_JUMP_MS: i64 = 3_600_000;
 /// No site whose delay is unknown waits for longer than this after its last request.
 const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
 
-impl Frontier {
+impl Tasks<'_> {
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
         self.0.guarded("list the leases", |cx| {
@@ -42,9 +44,11 @@ impl Frontier {
             Ok(leases)
         })
     }
+}
 
+impl Sites<'_> {
     /// Admits the sites with leases to the window, and returns them.
-    pub fn leased_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+    pub fn admit_leased(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         self.0.guarded("list the leased sites", |cx| {
             let sql = format!(
                 "UPDATE sites SET in_window = 1

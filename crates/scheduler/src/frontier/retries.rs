@@ -6,11 +6,12 @@ use webfill_api::CrawlSpec;
 use webfill_wire::{TaskDone, is_limited};
 
 use super::context::Context;
+use super::lease::Tasks;
 use super::model::{NextCrawl, TaskId, Woken};
 use super::schema::QUEUED;
 use super::task_rows::{HeldTask, due_retries, next_ms};
 use super::tries::{note_try, retries_used};
-use super::{Frontier, FrontierError, crawls, holding, lanes, sites};
+use super::{FrontierError, crawls, holding, lanes, sites};
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
@@ -50,6 +51,11 @@ impl Retries {
         })
     }
 
+    /// When the next retry is due.
+    pub(super) fn next_ms(&self) -> Option<i64> {
+        self.next_ms
+    }
+
     /// Some are due now.
     pub(super) fn set_due(&mut self) {
         self.next_ms = Some(1);
@@ -76,12 +82,7 @@ impl Retries {
     }
 }
 
-impl Frontier {
-    /// When the next retry is due.
-    pub fn next_retry_ms(&self) -> Option<i64> {
-        self.0.cx.retries.next_ms
-    }
-
+impl Tasks<'_> {
     /// Makes tasks whose retries are due available again. Returns the sites inside the window that
     /// got tasks by it.
     pub fn requeue_due_retries(

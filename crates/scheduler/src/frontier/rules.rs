@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::context::Context;
 use super::lanes::SiteLane;
 use super::model::{SiteDue, SiteId, SiteRule};
-use super::{Frontier, FrontierError, holding, scripts, site_states, sites};
+use super::site_queue::Sites;
+use super::{FrontierError, holding, scripts, site_states, sites};
 
 /// The lanes that were set for sites.
 pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
@@ -23,12 +24,9 @@ pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
     Ok(lanes)
 }
 
-impl Frontier {
+impl Sites<'_> {
     /// A site's rule, by its name; `None` if the site is unknown.
-    pub fn site_rule(
-        &mut self,
-        name: &str,
-    ) -> std::result::Result<Option<SiteRule>, FrontierError> {
+    pub fn rule(&mut self, name: &str) -> std::result::Result<Option<SiteRule>, FrontierError> {
         self.0.guarded("read a site's rule", |cx| {
             let sql = "SELECT rule_delay_ms, block_until_ms, pages_left FROM sites WHERE name = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -39,7 +37,7 @@ impl Frontier {
     }
 
     /// Sets a site's rule. An unknown site is created.
-    pub fn set_site_rule(
+    pub fn set_rule(
         &mut self,
         name: &str,
         rule: &SiteRule,
@@ -52,7 +50,7 @@ impl Frontier {
 
     /// Drops a site's rule and what was learnt of it, except its owner and the time of its last
     /// request, after which at least the default delay is kept.
-    pub fn forget_site(
+    pub fn forget(
         &mut self,
         name: &str,
         default_delay_ms: u32,
@@ -106,7 +104,7 @@ impl Frontier {
     }
 
     /// The lane that was set for a site, by its name.
-    pub fn site_lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
+    pub fn lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
         self.0.guarded("read a site's lane", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -117,7 +115,7 @@ impl Frontier {
     }
 
     /// Sets the lane of a site. An unknown site is created. Its tasks go to supervisors of that lane from now on.
-    pub fn set_site_lane(
+    pub fn set_lane(
         &mut self,
         name: &str,
         lane: SiteLane,
@@ -129,18 +127,18 @@ impl Frontier {
     }
 
     /// The sites that were forgotten since the last call. They are among those whose rules have changed.
-    pub fn take_forgotten_sites(&mut self) -> Vec<SiteId> {
+    pub fn take_forgotten(&mut self) -> Vec<SiteId> {
         std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }
 
     /// The sites whose rules have changed since the last call, as they are stored now.
-    pub fn take_changed_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+    pub fn take_changed(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         let mut changed = std::mem::take(&mut self.0.cx.holding.changed_sites);
         changed.sort_unstable();
         changed.dedup();
         let mut sites = Vec::with_capacity(changed.len());
         for site in changed {
-            sites.extend(self.site(site)?);
+            sites.extend(self.get(site)?);
         }
         Ok(sites)
     }

@@ -17,8 +17,9 @@ use webfill_wire::{CrawlKey, Finding, KnownKind, Lane, ScriptsReport, SiteScript
 use super::context::Context;
 use super::lanes::SiteLane;
 use super::model::SiteId;
+use super::site_queue::Sites;
 use super::task_rows::HeldTask;
-use super::{Frontier, FrontierError, crawls};
+use super::{FrontierError, crawls};
 
 /// What the names of the rows begin with; the site's id follows.
 const PREFIX: &str = "scripts/";
@@ -112,27 +113,7 @@ impl ScriptedKind {
     }
 }
 
-impl Frontier {
-    /// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
-    pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
-        let rule = self.0.cx.lanes.rule(site);
-        let kinds = self.0.cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
-        let known = |kind: &ScriptedKind| {
-            Some(KnownKind {
-                mapping: kind.mapping.clone(),
-                layout: kind.layout.clone(),
-                finding: Finding::of_name(&kind.finding)?,
-                tries: kind.tries,
-            })
-        };
-        let is_known = rule.is_some() || !kinds.is_empty();
-        is_known.then(|| SiteScripts {
-            site: name.to_owned(),
-            lane: rule.and_then(SiteLane::fixed),
-            kinds: kinds.iter().filter_map(known).collect(),
-        })
-    }
-
+impl Sites<'_> {
     /// What is known of the scripts of a site's pages, by the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
         self.0
@@ -152,7 +133,7 @@ impl Frontier {
     /// The sites of which these crawls have found something out about scripts, up to `most`, and how many there
     /// are: those that want a browser, because their pages are shells or perhaps, or those whose pages scripts have
     /// filled.
-    pub fn scripted_sites(
+    pub fn scripted(
         &mut self,
         crawls: &[CrawlKey],
         (finding, is_shell): (Finding, Option<bool>),
@@ -319,4 +300,24 @@ pub(super) fn want_browser(rule: Option<SiteLane>, kinds: &[ScriptedKind]) -> bo
 
 fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(MOST_BYTES)].to_owned()
+}
+
+/// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
+    let rule = cx.lanes.rule(site);
+    let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+    let known = |kind: &ScriptedKind| {
+        Some(KnownKind {
+            mapping: kind.mapping.clone(),
+            layout: kind.layout.clone(),
+            finding: Finding::of_name(&kind.finding)?,
+            tries: kind.tries,
+        })
+    };
+    let is_known = rule.is_some() || !kinds.is_empty();
+    is_known.then(|| SiteScripts {
+        site: name.to_owned(),
+        lane: rule.and_then(SiteLane::fixed),
+        kinds: kinds.iter().filter_map(known).collect(),
+    })
 }

@@ -13,79 +13,6 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
 
 use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
-use super::{Frontier, FrontierError, lanes};
-
-impl Frontier {
-    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
-    /// priority first, then the earliest due.
-    pub fn next_sites(
-        &mut self,
-        due_before_ms: i64,
-        limit: usize,
-    ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("look for due sites", |cx| {
-            let sites = waiting(&cx.db, due_before_ms, limit)?;
-            enter(&cx.db, &sites)?;
-            lanes::add_turns(cx, sites)
-        })
-    }
-
-    /// Like [`next_sites`](Frontier::next_sites), but only sites with queued tasks of one crawl.
-    /// Only the first [`MOST_LOOKED_AT`] sites of the crawl are looked at, so it may miss due
-    /// sites.
-    pub fn next_sites_of(
-        &mut self,
-        crawl: CrawlKey,
-        due_before_ms: i64,
-        limit: usize,
-    ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("look for a crawl's due sites", |cx| {
-            let sites = waiting_of(&cx.db, crawl, due_before_ms, limit)?;
-            enter(&cx.db, &sites)?;
-            lanes::add_turns(cx, sites)
-        })
-    }
-
-    /// When the first waiting site is due.
-    pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
-        self.0.guarded("look for the next due site", |cx| {
-            let mut earliest: Option<i64> = None;
-            each_priority(&cx.db, |priority| {
-                let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
-                           WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
-                           ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT 1";
-                let mut first = cx.db.prepare_cached(sql)?;
-                let due_at_ms = first.query_row([priority], |row| row.get(0))?;
-                earliest = Some(earliest.map_or(due_at_ms, |so_far| so_far.min(due_at_ms)));
-                Ok(true)
-            })?;
-            Ok(earliest)
-        })
-    }
-
-    /// Takes a site out of the window, and stores its clock.
-    pub fn return_site(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.0.guarded("return a site", |cx| {
-            save(&cx.db, site, clock, AND_LEAVES_WINDOW)
-        })
-    }
-
-    /// Stores the clock of a site in the window.
-    pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.0
-            .guarded("keep a site's clock", |cx| save(&cx.db, site, clock, ""))
-    }
-
-    /// A stored site, by its id.
-    pub fn site(&mut self, site: SiteId) -> Result<Option<SiteDue>, FrontierError> {
-        self.0.guarded("read a site", |cx| {
-            let sql = format!("SELECT {COLUMNS} FROM sites WHERE id = ?1");
-            let mut select = cx.db.prepare_cached(&sql)?;
-            let kept = select.query_map([site], read)?.collect::<Result<_>>()?;
-            Ok(lanes::add_turns(cx, kept)?.pop())
-        })
-    }
-}
 
 /// A site's row. The lane of the crawl that is next is looked up afterwards.
 pub(super) struct SiteRow {
@@ -145,9 +72,10 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
 }
 
 /// A site that has nothing to hand out is parked, any other waits.
-const AND_LEAVES_WINDOW: &str = ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
+pub(super) const AND_LEAVES_WINDOW: &str =
+    ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
 
-fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
+pub(super) fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
     let sql = format!(
         "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5,
              address = ?6{and}
@@ -165,7 +93,7 @@ fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
     Ok(())
 }
 
-fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
+pub(super) fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
     let mut enter = db.prepare_cached("UPDATE sites SET in_window = 1 WHERE id = ?1")?;
     for kept in sites {
         enter.execute([kept.site.id])?;
@@ -173,7 +101,7 @@ fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
     Ok(())
 }
 
-fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteRow>> {
+pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteRow>> {
     let mut sites = Vec::new();
     each_priority(db, |priority| {
         let sql = format!(
@@ -193,9 +121,9 @@ fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Site
 }
 
 /// How many of a crawl's sites are looked at to find one that waits.
-const MOST_LOOKED_AT: i64 = 256;
+pub(super) const MOST_LOOKED_AT: i64 = 256;
 
-fn waiting_of(
+pub(super) fn waiting_of(
     db: &Connection,
     crawl: CrawlKey,
     due_before_ms: i64,

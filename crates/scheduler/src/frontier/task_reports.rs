@@ -6,11 +6,12 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, FailedAttempt, Outcome};
 
+use super::FrontierError;
 use super::model::{SiteId, TaskId};
 use super::schema::{LEASED, QUEUED};
 use super::task_rows::read_outcome;
+use super::transactions::Transactions;
 use super::tries::failed_attempts;
-use super::{Frontier, FrontierError};
 use crate::intake::{self, Refusal};
 
 /// A task, as it is stored.
@@ -79,7 +80,10 @@ pub struct CrawlsAtSite {
     pub next: Option<CrawlKey>,
 }
 
-impl Frontier {
+/// What people ask about crawls, sites and tasks.
+pub struct Reports<'a>(pub(super) &'a mut Transactions);
+
+impl Reports<'_> {
     /// The crawls of an application, with an id, or of all, that have or had a task at a site. Looks at no more than
     /// `most` crawls, those that were opened before the one named.
     pub fn crawls_at_site(
@@ -160,17 +164,14 @@ impl Frontier {
         let Some(task) = task else {
             return Ok(None);
         };
-        let report = self.task_report(task)?;
+        let report = self.task(task)?;
         // The index knows URLs by their hashes, and goes on to know those of pruned crawls.
         let is_of_url =
             |report: &TaskReport| report.crawl == crawl && self.0.cx.seen.are_one(&report.url, url);
         Ok(report.filter(is_of_url))
     }
 
-    pub fn task_report(
-        &mut self,
-        task: TaskId,
-    ) -> std::result::Result<Option<TaskReport>, FrontierError> {
+    pub fn task(&mut self, task: TaskId) -> std::result::Result<Option<TaskReport>, FrontierError> {
         self.0
             .guarded("read a task", |cx| read_report(&cx.db, task))
     }

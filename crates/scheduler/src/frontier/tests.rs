@@ -71,7 +71,7 @@ fn fixture_in(
     let mut frontier = Frontier::open(dir.path(), config, 0).unwrap();
     let mut spec = CrawlSpec::new("app", "crawl");
     change(&mut spec);
-    let crawl = frontier.open_crawl(&spec).unwrap();
+    let crawl = frontier.crawls().open(&spec).unwrap();
     Fixture {
         dir,
         frontier,
@@ -96,7 +96,10 @@ impl Fixture {
             attrs: None,
         };
         let candidates: Vec<_> = urls.iter().copied().map(candidate).collect();
-        self.frontier.feed(self.crawl, &candidates, now_ms).unwrap()
+        self.frontier
+            .tasks()
+            .feed(self.crawl, &candidates, now_ms)
+            .unwrap()
     }
 
     /// Everything that is queued anywhere, leased.
@@ -106,13 +109,17 @@ impl Fixture {
 
     fn lease_all_at(&mut self, now_ms: i64) -> Vec<Leased> {
         let mut tasks = Vec::new();
-        for site in self.frontier.next_sites(i64::MAX, 1_000).unwrap() {
+        for site in self.frontier.sites().admit(i64::MAX, 1_000).unwrap() {
             let batch = self
                 .frontier
+                .tasks()
                 .lease(site.id, 1_000, Lane::Http, now_ms)
                 .unwrap();
             tasks.extend(batch.tasks);
-            self.frontier.return_site(site.id, &site.clock).unwrap();
+            self.frontier
+                .sites()
+                .put_back(site.id, &site.clock)
+                .unwrap();
         }
         tasks
     }
@@ -135,7 +142,7 @@ impl Fixture {
     }
 
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
-        match self.frontier.complete(report, now_ms).unwrap() {
+        match self.frontier.tasks().complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
             Completion::WillRetry | Completion::HandedOn | Completion::SiteBackoffs(_) => {
                 panic!("to be tried again: {report:?}")
@@ -145,7 +152,7 @@ impl Fixture {
     }
 
     fn status(&mut self) -> CrawlStatus {
-        self.frontier.crawl_status(self.crawl).unwrap()
+        self.frontier.crawls().status(self.crawl).unwrap()
     }
 
     fn outcomes(&mut self) -> Vec<(Outcome, u64)> {
@@ -162,7 +169,7 @@ impl Fixture {
         } = self;
         drop(frontier);
         let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
-        let crawl = frontier.open_crawl(&spec).unwrap();
+        let crawl = frontier.crawls().open(&spec).unwrap();
         Fixture {
             dir,
             frontier,

@@ -6,12 +6,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
 use super::model::SiteId;
-use super::site_states::site_name;
-use super::{Frontier, FrontierError};
 
 /// At most one new link in so long, of one crawl and site.
 const EVERY_MS: i64 = 60_000;
@@ -24,11 +21,11 @@ const MOST_SITES: usize = 4_096;
 
 /// Where pages of a crawl's site only repeat others.
 #[derive(Debug)]
-struct Branch {
+pub(super) struct Branch {
     /// The link of such a page that was queued last, and when.
-    url: String,
+    pub(super) url: String,
     last_ms: i64,
-    refused: u64,
+    pub(super) refused: u64,
 }
 
 /// The slowed branches; one of each site.
@@ -66,34 +63,17 @@ impl Trickles {
         self.0.insert((crawl, site), branch);
         true
     }
-}
 
-impl Frontier {
-    /// The sites of these crawls that have pages which only repeat others: how many there are, and up to `most` of them,
-    /// those with the most refused links first, each with a link that was queued.
-    pub fn repeating_sites(
-        &mut self,
-        crawls: &[CrawlKey],
-        most: usize,
-    ) -> Result<(u64, Vec<Value>), FrontierError> {
-        self.0
-            .guarded("list sites whose pages repeat others", |cx| {
-                let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
-                let of_crawls = cx.trickles.0.iter();
-                let mut found: Vec<_> = of_crawls
-                    .filter(|(key, branch)| branch.refused > 0 && is_asked(key))
-                    .collect();
-                found.sort_unstable_by_key(|(key, branch)| {
-                    (std::cmp::Reverse(branch.refused), **key)
-                });
-                let mut first = Vec::new();
-                for ((_, site), branch) in found.iter().take(most) {
-                    let name = site_name(&cx.db, *site)?;
-                    let (url, refused) = (&branch.url, branch.refused);
-                    first.push(json!({"site": name, "url": url, "skipped": refused}));
-                }
-                Ok((found.len() as u64, first))
-            })
+    /// Those of these crawls that have refused links, those with the most first.
+    pub(super) fn of_crawls(&self, crawls: &[CrawlKey]) -> Vec<(&(CrawlKey, SiteId), &Branch)> {
+        let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
+        let mut found: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(key, branch)| branch.refused > 0 && is_asked(key))
+            .collect();
+        found.sort_unstable_by_key(|(key, branch)| (std::cmp::Reverse(branch.refused), **key));
+        found
     }
 }
 

@@ -8,10 +8,11 @@
 
 use rusqlite::{Connection, Result, params};
 
+use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::SiteId;
 use super::site_states::{COLUMNS, read_report};
-use super::{Frontier, FrontierError, SiteReport};
+use super::{FrontierError, SiteReport};
 
 /// A site whose state is to be copied.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,9 +29,9 @@ pub(super) fn note_all(db: &Connection) -> Result<()> {
     )
 }
 
-impl Frontier {
+impl SiteStates<'_> {
     /// The first sites whose states the store has not got, behind a number.
-    pub fn unsaved_states(
+    pub fn unsaved(
         &mut self,
         after: i64,
         limit: usize,
@@ -54,7 +55,7 @@ impl Frontier {
     }
 
     /// The store has the states up to this number. What has changed since has a greater one.
-    pub fn states_saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
+    pub fn saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("cross out saved states", |cx| {
             let sql = "DELETE FROM unsaved_site_states WHERE number <= ?1";
             cx.db.prepare_cached(sql)?.execute([last])?;

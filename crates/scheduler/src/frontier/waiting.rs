@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 
+use super::FrontierError;
 use super::sites::each_priority;
-use super::{Frontier, FrontierError};
+use super::task_reports::Reports;
 
 /// At most this many tasks that wait to be tried again are looked at.
 const RETRIES_LOOKED_AT: i64 = 10_000;
@@ -30,7 +31,7 @@ impl WaitingSites {
     }
 }
 
-impl Frontier {
+impl Reports<'_> {
     /// Sites outside the window that are not due before `ms`: they back off, wait for a retry, or keep a delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
         self.0.guarded("see what waits", |cx| {

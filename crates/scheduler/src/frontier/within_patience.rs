@@ -5,19 +5,20 @@
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
 
+use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::SiteId;
 use super::queue_order::host_of;
 use super::site_states::{StoredState, has_answered};
 use super::task_rows::HeldTask;
-use super::{Frontier, FrontierError, retries, site_states};
+use super::{FrontierError, retries, site_states};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
 /// Among so many queued tasks of a site another host is looked for.
 const TASKS_LOOKED_AT: usize = 256;
 
-impl Frontier {
+impl SiteStates<'_> {
     /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
     /// and have all of the patience. A block lasts as long as it would have.
     pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
@@ -36,11 +37,6 @@ impl Frontier {
             }
             Ok(())
         })
-    }
-
-    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
-    pub fn ends_without_requests(&self, site: SiteId) -> bool {
-        self.0.cx.backoff.patience.is_some() && self.0.cx.backoff.unreachable.contains_key(&site)
     }
 }
 

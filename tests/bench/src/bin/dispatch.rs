@@ -105,7 +105,7 @@ fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure>
     for crawl in 0..crawls {
         let mut spec = CrawlSpec::new("bench", format!("dispatch-{crawl}"));
         spec.max_depth = 0;
-        let opened = frontier.open_crawl(&spec)?;
+        let opened = frontier.crawls().open(&spec)?;
         let nths: Vec<u64> = (crawl..tasks).step_by(crawls as usize).collect();
         for some in nths.chunks(5_000) {
             let url = |nth: &u64| {
@@ -114,7 +114,7 @@ fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure>
             };
             let urls: Vec<String> = some.iter().map(url).collect();
             let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed(url)).collect();
-            frontier.feed(opened, &seeds, 0)?;
+            frontier.tasks().feed(opened, &seeds, 0)?;
             fed += seeds.len();
             if fed >= 5_000 {
                 frontier.commit()?;

@@ -93,7 +93,7 @@ impl Dispatcher {
             &json!({"action": "open_crawl", "spec": spec}),
             now_ms,
         );
-        let key = self.core().frontier().find_crawl("app", id);
+        let key = self.core().frontier().crawls().find("app", id);
         key.expect("the database is healthy").expect("it is open")
     }
 

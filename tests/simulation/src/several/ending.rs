@@ -53,7 +53,7 @@ impl Dispatcher {
 
     pub(super) fn tell_counts(&mut self, from: usize, crawl: CrawlNumber, wave: u64) {
         let Some(row) = self.crawl(crawl) else { return };
-        let status = self.core().frontier().crawl_status(row.key);
+        let status = self.core().frontier().crawls().status(row.key);
         let status = status.expect("the database is healthy");
         let counts = Counts {
             queued: status.queued,

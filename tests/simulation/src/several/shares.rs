@@ -25,7 +25,7 @@ impl Dispatcher {
             let kept = self.memory.kept.get(&crawl).copied().unwrap_or(share);
             return self.ask_for_share(crawl, row.request, (kept, more));
         }
-        let status = self.core().frontier().crawl_status(row.key);
+        let status = self.core().frontier().crawls().status(row.key);
         let status = status.expect("the database is healthy");
         let used = status.pages + status.leased;
         let more = match status.queued {
@@ -96,17 +96,17 @@ impl Dispatcher {
     }
 
     fn share(&mut self, key: u32) -> u64 {
-        let spec = self.core().frontier().spec(key);
+        let spec = self.core().frontier().crawls().spec(key);
         let spec = spec.expect("the database is healthy");
         spec.max_pages.expect("it has a limit")
     }
 
     fn set_share(&mut self, key: u32, pages: u64) {
         let frontier = self.core().frontier();
-        let mut spec = frontier.spec(key).expect("it is known").clone();
+        let mut spec = frontier.crawls().spec(key).expect("it is known").clone();
         if spec.max_pages != Some(pages) {
             spec.max_pages = Some(pages);
-            let changed = frontier.upsert_crawl(Some(key), spec);
+            let changed = frontier.crawls().upsert(Some(key), spec);
             changed.expect("the database is healthy");
         }
     }

@@ -74,7 +74,7 @@ fn log_leased(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(), Fron
             target: JOURNEY,
             event = "leased",
             task = task.task,
-            crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+            crawl_id = cx.frontier.crawls().spec(task.crawl)?.crawl_id,
             url = task.url,
             attempt = task.delivery.number,
             supervisor = grant.supervisor,

@@ -16,14 +16,14 @@ pub(super) fn log_end(
     if !journey::is_logged() {
         return Ok(());
     }
-    let Some(task) = cx.frontier.task(done.task)? else {
+    let Some(task) = cx.frontier.tasks().get(done.task)? else {
         return Ok(());
     };
     tracing::debug!(
         target: JOURNEY,
         event,
         task = done.task,
-        crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+        crawl_id = cx.frontier.crawls().spec(task.crawl)?.crawl_id,
         url = task.url,
         attempt = done.delivery.number,
         outcome = done.outcome.as_str(),
@@ -42,14 +42,14 @@ pub(super) fn log_returned(
     if !journey::is_logged() {
         return Ok(());
     }
-    let Some(task) = cx.frontier.task(returned.task)? else {
+    let Some(task) = cx.frontier.tasks().get(returned.task)? else {
         return Ok(());
     };
     tracing::debug!(
         target: JOURNEY,
         event = "came_back",
         task = returned.task,
-        crawl_id = cx.frontier.spec(task.crawl)?.crawl_id,
+        crawl_id = cx.frontier.crawls().spec(task.crawl)?.crawl_id,
         url = task.url,
         attempt = returned.delivery.number,
         cause = ?returned.cause,

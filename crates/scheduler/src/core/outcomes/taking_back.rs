@@ -27,10 +27,10 @@ pub(super) fn take_back_false_pages(cx: &mut Context, now_ms: i64) -> Result<(),
 }
 
 fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<(), FrontierError> {
-    let Some(task) = cx.frontier.task(page.task)? else {
+    let Some(task) = cx.frontier.tasks().get(page.task)? else {
         return Ok(());
     };
-    let spec = cx.frontier.spec(page.crawl)?;
+    let spec = cx.frontier.crawls().spec(page.crawl)?;
     tracing::warn!(
         event = "page_taken_back",
         task = page.task,
@@ -39,7 +39,7 @@ fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<()
         "a page turns out to have been a block: its values are taken back"
     );
     let wall_ms = cx.wall_ms(now_ms);
-    let spec = cx.frontier.spec(page.crawl)?;
+    let spec = cx.frontier.crawls().spec(page.crawl)?;
     let block = Page {
         outcome: Outcome::Blocked,
         ..crashed_page(spec, (page.task, page.delivery), task, wall_ms)

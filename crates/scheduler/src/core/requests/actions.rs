@@ -24,7 +24,7 @@ pub(super) fn info(
     let subject = &question.subject;
     let answer = match &subject.crawl_id {
         None => app_info(cx, reports, subject, question.after.as_deref(), now_ms)?,
-        Some(crawl_id) => match cx.frontier.find_crawl(&subject.app_id, crawl_id)? {
+        Some(crawl_id) => match cx.frontier.crawls().find(&subject.app_id, crawl_id)? {
             Some(crawl) => crawl_info(cx, reports, crawl, subject, now_ms)?,
             None => return Ok(no_such_crawl().into()),
         },
@@ -41,10 +41,11 @@ fn app_info(
     after: Option<&str>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let tally = cx.frontier.app_tally(&subject.app_id)?;
+    let tally = cx.frontier.counts().of_application(&subject.app_id)?;
     let app_id = &subject.app_id;
     let page = cx
         .frontier
+        .counts()
         .pending_crawls(app_id, after, CRAWLS_OF_A_PAGE + 1)?;
     let has_more = page.len() > CRAWLS_OF_A_PAGE;
     let mut crawls = Map::new();
@@ -94,7 +95,7 @@ fn crawl_info(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let looked_at = reports.crawl_told(cx, crawl, now_ms)?;
-    let status = cx.frontier.crawl_status(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
     let mut more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "total_pending": status.queued,
@@ -111,7 +112,7 @@ fn crawl_info(
         "rows": status.rows,
         "rows_stored": status.rows_stored,
     });
-    if let Some(at_ms) = cx.frontier.spec(crawl)?.expires_at_ms {
+    if let Some(at_ms) = cx.frontier.crawls().spec(crawl)?.expires_at_ms {
         more["expires"] = (at_ms / 1_000).into();
     }
     let limits = limits::limits_told(cx, crawl)?;
@@ -132,7 +133,7 @@ pub(super) fn look_at_crawl(
     most_sites: usize,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let pending = cx.frontier.pending(crawl)?;
+    let pending = cx.frontier.crawls().pending(crawl)?;
     let mut told = json!({
         "total_domains": pending.sites.count,
         "low_priority": pending.low_priority,
@@ -164,8 +165,8 @@ pub(super) fn pause(
         Ok(crawl) => crawl,
         Err(refusal) => return Ok(refusal.into()),
     };
-    let was_paused = cx.frontier.is_paused(crawl)?;
-    cx.frontier.pause_crawl(crawl)?;
+    let was_paused = cx.frontier.crawls().is_paused(crawl)?;
+    cx.frontier.crawls().pause(crawl)?;
     // While it is paused nothing more is handed out, so all who pause it wait for the same recall.
     let recalled = waiting.recall_of_pause(crawl).filter(|_| was_paused);
     let recalled = recalled.unwrap_or_else(|| {
@@ -190,7 +191,7 @@ pub(super) fn resume(
         Ok(crawl) => crawl,
         Err(refusal) => return Ok(refusal.into()),
     };
-    cx.frontier.resume_crawl(crawl)?;
+    cx.frontier.crawls().resume(crawl)?;
     cx.window.next_site_ms = Some(now_ms);
     let answer = pause_answer(cx, "resume", crawl, &subject, now_ms)?;
     cx.notify(&subject.app_id, &answer);
@@ -204,7 +205,7 @@ pub(super) fn pause_answer(
     subject: &Subject,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let status = cx.frontier.crawl_status(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
     let more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "total_pending": status.queued,
@@ -214,7 +215,7 @@ pub(super) fn pause_answer(
 }
 
 pub(super) fn spider_of(cx: &mut Context, crawl: CrawlKey) -> Result<Spider, FrontierError> {
-    Ok(Spider::of(cx.frontier.spec(crawl)?.lane))
+    Ok(Spider::of(cx.frontier.crawls().spec(crawl)?.lane))
 }
 
 /// The crawl that is to be paused, resumed or retried; refused if it is unknown or over.
@@ -223,7 +224,7 @@ pub(super) fn crawl_that_goes_on(
     subject: &Subject,
 ) -> Result<Result<CrawlKey, Refusal>, FrontierError> {
     let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
-    let Some(crawl) = cx.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+    let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
         return Ok(Err(no_such_crawl()));
     };
     let over = refusal_if_over(cx, crawl)?;
@@ -234,7 +235,7 @@ pub(super) fn refusal_if_over(
     cx: &mut Context,
     crawl: CrawlKey,
 ) -> Result<Option<Refusal>, FrontierError> {
-    let why = match cx.frontier.crawl_end(crawl)? {
+    let why = match cx.frontier.crawls().end_of(crawl)? {
         None => return Ok(None),
         Some(Outcome::Expired) => "the crawl has expired",
         Some(_) => "the crawl was stopped for good; `webfill prune` frees its id",

@@ -19,12 +19,12 @@ pub(super) fn awaited_by_crawl(
     let wall_ms = cx.wall_ms(now_ms);
     let state = cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)?;
     let is_running = state == CrawlState::Running;
-    if !is_running || cx.frontier.pending(crawl)?.total == 0 {
+    if !is_running || cx.frontier.crawls().pending(crawl)?.total == 0 {
         return Ok(None);
     }
-    let lane = cx.frontier.lane_awaited(crawl)?;
+    let lane = cx.frontier.reports().lane_awaited(crawl)?;
     let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
-    let app_id = cx.frontier.spec(crawl)?.app_id.clone();
+    let app_id = cx.frontier.crawls().spec(crawl)?.app_id.clone();
     awaited(cx, lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
 }
 
@@ -34,13 +34,13 @@ pub(super) fn awaited_by_application(
     app_id: &str,
     now_ms: i64,
 ) -> Result<Option<String>, FrontierError> {
-    if cx.frontier.app_tally(app_id)?.queued == 0 {
+    if cx.frontier.counts().of_application(app_id)?.queued == 0 {
         return Ok(None);
     }
-    let lane = cx.frontier.awaits_browsers(app_id)?;
+    let lane = cx.frontier.reports().awaits_browsers(app_id)?;
     let lane = lane.then(|| String::from("a supervisor of lane browser"));
-    let (paused, example) = cx.frontier.paused_crawls(app_id)?;
-    let awaited = match cx.frontier.app_tally(app_id)?.crawls > paused {
+    let (paused, example) = cx.frontier.counts().paused_crawls(app_id)?;
+    let awaited = match cx.frontier.counts().of_application(app_id)?.crawls > paused {
         true => awaited(
             cx,
             lane,
@@ -83,7 +83,10 @@ fn awaited(
             .iter()
             .map(|limit| format!("a limit of its application: {}", limit.in_words())),
     );
-    let held = cx.frontier.held_sites(asked, most_sites, now_ms)?;
+    let held = cx
+        .frontier
+        .reports()
+        .held_sites(asked, most_sites, now_ms)?;
     for held in &held {
         awaited.push(sentence(cx, held)?);
     }
@@ -111,9 +114,10 @@ fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError>
     }
     let left = cx
         .frontier
-        .site_rule(example)?
+        .sites()
+        .rule(example)?
         .and_then(|rule| rule.pages_left);
-    let most = cx.frontier.most_pages(example)?;
+    let most = cx.frontier.sites().most_pages(example)?;
     let limit = limits::of_site(example, left, most);
     Ok(limit.map_or_else(
         || sites.clone(),

@@ -90,14 +90,14 @@ impl ClosingCrawls {
         subject: Subject,
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
-        let Some(crawl) = cx.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+        let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
             return Ok(no_such_crawl().into());
         };
         if self.waiting() >= MOST_WAITING {
             let why = "too many stops are under way: ask again later";
             return Ok(Refusal::for_now("$", why).into());
         }
-        cx.frontier.stop_crawl(crawl)?;
+        cx.frontier.crawls().stop(crawl)?;
         let asked = (client.clone(), subject);
         let mut under_way = self.under_way.iter_mut();
         match under_way.find(|closing| closing.crawl == crawl) {
@@ -112,11 +112,11 @@ impl ClosingCrawls {
         &mut self,
         cx: &mut Context,
     ) -> Result<(), FrontierError> {
-        for crawl in cx.frontier.unpurged_crawls()? {
-            let has_expired = cx.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
+        for crawl in cx.frontier.crawls().with_tasks_to_end()? {
+            let has_expired = cx.frontier.crawls().end_of(crawl)? == Some(Outcome::Expired);
             self.begin_closing(cx, crawl, has_expired, Vec::new())?;
         }
-        self.next_expiry_ms = cx.frontier.next_expiry_ms()?;
+        self.next_expiry_ms = cx.frontier.crawls().next_expiry_ms()?;
         Ok(())
     }
 
@@ -128,11 +128,11 @@ impl ClosingCrawls {
     ) -> Result<(), FrontierError> {
         let wall_ms = cx.wall_ms(now_ms);
         if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= wall_ms) {
-            for crawl in cx.frontier.expired_crawls(wall_ms, MOST_AT_ONCE)? {
-                cx.frontier.expire_crawl(crawl)?;
+            for crawl in cx.frontier.crawls().expired(wall_ms, MOST_AT_ONCE)? {
+                cx.frontier.crawls().expire(crawl)?;
                 self.begin_closing(cx, crawl, true, Vec::new())?;
             }
-            self.next_expiry_ms = cx.frontier.next_expiry_ms()?;
+            self.next_expiry_ms = cx.frontier.crawls().next_expiry_ms()?;
         }
         let mut slices = 0;
         for nth in 0..self.under_way.len() {
@@ -143,9 +143,9 @@ impl ClosingCrawls {
                 break;
             };
             let mut is_over = waiting::poll_recall(cx, &mut closing.recalled);
-            if is_over && cx.frontier.crawl_status(closing.crawl)?.queued > 0 {
+            if is_over && cx.frontier.crawls().status(closing.crawl)?.queued > 0 {
                 slices += 1;
-                is_over = !cx.frontier.end_queued(closing.crawl, now_ms)?;
+                is_over = !cx.frontier.crawls().end_queued(closing.crawl, now_ms)?;
             }
             match is_over {
                 true => self.announce_closed(cx, closing)?,
@@ -162,7 +162,7 @@ impl ClosingCrawls {
         has_expired: bool,
         asked: Vec<(Client, Subject)>,
     ) -> Result<(), FrontierError> {
-        let status = cx.frontier.crawl_status(crawl)?;
+        let status = cx.frontier.crawls().status(crawl)?;
         let recalled = match status.leased {
             0 => RecallProgress::Complete,
             _ => {
@@ -189,12 +189,12 @@ impl ClosingCrawls {
         closing: ClosingCrawl,
     ) -> Result<(), FrontierError> {
         self.crawls.remove(&closing.crawl);
-        let status = cx.frontier.crawl_status(closing.crawl)?;
+        let status = cx.frontier.crawls().status(closing.crawl)?;
         let purged = closed(&status).saturating_sub(closing.before);
         tracing::info!(
             event = "crawl_ended",
             crawl = closing.crawl,
-            crawl_id = cx.frontier.spec(closing.crawl)?.crawl_id,
+            crawl_id = cx.frontier.crawls().spec(closing.crawl)?.crawl_id,
             has_expired = closing.has_expired,
             purged,
             "a crawl is over before its queue was empty"
@@ -207,7 +207,7 @@ impl ClosingCrawls {
         }
         if closing.has_expired {
             let notification = expiry_notification(cx, closing.crawl, spider, purged)?;
-            let app_id = cx.frontier.spec(closing.crawl)?.app_id.clone();
+            let app_id = cx.frontier.crawls().spec(closing.crawl)?.app_id.clone();
             cx.notify(&app_id, &notification);
         }
         Ok(())
@@ -220,7 +220,7 @@ fn expiry_notification(
     spider: Spider,
     purged: u64,
 ) -> Result<Value, FrontierError> {
-    let spec = cx.frontier.spec(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     Ok(json!({
         "action": "expired",
         "total_expired": purged,

@@ -160,7 +160,7 @@ pub(super) fn plan(
     command: Option<&CrawlSpec>,
     now_ms: i64,
 ) -> Result<Result<Plan, Closed>, FrontierError> {
-    let known = cx.frontier.find_crawl(&order.app_id, &order.crawl_id)?;
+    let known = cx.frontier.crawls().find(&order.app_id, &order.crawl_id)?;
     let Some(crawl) = known else {
         let mut spec = CrawlSpec::on_demand(&order.app_id, &order.crawl_id);
         take_settings_of(command, &mut spec);
@@ -168,13 +168,13 @@ pub(super) fn plan(
         let spec = Some(spec);
         return Ok(Ok(Plan { known, spec }));
     };
-    if cx.frontier.crawl_end(crawl)? == Some(Outcome::Stopped) {
+    if cx.frontier.crawls().end_of(crawl)? == Some(Outcome::Stopped) {
         return Ok(Err(Closed {
             key: "crawlid",
             why: "the crawl was stopped, and its id is not taken again before `webfill prune` frees it",
         }));
     }
-    let current = cx.frontier.spec(crawl)?;
+    let current = cx.frontier.crawls().spec(crawl)?;
     let mut spec = current.clone();
     take_settings_of(command, &mut spec);
     order.changes.apply(&mut spec);
@@ -202,10 +202,10 @@ fn carry_out_plan(
         (Some(crawl), None) => Ok(crawl),
         (known, spec) => {
             let spec = spec.expect("a crawl of new ids has its first spec");
-            let crawl = cx.frontier.upsert_crawl(known, spec)?;
+            let crawl = cx.frontier.crawls().upsert(known, spec)?;
             // Workers get the new settings with the crawl's next task.
             cx.dispatch.forget_crawl(crawl);
-            closing.next_expiry_ms = cx.frontier.next_expiry_ms()?;
+            closing.next_expiry_ms = cx.frontier.crawls().next_expiry_ms()?;
             Ok(crawl)
         }
     }
@@ -231,7 +231,7 @@ fn queue_seeds(
             attrs,
         })
         .collect();
-    let tally = cx.frontier.feed(crawl, &candidates, now_ms)?;
+    let tally = cx.frontier.tasks().feed(crawl, &candidates, now_ms)?;
     let skipped = tally.skipped.clone();
     outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
     Ok(skipped)
@@ -248,7 +248,7 @@ fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, 
         };
         let id = match last {
             Some((same, id)) if Arc::ptr_eq(same, attrs) => id,
-            _ => cx.frontier.keep_attrs(attrs)?,
+            _ => cx.frontier.crawls().keep_attrs(attrs)?,
         };
         last = Some((attrs, id));
         kept.push(Some(id));

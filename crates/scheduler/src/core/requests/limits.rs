@@ -46,8 +46,8 @@ impl Limit {
 
 /// The limits that a crawl is under, its application's among them.
 pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
-    let status = cx.frontier.crawl_status(crawl)?;
-    let spec = cx.frontier.spec(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     let app = spec.app_id.clone();
     let own = of_crawl(spec, status.pages + status.leased);
     let of_sites = of_each_site(spec);

@@ -53,7 +53,7 @@ impl Core {
                 open_crawl(&mut self.cx, &spec, dataset.as_ref(), now_ms)
             }
             LocalRequest::NoteDataset { crawl, dataset } => {
-                self.cx.frontier.set_dataset(crawl, &dataset)?;
+                self.cx.frontier.crawls().set_dataset(crawl, &dataset)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
             LocalRequest::FeedSeeds {
@@ -65,14 +65,14 @@ impl Core {
                 feed_requests(&mut self.cx, &mut self.closing, command, requests, now_ms)
             }
             LocalRequest::EndOfSeeds { crawl } => {
-                self.cx.frontier.end_seeds(crawl)?;
+                self.cx.frontier.crawls().end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
             LocalRequest::CrawlStatus { crawls, limits } => {
                 crawl_status(&mut self.cx, &mut self.backoffs, &crawls, limits, now_ms)
             }
             LocalRequest::FailedUrls { crawls, after } => {
-                let (found, next) = self.cx.frontier.failed_urls(&crawls, after)?;
+                let (found, next) = self.cx.frontier.reports().failed_urls(&crawls, after)?;
                 let found = found.iter().map(|failed| {
                     json!({
                         "site": failed.site,
@@ -84,7 +84,7 @@ impl Core {
                 Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
             }
             LocalRequest::DeadRecords { crawls, after } => {
-                let (found, next) = self.cx.frontier.dead_records(&crawls, after)?;
+                let (found, next) = self.cx.frontier.reports().dead_records(&crawls, after)?;
                 let found = found.iter().map(|record| {
                     json!({
                         "name": record.name,
@@ -124,14 +124,17 @@ impl BackoffReport {
         if !is_last && now_ms < self.next_ms {
             return Ok(());
         }
-        let (sites, first) = cx.frontier.backing_off_sites(BACKOFFS_REPORTED, now_ms)?;
+        let (sites, first) = cx
+            .frontier
+            .site_states()
+            .backing_off(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
             let mut told = serde_json::json!({"site": report.name});
             add_state(&mut told, Some(report), now_ms);
             told
         });
         let soon_ms = now_ms + SOON_MS;
-        let mut waiting = cx.frontier.waiting_sites(soon_ms)?;
+        let mut waiting = cx.frontier.reports().waiting_sites(soon_ms)?;
         let (delayed, first_ms) = cx.dispatch.sites_delayed_until(soon_ms);
         waiting.add("delay", delayed, first_ms);
         *self = BackoffReport {
@@ -151,20 +154,20 @@ fn open_crawl(
     dataset: Option<&ChosenDataset>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let begins_run = cx.frontier.begins_run(spec)?;
+    let begins_run = cx.frontier.crawls().begins_run(spec)?;
     if !begins_run && let Some(message) = refusal_to_resume(cx, spec, dataset)? {
         let path = format!("--crawl {}", spec.crawl_id);
         return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
     }
-    let crawl = cx.frontier.open_crawl(spec)?;
-    cx.frontier.begin_patience(now_ms)?;
+    let crawl = cx.frontier.crawls().open(spec)?;
+    cx.frontier.site_states().begin_patience(now_ms)?;
     cx.window.next_site_ms = Some(now_ms);
     cx.dispatch.forget_crawl(crawl);
     crawls::register_crawl(cx, crawl, now_ms)?;
     // Records refer to the crawl's document in the store.
     crawl_writes::write_crawl(cx, crawl, now_ms)?;
-    let status = cx.frontier.crawl_status(crawl)?;
-    let known = cx.frontier.dataset(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
+    let known = cx.frontier.crawls().dataset(crawl)?;
     let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
     // Lines that were read for another dataset are read again for this one.
     let fed_lines = if is_other { 0 } else { status.fed_lines };
@@ -183,9 +186,9 @@ fn refusal_to_resume(
     spec: &CrawlSpec,
     dataset: Option<&ChosenDataset>,
 ) -> Result<Option<String>, FrontierError> {
-    let known = cx.frontier.find_crawl(&spec.app_id, &spec.crawl_id)?;
+    let known = cx.frontier.crawls().find(&spec.app_id, &spec.crawl_id)?;
     let Some(crawl) = known else { return Ok(None) };
-    if cx.frontier.crawl_status(crawl)?.discovered == 0 {
+    if cx.frontier.crawls().status(crawl)?.discovered == 0 {
         return Ok(None);
     }
     match refusal_of_scope(cx, crawl, spec)? {
@@ -202,7 +205,7 @@ fn refusal_of_scope(
     crawl: CrawlKey,
     spec: &CrawlSpec,
 ) -> Result<Option<String>, FrontierError> {
-    let differences = spec.scope_differences(cx.frontier.spec(crawl)?);
+    let differences = spec.scope_differences(cx.frontier.crawls().spec(crawl)?);
     if differences.is_empty() {
         return Ok(None);
     }
@@ -223,7 +226,7 @@ fn refusal_of_dataset(
     crawl: CrawlKey,
     chosen: Option<&ChosenDataset>,
 ) -> Result<Option<String>, FrontierError> {
-    let known = cx.frontier.dataset(crawl)?;
+    let known = cx.frontier.crawls().dataset(crawl)?;
     let other = known.as_ref().zip(chosen).filter(|both| is_another(*both));
     let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
     Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
@@ -253,8 +256,8 @@ fn feed_seeds(
         .collect();
     let records = seeds.iter().flat_map(|seed| &seed.records);
     cx.frontier.records().reopen(records.map(String::as_str))?;
-    let tally = cx.frontier.feed(crawl, &candidates, now_ms)?;
-    cx.frontier.set_fed(crawl, fed_lines)?;
+    let tally = cx.frontier.tasks().feed(crawl, &candidates, now_ms)?;
+    cx.frontier.crawls().set_fed(crawl, fed_lines)?;
     let answer = local_crawl::fed(&tally);
     outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
     Ok(answer)
@@ -269,7 +272,7 @@ fn feed_requests(
     requests: Vec<LineRequest>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let command = cx.frontier.spec(command)?.clone();
+    let command = cx.frontier.crawls().spec(command)?.clone();
     let mut parser = RequestParser::new(now_ms);
     let mut batch = Batch::default();
     let mut refused = Vec::new();
@@ -286,7 +289,7 @@ fn feed_requests(
     }
     for crawl in &fed.crawls {
         crawls::register_crawl(cx, *crawl, now_ms)?;
-        cx.frontier.reopen_crawl(*crawl)?;
+        cx.frontier.crawls().reopen(*crawl)?;
     }
     let crawls = serde_json::json!(fed.crawls);
     let mut answer = fed.answer();
@@ -308,12 +311,12 @@ pub(in crate::core) fn crawl_status(
     for crawl in crawls {
         // After a restart a crawl may have nothing left but backfills, and is not registered yet.
         crawls::register_crawl(cx, *crawl, now_ms)?;
-        let status = cx.frontier.crawl_status(*crawl)?;
+        let status = cx.frontier.crawls().status(*crawl)?;
         let is_finished = cx.crawls.is_finished(*crawl, &status);
         let is_limit_reached = cx.crawls.is_limit_reached(&mut cx.frontier, *crawl)?;
         let is_over = is_finished || is_limit_reached || limits.is_none();
         let goes_on = is_over && crawls::queue_unlinked(cx, *crawl, now_ms)?;
-        let status = cx.frontier.crawl_status(*crawl)?;
+        let status = cx.frontier.crawls().status(*crawl)?;
         finished &= is_finished && !goes_on;
         limit_reached |= is_limit_reached && !goes_on;
         seeds_ended &= status.seeds_ended;
@@ -347,7 +350,10 @@ pub(in crate::core) fn crawl_status(
     }
     answer["quiet_s"] = cx.quiet_s(now_ms).into();
     answer["scripts"] = scripts::scripts_told(cx, crawls)?;
-    let (sites, first) = cx.frontier.repeating_sites(crawls, REPEATING_TOLD)?;
+    let (sites, first) = cx
+        .frontier
+        .reports()
+        .repeating_sites(crawls, REPEATING_TOLD)?;
     answer["repeating"] = json!({"sites": sites, "first": first});
     Ok(answer)
 }

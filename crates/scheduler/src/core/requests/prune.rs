@@ -59,13 +59,13 @@ impl Core {
         let Some(crawl_id) = crawl_id else {
             return Ok(None);
         };
-        let Some(crawl) = self.cx.frontier.find_crawl(app_id, crawl_id)? else {
+        let Some(crawl) = self.cx.frontier.crawls().find(app_id, crawl_id)? else {
             return Ok(Some(no_such_crawl()));
         };
         if let Some(why) = self.why_in_use(crawl) {
             return Ok(Some(Refusal::for_now("$.crawlid", why)));
         }
-        let status = self.cx.frontier.crawl_status(crawl)?;
+        let status = self.cx.frontier.crawls().status(crawl)?;
         let left = status.queued + status.leased;
         if left > 0 {
             let why = format!("{left} of its URLs are not done: wait for them, or stop it first");

@@ -138,14 +138,14 @@ fn announce_reopened(
     tracing::info!(
         event = "retried",
         crawl,
-        crawl_id = cx.frontier.spec(crawl)?.crawl_id,
+        crawl_id = cx.frontier.crawls().spec(crawl)?.crawl_id,
         requeued = reopened.requeued,
         "ended tasks of a crawl are queued again"
     );
     let more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "total_requeued": reopened.requeued,
-        "total_pending": cx.frontier.crawl_status(crawl)?.queued,
+        "total_pending": cx.frontier.crawls().status(crawl)?.queued,
         "state": actions::state_name(cx, crawl, now_ms)?,
     });
     let spider = actions::spider_of(cx, crawl)?;

@@ -20,7 +20,7 @@ pub(super) fn scripts_told(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
         ("filled", Finding::Filled, None),
     ] {
         let asked = (finding, is_shell);
-        let (sites, first) = cx.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
+        let (sites, first) = cx.frontier.sites().scripted(crawls, asked, SCRIPTED_TOLD)?;
         told.insert(name.to_owned(), json!({"sites": sites, "first": first}));
     }
     Ok(told.into())
@@ -38,7 +38,7 @@ pub(super) fn add_scripts(
     if sites("wanted") + sites("perhaps") + sites("filled") == 0 {
         return Ok(());
     }
-    let spec = cx.frontier.spec(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     let again = format!(
         "webfill retry {} {} --outcome ok --site",
         spec.app_id, spec.crawl_id

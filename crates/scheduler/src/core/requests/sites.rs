@@ -35,22 +35,22 @@ pub(super) fn control_site(
     }
     if action.forget {
         let default_delay_ms = cx.settings.default_delay_ms;
-        cx.frontier.forget_site(&action.site, default_delay_ms)?;
+        cx.frontier.sites().forget(&action.site, default_delay_ms)?;
     }
-    let mut rule = cx.frontier.site_rule(&action.site)?.unwrap_or_default();
+    let mut rule = cx.frontier.sites().rule(&action.site)?.unwrap_or_default();
     rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
     rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
     rule.pages_left = action.limit.unwrap_or(rule.pages_left);
-    cx.frontier.set_site_rule(&action.site, &rule)?;
+    cx.frontier.sites().set_rule(&action.site, &rule)?;
     if let Some(most) = action.limit {
-        cx.frontier.set_most_pages(&action.site, most)?;
+        cx.frontier.sites().set_most_pages(&action.site, most)?;
     }
     if let Some(lane) = action.lane {
         let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
-        cx.frontier.set_site_lane(&action.site, lane)?;
+        cx.frontier.sites().set_lane(&action.site, lane)?;
     }
     if action.wake {
-        cx.frontier.wake_site(&action.site, now_ms)?;
+        cx.frontier.site_states().wake(&action.site, now_ms)?;
     }
     cx.window.next_site_ms = Some(now_ms);
     let scope = RecallScope {
@@ -68,22 +68,22 @@ pub(super) fn site_answer(
     action: &SiteAction,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let rule = cx.frontier.site_rule(&action.site)?.unwrap_or_default();
+    let rule = cx.frontier.sites().rule(&action.site)?.unwrap_or_default();
     let mut answer = json!({
         "action": "site",
         "site": action.site,
         "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
         "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
         "limit": rule.pages_left,
-        "lane": cx.frontier.site_lane(&action.site)?.as_str(),
+        "lane": cx.frontier.sites().lane(&action.site)?.as_str(),
     });
-    let most = cx.frontier.most_pages(&action.site)?;
+    let most = cx.frontier.sites().most_pages(&action.site)?;
     if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
         answer["limits"] = vec![limit.told()].into();
     }
-    let report = cx.frontier.site_report(&action.site)?;
+    let report = cx.frontier.site_states().report(&action.site)?;
     add_state(&mut answer, report.as_ref(), now_ms);
-    let scripts = cx.frontier.scripts_of(&action.site)?;
+    let scripts = cx.frontier.sites().scripts_of(&action.site)?;
     if !scripts.is_empty() {
         answer["scripts"] = scripts.into();
     }
@@ -102,9 +102,10 @@ pub(super) fn list_sites(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let after = i64::try_from(question.after).unwrap_or(i64::MAX);
-    let (reports, next) = cx
-        .frontier
-        .site_reports(question.backing_off, after, MOST_LISTED)?;
+    let (reports, next) =
+        cx.frontier
+            .site_states()
+            .reports(question.backing_off, after, MOST_LISTED)?;
     let sites: Vec<Value> = reports
         .iter()
         .map(|report| {

@@ -44,13 +44,13 @@ impl Reports {
         {
             return Ok(told.clone());
         }
-        let crawls = cx.frontier.unfinished(MOST_CRAWLS)?;
+        let crawls = cx.frontier.reports().unfinished(MOST_CRAWLS)?;
         let mut oldest = oldest_leases(cx, &crawls);
         let most_sites = MOST_SITES / crawls.len().max(1);
         let mut told = Vec::with_capacity(crawls.len());
         for crawl in crawls {
-            let status = cx.frontier.crawl_status(crawl)?;
-            let spec = cx.frontier.spec(crawl)?;
+            let status = cx.frontier.crawls().status(crawl)?;
+            let spec = cx.frontier.crawls().spec(crawl)?;
             let mut one = json!({
                 "appid": spec.app_id,
                 "crawlid": spec.crawl_id,
@@ -169,7 +169,7 @@ pub(super) fn add_oldest_lease(
     oldest: Option<OldestLease>,
 ) -> Result<(), FrontierError> {
     if let Some(oldest) = oldest
-        && let Some(sketch) = cx.frontier.task(oldest.task)?
+        && let Some(sketch) = cx.frontier.tasks().get(oldest.task)?
     {
         told["oldest_lease"] = json!({
             "task": oldest.task,

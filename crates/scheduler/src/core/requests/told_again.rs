@@ -75,7 +75,7 @@ impl Reports {
         {
             return Ok(tally);
         }
-        let tally = cx.frontier.tally()?;
+        let tally = cx.frontier.counts().of_all()?;
         self.tally = Some((now_ms, tally));
         Ok(tally)
     }
@@ -87,7 +87,7 @@ impl Reports {
         crawl: CrawlKey,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
-        let status = cx.frontier.crawl_status(crawl)?;
+        let status = cx.frontier.crawls().status(crawl)?;
         let is_large = status.queued + status.leased > LARGE_CRAWL;
         if !is_large {
             return actions::look_at_crawl(cx, crawl, MOST_SITES, now_ms);
@@ -127,7 +127,7 @@ impl Reports {
             return Ok(told.clone());
         }
         let told = OfApplication {
-            sites: cx.frontier.pending_sites_of(app_id)?,
+            sites: cx.frontier.counts().pending_sites_of(app_id)?,
             waiting_for: awaited::awaited_by_application(cx, app_id, now_ms)?,
         };
         let kept = &mut self.applications;

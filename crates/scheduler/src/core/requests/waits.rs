@@ -86,7 +86,7 @@ pub(super) fn progress(
     most_sites: usize,
     now_ms: i64,
 ) -> Result<Progress, FrontierError> {
-    let status = cx.frontier.crawl_status(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
     let left = status.queued + status.leased;
     let mut waits = Vec::new();
     if left > 0 {
@@ -94,7 +94,7 @@ pub(super) fn progress(
         waits.extend(waits_of_crawl(cx, crawl, now_ms)?);
     }
     let is_held = !waits.is_empty();
-    let sites = cx.frontier.queued_sites(crawl, most_sites)?;
+    let sites = cx.frontier.reports().queued_sites(crawl, most_sites)?;
     let is_whole = sites.len() < most_sites;
     let mut held: Vec<Held> = Vec::new();
     let mut slowest_ms = Some(now_ms);
@@ -167,8 +167,8 @@ pub(super) fn waits_of_crawl(
 ) -> Result<Vec<Value>, FrontierError> {
     let mut waits = Vec::new();
     let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
-    let status = cx.frontier.crawl_status(crawl)?;
-    let spec = cx.frontier.spec(crawl)?;
+    let status = cx.frontier.crawls().status(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
     let wall_ms = cx.wall_ms(now_ms);
     match cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)? {
@@ -181,7 +181,10 @@ pub(super) fn waits_of_crawl(
         _ => {}
     }
     if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
-        let limit = limits::of_crawl(cx.frontier.spec(crawl)?, status.pages + status.leased);
+        let limit = limits::of_crawl(
+            cx.frontier.crawls().spec(crawl)?,
+            status.pages + status.leased,
+        );
         let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
         let text = match status.leased {
             0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
@@ -192,7 +195,7 @@ pub(super) fn waits_of_crawl(
         };
         add("page_limit", text);
     }
-    if let Some(lane) = cx.frontier.lane_awaited(crawl)? {
+    if let Some(lane) = cx.frontier.reports().lane_awaited(crawl)? {
         let text = format!("it waits for a supervisor of lane {lane}: none is connected");
         add("lane", text);
     }

@@ -39,13 +39,14 @@ pub(super) fn why(
     let after = question.after;
     let page = cx
         .frontier
+        .reports()
         .crawls_at_site(&site, asked, after, CRAWLS_AT_ONCE)?;
     let (mut tasks, mut next) = (Vec::new(), page.next);
     for crawl in &page.crawls {
         if tasks.len() == MOST_TOLD {
             break;
         }
-        tasks.extend(cx.frontier.task_of_url(*crawl, &url)?);
+        tasks.extend(cx.frontier.reports().task_of_url(*crawl, &url)?);
         if tasks.len() == MOST_TOLD {
             next = Some(*crawl);
         }
@@ -57,7 +58,11 @@ pub(super) fn why(
         told.extend(if_pruned(one, None)?);
     }
     if told.is_empty() && next.is_none() {
-        for crawl in cx.frontier.crawls_named(asked.0, asked.1, MOST_JUDGED)? {
+        for crawl in cx
+            .frontier
+            .reports()
+            .crawls_named(asked.0, asked.1, MOST_JUDGED)?
+        {
             let one = tell_unknown(cx, crawl, &question.url, now_ms).map(Some);
             told.extend(if_pruned(one, None)?);
         }
@@ -83,7 +88,7 @@ fn tell_task(
     most_counted: u64,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let spec = cx.frontier.spec(task.crawl)?;
+    let spec = cx.frontier.crawls().spec(task.crawl)?;
     let mut told = told_of(task, &spec.app_id, &spec.crawl_id);
     let text = match task.stage {
         Stage::Done {
@@ -100,7 +105,7 @@ fn tell_task(
             why_leased(task, supervisor.as_deref(), since_ms, now_ms)
         }
         Stage::Queued { .. } => {
-            let ahead = cx.frontier.ahead_of(task, most_counted)?;
+            let ahead = cx.frontier.reports().ahead_of(task, most_counted)?;
             told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
             let reasons = why_queued(cx, task, ahead, now_ms)?;
             let first = reasons.first().cloned();
@@ -152,7 +157,7 @@ fn why_queued(
             ),
         ));
     }
-    if let Some(site) = cx.frontier.queued_site(task.crawl, task.site)? {
+    if let Some(site) = cx.frontier.reports().queued_site(task.crawl, task.site)? {
         let (by, until_ms, delay_ms) = waits::held_for(cx, &site, now_ms);
         let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
         if !is_told {
@@ -173,9 +178,9 @@ fn tell_unknown(
     url: &str,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let judged = cx.frontier.judge_as_seed(crawl, url)?;
+    let judged = cx.frontier.reports().judge_as_seed(crawl, url)?;
     let state = actions::state_name(cx, crawl, now_ms)?;
-    let spec = cx.frontier.spec(crawl)?;
+    let spec = cx.frontier.crawls().spec(crawl)?;
     let mut told = json!({
         "appid": spec.app_id,
         "crawlid": spec.crawl_id,

@@ -22,13 +22,13 @@ impl Watches {
         let Some(last) = last.filter(|last| last.number == run) else {
             return Ok(no_such_run());
         };
-        let status = cx.frontier.crawl_status(under_way.crawl)?;
+        let status = cx.frontier.crawls().status(under_way.crawl)?;
         Ok(json!({
             "watch": watch,
             "crawl": under_way.crawl,
             "fed_lines": status.fed_lines,
             "begins_again": run > 1,
-            "dataset": cx.frontier.dataset(under_way.crawl)?,
+            "dataset": cx.frontier.crawls().dataset(under_way.crawl)?,
             "began_ms": last.started_ms,
         }))
     }

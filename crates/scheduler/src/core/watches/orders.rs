@@ -198,7 +198,7 @@ impl Watches {
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
         if let Some(under_way) = self.under_way(name) {
-            let status = cx.frontier.crawl_status(under_way.crawl).map(Some);
+            let status = cx.frontier.crawls().status(under_way.crawl).map(Some);
             let status = if_pruned(status, None)?;
             self.hold_run(cx, name, (RunEnd::Stopped, None))?;
             self.end_run(

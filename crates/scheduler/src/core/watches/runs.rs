@@ -34,7 +34,7 @@ impl Watches {
             cx.frontier.watches().keep(name, &kept)?;
         }
         let spec = watch.spec(began_ms);
-        let crawl = match cx.frontier.open_crawl(&spec) {
+        let crawl = match cx.frontier.crawls().open(&spec) {
             Ok(crawl) => crawl,
             Err(FrontierError::Scope(error)) => {
                 return self.refuse_run(cx, name, run, &error, now_ms);
@@ -107,7 +107,7 @@ impl Watches {
             (Watch::parse(kept.watch).ok(), kept.ending)
         });
         let watch = began_with.unwrap_or(as_given);
-        let Some(crawl) = cx.frontier.find_crawl(&watch.app, name)? else {
+        let Some(crawl) = cx.frontier.crawls().find(&watch.app, name)? else {
             return self.refuse_run(cx, name, run, &"its crawl was pruned", now_ms);
         };
         crawls::register_crawl(cx, crawl, now_ms)?;
@@ -154,7 +154,7 @@ impl Watches {
             return Ok(());
         };
         let crawl = under_way.crawl;
-        let status = match cx.frontier.crawl_status(crawl) {
+        let status = match cx.frontier.crawls().status(crawl) {
             Ok(status) => status,
             Err(FrontierError::UnknownCrawl(_)) => {
                 let failed = (RunEnd::Failed, Some("its crawl was pruned".into()));
@@ -171,10 +171,10 @@ impl Watches {
                 // The next run has them in its queue.
                 crawls::queue_unlinked(cx, crawl, now_ms)?;
             }
-            let status = cx.frontier.crawl_status(crawl)?;
+            let status = cx.frontier.crawls().status(crawl)?;
             return self.end_run(cx, notifications, name, Some(status), ending, now_ms);
         }
-        if cx.frontier.crawl_end(crawl)?.is_some() {
+        if cx.frontier.crawls().end_of(crawl)?.is_some() {
             return self.hold_run(cx, name, (RunEnd::Stopped, None));
         }
         let how = match cx.crawls.is_finished(crawl, &status) {
@@ -249,10 +249,10 @@ impl Watches {
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
             cx.frontier.watches().record_run(name, &run, Some(kept))?;
         }
-        let held = match cx.frontier.crawl_end(crawl) {
+        let held = match cx.frontier.crawls().end_of(crawl) {
             // What is queued of it ends by itself.
             Ok(Some(_)) => Ok(()),
-            Ok(None) => cx.frontier.pause_crawl(crawl),
+            Ok(None) => cx.frontier.crawls().pause(crawl),
             Err(error) => Err(error),
         };
         if_pruned(held, ())
@@ -302,7 +302,7 @@ impl Watches {
         );
         if let (Some(under_way), Some(status)) = (under_way, status) {
             if status.queued > 0 && how != RunEnd::Stopped {
-                if_pruned(cx.frontier.pause_crawl(under_way.crawl), ())?;
+                if_pruned(cx.frontier.crawls().pause(under_way.crawl), ())?;
             }
             if_pruned(crawl_writes::write_crawl(cx, under_way.crawl, now_ms), ())?;
         }

@@ -98,7 +98,12 @@ impl World {
     fn finish(&mut self, run: u64, now_ms: i64) {
         let told = self.tell_run(run);
         let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}"));
-        self.core.cx.frontier.end_seeds(crawl as u32).unwrap();
+        self.core
+            .cx
+            .frontier
+            .crawls()
+            .end_seeds(crawl as u32)
+            .unwrap();
         assert_eq!(self.tick(now_ms), Vec::<u64>::new());
         assert_eq!(self.core.tell_run_state("w", run)["over"], true);
         self.core.feeder_ended("w", run, None).unwrap();
@@ -152,7 +157,13 @@ fn a_run_waits_for_the_feeder_of_the_one_before() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
     let crawl = world.tell_run(1)["crawl"].as_u64().unwrap();
-    world.core.cx.frontier.end_seeds(crawl as u32).unwrap();
+    world
+        .core
+        .cx
+        .frontier
+        .crawls()
+        .end_seeds(crawl as u32)
+        .unwrap();
     assert!(world.tick(HOUR_MS + 1_000).is_empty());
     assert!(world.tick(2 * HOUR_MS).is_empty(), "it might still feed");
     world.core.feeder_ended("w", 1, None).unwrap();

@@ -13,8 +13,8 @@ fn limited_fixture(limits: ApplicationLimits) -> Fixture {
         spec,
         crawl: 0,
     };
-    fixture.crawl = fixture.frontier.open_crawl(&fixture.spec).unwrap();
-    fixture.frontier.release(0).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&fixture.spec).unwrap();
+    fixture.frontier.releases().release_next(0).unwrap();
     fixture
 }
 
@@ -28,9 +28,9 @@ fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
 
 /// A turn of the dispatcher: what can go on does, and all that may be leased is.
 fn turn(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
-    fixture.frontier.release_limited_applications(now_ms);
+    fixture.frontier.releases().free_applications(now_ms);
     while fixture.frontier.has_crawls_to_release() {
-        fixture.frontier.release(now_ms).unwrap();
+        fixture.frontier.releases().release_next(now_ms).unwrap();
     }
     fixture.lease_all_at(now_ms)
 }
@@ -54,6 +54,7 @@ fn max_pages_holds_after_a_restart_too() {
     assert_eq!(tasks.len(), 2);
     let back = fixture
         .frontier
+        .tasks()
         .give_back(tasks[0].task, tasks[0].delivery, false, 0);
     assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     fixture.done(&tasks[1], &[]);
@@ -77,7 +78,7 @@ fn max_pages_holds_after_a_restart_too() {
         crawl,
     };
     assert!(turn(&mut fixture, 0).is_empty());
-    assert_eq!(fixture.frontier.pending(crawl).unwrap().total, 2);
+    assert_eq!(fixture.frontier.crawls().pending(crawl).unwrap().total, 2);
 }
 
 #[test]
@@ -113,7 +114,8 @@ fn max_sites_holds_and_leaves_other_applications_alone() {
     let limited = fixture.crawl;
     fixture.crawl = fixture
         .frontier
-        .open_crawl(&CrawlSpec::new("other", "crawl"))
+        .crawls()
+        .open(&CrawlSpec::new("other", "crawl"))
         .unwrap();
     fixture.feed(&URLS);
     let tasks = turn(&mut fixture, 0);

@@ -6,12 +6,23 @@ fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
     let of_crawl = Asked::Crawl(fixture.crawl);
     let of_crawl = fixture
         .frontier
+        .reports()
         .held_sites(of_crawl, 10_000, now_ms)
         .unwrap();
-    let app_id = fixture.frontier.spec(fixture.crawl).unwrap().app_id.clone();
+    let app_id = fixture
+        .frontier
+        .crawls()
+        .spec(fixture.crawl)
+        .unwrap()
+        .app_id
+        .clone();
     let of_app = Asked::Application(&app_id);
     assert_eq!(
-        fixture.frontier.held_sites(of_app, 10_000, now_ms).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .held_sites(of_app, 10_000, now_ms)
+            .unwrap(),
         of_crawl
     );
     of_crawl
@@ -26,13 +37,13 @@ fn sites_that_hold_tasks_back_are_told_by_their_reason() {
         pages_left: Some(0),
         ..SiteRule::default()
     };
-    fixture.frontier.set_site_rule("c.org", &limit).unwrap();
-    fixture.frontier.set_site_rule("b.org", &limit).unwrap();
+    fixture.frontier.sites().set_rule("c.org", &limit).unwrap();
+    fixture.frontier.sites().set_rule("b.org", &limit).unwrap();
     let block = SiteRule {
         block_until_ms: Some(1_000),
         ..SiteRule::default()
     };
-    fixture.frontier.set_site_rule("a.org", &block).unwrap();
+    fixture.frontier.sites().set_rule("a.org", &block).unwrap();
     let by = |by, sites, example: &str| HeldSites {
         by,
         sites,
@@ -54,6 +65,10 @@ fn tasks_that_are_tried_again_later_hold_their_site() {
     assert!(fails(&mut fixture, &task, 1_000));
     let told = held(&mut fixture, 1_000);
     assert_eq!((told.len(), told[0].by), (1, HeldBy::Retries), "{told:?}");
-    fixture.frontier.requeue_due_retries(11_000).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .requeue_due_retries(11_000)
+        .unwrap();
     assert_eq!(held(&mut fixture, 11_000), []);
 }

@@ -35,12 +35,17 @@ pub(super) fn unreachable(task: &Leased) -> TaskDone {
 }
 
 pub(super) fn backoff(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
-    let completion = fixture.frontier.complete(done, now_ms).unwrap();
+    let completion = fixture.frontier.tasks().complete(done, now_ms).unwrap();
     matches!(completion, Completion::SiteBackoffs(_))
 }
 
 fn backoff_until(fixture: &mut Fixture) -> Option<i64> {
-    let report = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    let report = fixture
+        .frontier
+        .site_states()
+        .report("a.org")
+        .unwrap()
+        .unwrap();
     match report.trouble?.phase {
         Phase::BackingOff { until_ms } => Some(until_ms),
         Phase::Open | Phase::Unreachable => None,
@@ -54,7 +59,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
     let task = fixture.lease_all_at(0).remove(0);
     assert!(backoff(&mut fixture, &unreachable(&task), 500));
     fixture.assert_conserved();
-    let begun = fixture.frontier.take_begun_backoffs();
+    let begun = fixture.frontier.site_states().take_begun();
     assert_eq!(begun.len(), 1);
     assert_eq!(
         (begun[0].name.as_str(), begun[0].until_ms),
@@ -67,13 +72,17 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
     let mut fixture = fixture.reopen(600);
     assert_eq!(backoff_until(&mut fixture), Some(1_500));
     let asked = Asked::Crawl(fixture.crawl);
-    let held = fixture.frontier.held_sites(asked, 10_000, 600).unwrap();
+    let held = fixture
+        .frontier
+        .reports()
+        .held_sites(asked, 10_000, 600)
+        .unwrap();
     assert_eq!(
         (held[0].by, held[0].example.as_str()),
         (HeldBy::Rest, "a.org")
     );
-    assert!(fixture.frontier.next_sites(1_499, 9).unwrap().is_empty());
-    let due = fixture.frontier.next_sites(1_500, 9).unwrap();
+    assert!(fixture.frontier.sites().admit(1_499, 9).unwrap().is_empty());
+    let due = fixture.frontier.sites().admit(1_500, 9).unwrap();
     assert_eq!(due[0].backoff_until_ms, Some(1_500));
     let status = fixture.status();
     assert_eq!((status.done, status.queued + status.leased), (0, 2));
@@ -92,13 +101,17 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_looks_at() {
             assert!(backoff(&mut fixture, &unreachable(&task), 500));
         }
     }
-    let (found, next) = fixture.frontier.site_reports(true, 0, 10).unwrap();
+    let (found, next) = fixture.frontier.site_states().reports(true, 0, 10).unwrap();
     let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
     assert_eq!((names, next), (vec!["a.org"], None));
     // All of them are listed in steps, each of which looks at so many.
     let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
     while let Some(from) = after {
-        let (found, next) = fixture.frontier.site_reports(false, from, 10).unwrap();
+        let (found, next) = fixture
+            .frontier
+            .site_states()
+            .reports(false, from, 10)
+            .unwrap();
         names.extend(found.into_iter().map(|site| site.name));
         (after, steps) = (next, steps + 1);
     }
@@ -131,9 +144,10 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
         let task = fixture.lease_all_at(now_ms).remove(0);
         assert!(backoff(&mut fixture, &unreachable(&task), now_ms));
         assert_eq!(backoff_until(&mut fixture), Some(until_ms));
-        for left in fixture.frontier.leases().unwrap() {
+        for left in fixture.frontier.tasks().leases().unwrap() {
             let back = fixture
                 .frontier
+                .tasks()
                 .give_back(left.task, left.delivery, false, now_ms);
             assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
         }
@@ -144,6 +158,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     for left in last {
         fixture
             .frontier
+            .tasks()
             .give_back(left.task, left.delivery, false, now_ms)
             .unwrap();
     }
@@ -181,7 +196,12 @@ fn an_answer_after_a_rest_opens_the_site() {
     let probe = fixture.lease_all_at(1_000).remove(0);
     fixture.report_at(&report(&probe), 1_000);
     assert_eq!(backoff_until(&mut fixture), None);
-    let site = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    let site = fixture
+        .frontier
+        .site_states()
+        .report("a.org")
+        .unwrap()
+        .unwrap();
     assert_eq!(site.trouble, None);
 }
 
@@ -192,6 +212,7 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
     let give_back = |fixture: &mut Fixture, task: &Leased| {
         let back = fixture
             .frontier
+            .tasks()
             .give_back(task.task, task.delivery, false, 0);
         assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     };
@@ -218,18 +239,33 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
     }
     let crawl = fixture.crawl;
     assert_eq!(
-        fixture.frontier.backoffs_beyond(crawl, 999).unwrap(),
+        fixture
+            .frontier
+            .site_states()
+            .backoffs_beyond(crawl, 999)
+            .unwrap(),
         Some(1_000)
     );
     assert_eq!(
-        fixture.frontier.backoffs_beyond(crawl, 1_000).unwrap(),
+        fixture
+            .frontier
+            .site_states()
+            .backoffs_beyond(crawl, 1_000)
+            .unwrap(),
         None
     );
-    let (count, first) = fixture.frontier.backing_off_sites(1, 999).unwrap();
+    let (count, first) = fixture.frontier.site_states().backing_off(1, 999).unwrap();
     assert_eq!((count, first.len()), (2, 1));
-    fixture.frontier.wake_site("a.org", 5).unwrap();
-    assert_eq!(fixture.frontier.backoffs_beyond(crawl, 999).unwrap(), None);
-    let due = fixture.frontier.next_sites(5, 9).unwrap();
+    fixture.frontier.site_states().wake("a.org", 5).unwrap();
+    assert_eq!(
+        fixture
+            .frontier
+            .site_states()
+            .backoffs_beyond(crawl, 999)
+            .unwrap(),
+        None
+    );
+    let due = fixture.frontier.sites().admit(5, 9).unwrap();
     assert!(due.iter().any(|site| site.name == "a.org"));
 }
 
@@ -266,7 +302,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
 
 /// The sites whose states are to be saved, each with its phase.
 fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
-    let unsaved = fixture.frontier.unsaved_states(0, 9).unwrap();
+    let unsaved = fixture.frontier.site_states().unsaved(0, 9).unwrap();
     let phase = |one: UnsavedState| {
         assert_eq!(one.report.name, "a.org");
         let trouble = one.report.trouble;
@@ -289,14 +325,18 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
     assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
 
     // It changes again while the store writes.
-    fixture.frontier.wake_site("a.org", 500).unwrap();
-    fixture.frontier.states_saved(1).unwrap();
+    fixture.frontier.site_states().wake("a.org", 500).unwrap();
+    fixture.frontier.site_states().saved(1).unwrap();
     assert_eq!(unsaved(&mut fixture), [(2, backing_off(500))]);
-    fixture.frontier.states_saved(2).unwrap();
+    fixture.frontier.site_states().saved(2).unwrap();
     assert_eq!(unsaved(&mut fixture), []);
 
     let task = fixture.lease_all_at(500).remove(0);
-    fixture.frontier.complete(&report(&task), 600).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .complete(&report(&task), 600)
+        .unwrap();
     assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)]);
     fixture.frontier.note_time(700).unwrap();
     fixture.frontier.commit().unwrap();
@@ -310,7 +350,7 @@ fn all_states_are_saved_again_after_a_start() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
     assert!(backoff(&mut fixture, &unreachable(&task), 0));
-    fixture.frontier.states_saved(1).unwrap();
+    fixture.frontier.site_states().saved(1).unwrap();
     fixture.frontier.note_time(100).unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(100);
@@ -349,9 +389,12 @@ fn doubtful_pages_are_remembered_across_a_restart() {
         }),
         ..blocked
     };
-    let ended = fixture.frontier.complete(&blocked, 0).unwrap();
+    let ended = fixture.frontier.tasks().complete(&blocked, 0).unwrap();
     assert!(matches!(ended, Completion::SiteBackoffs(_)), "{ended:?}");
-    assert_eq!(fixture.frontier.take_suspects(), [tasks[2].task]);
+    assert_eq!(
+        fixture.frontier.site_states().take_suspects(),
+        [tasks[2].task]
+    );
     fixture
         .frontier
         .reopening()

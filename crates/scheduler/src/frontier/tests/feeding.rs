@@ -41,7 +41,8 @@ fn crawls_do_not_see_each_others_urls() {
     fixture.feed(&["http://a.org/"]);
     let other = fixture
         .frontier
-        .open_crawl(&CrawlSpec::new("app", "other"))
+        .crawls()
+        .open(&CrawlSpec::new("app", "other"))
         .unwrap();
     let first = std::mem::replace(&mut fixture.crawl, other);
     assert_ne!(first, other);
@@ -149,22 +150,22 @@ fn a_url_is_fetched_again_once_its_outcome_is_old_enough() {
 fn seeds_begin_again_if_pages_are_to_be_fetched_again_and_the_crawl_was_finished() {
     let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
     let open = |fixture: &mut Fixture| {
-        fixture.frontier.open_crawl(&fixture.spec).unwrap();
+        fixture.frontier.crawls().open(&fixture.spec).unwrap();
         fixture.status().fed_lines
     };
     fixture.feed(&["http://a.org/1"]);
-    fixture.frontier.set_fed(fixture.crawl, 7).unwrap();
+    fixture.frontier.crawls().set_fed(fixture.crawl, 7).unwrap();
     assert_eq!(open(&mut fixture), 7, "there may be more seeds");
-    fixture.frontier.end_seeds(fixture.crawl).unwrap();
+    fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     assert_eq!(open(&mut fixture), 7, "a page is still queued");
     let task = fixture.lease_one();
     fixture.report(&report(&task));
-    fixture.frontier.end_seeds(fixture.crawl).unwrap();
+    fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     assert_eq!(open(&mut fixture), 0);
     assert_eq!(open(&mut fixture), 0, "said twice");
-    fixture.frontier.set_fed(fixture.crawl, 3).unwrap();
+    fixture.frontier.crawls().set_fed(fixture.crawl, 3).unwrap();
     assert_eq!(open(&mut fixture), 3, "the second time was interrupted");
-    fixture.frontier.end_seeds(fixture.crawl).unwrap();
+    fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     fixture.spec.refresh_after_ms = None;
     assert_eq!(open(&mut fixture), 3);
 }
@@ -181,7 +182,7 @@ fn excluded_sites_are_refused() {
     };
     let mut fixture = fixture();
     fixture.frontier = Frontier::open(dir.path(), config, 0).unwrap();
-    fixture.crawl = fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let tally = fixture.feed(&["http://www.big.com/", "http://other.com/"]);
     assert_eq!(tally.accepted, 1);
     assert_eq!(tally.skipped, skipped(&[(Reason::ExcludedSite, 1)]));
@@ -191,7 +192,7 @@ fn excluded_sites_are_refused() {
 fn a_site_in_the_window_is_woken_when_it_gets_something() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/"]);
-    let sites = fixture.frontier.next_sites(i64::MAX, 1).unwrap();
+    let sites = fixture.frontier.sites().admit(i64::MAX, 1).unwrap();
     let site = sites[0].id;
     let turn = Turn {
         priority: 50,
@@ -203,7 +204,11 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
         [],
         "it waits outside"
     );
-    fixture.frontier.lease(site, 10, Lane::Http, 0).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .lease(site, 10, Lane::Http, 0)
+        .unwrap();
     assert_eq!(
         fixture.feed(&["http://a.org/2", "http://b.org/2"]).woken,
         [Woken { site, turn }]
@@ -213,7 +218,7 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
 #[test]
 fn a_crawl_without_a_key_is_refused_and_the_frontier_lives_on() {
     let mut fixture = fixture();
-    let error = fixture.frontier.feed(99, &[], 0).unwrap_err();
+    let error = fixture.frontier.tasks().feed(99, &[], 0).unwrap_err();
     assert!(matches!(error, FrontierError::UnknownCrawl(99)));
     assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 1);
 }

@@ -10,11 +10,22 @@ fn failed(task: &Leased, outcome: Outcome) -> TaskDone {
 }
 
 fn site_of(fixture: &mut Fixture, name: &str) -> SiteId {
-    fixture.frontier.site_report(name).unwrap().unwrap().id
+    fixture
+        .frontier
+        .site_states()
+        .report(name)
+        .unwrap()
+        .unwrap()
+        .id
 }
 
 fn phase(fixture: &mut Fixture, name: &str) -> Option<Phase> {
-    let report = fixture.frontier.site_report(name).unwrap().unwrap();
+    let report = fixture
+        .frontier
+        .site_states()
+        .report(name)
+        .unwrap()
+        .unwrap();
     report.trouble.map(|trouble| trouble.phase)
 }
 
@@ -25,11 +36,12 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let tasks = fixture.lease_all();
     let a = site_of(&mut fixture, "a.org");
     let b = site_of(&mut fixture, "b.org");
-    let before = fixture.frontier.standing(a).unwrap();
+    let before = fixture.frontier.site_states().standing(a).unwrap();
     assert_eq!(before, Standing::default());
     // One ends, the other's site backs off.
     let ended = fixture
         .frontier
+        .tasks()
         .complete(&failed(&tasks[0], Outcome::Timeout), 0);
     assert!(matches!(
         ended.unwrap(),
@@ -37,14 +49,23 @@ fn failures_that_were_a_machines_leave_no_trace() {
     ));
     let backoff = fixture
         .frontier
+        .tasks()
         .complete(&failed(&tasks[1], Outcome::DnsError), 0);
     assert!(matches!(backoff.unwrap(), Completion::SiteBackoffs(_)));
-    assert!(fixture.frontier.standing(b).unwrap().is_in_trouble);
+    assert!(
+        fixture
+            .frontier
+            .site_states()
+            .standing(b)
+            .unwrap()
+            .is_in_trouble
+    );
     fixture.assert_conserved();
 
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
     fixture
         .frontier
+        .site_states()
         .forgive(&ids, &[(a, before), (b, before)], 100)
         .unwrap();
     fixture.assert_conserved();
@@ -65,20 +86,22 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
     let task = fixture.lease_one();
     fixture
         .frontier
+        .tasks()
         .complete(&failed(&task, Outcome::DnsError), 0)
         .unwrap();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.standing(site).unwrap();
+    let before = fixture.frontier.site_states().standing(site).unwrap();
     assert!(before.is_in_trouble && !before.has_answered && !before.is_well());
     fixture
         .frontier
+        .site_states()
         .forgive(&[task.task], &[(site, before)], 100)
         .unwrap();
     assert_eq!(
         phase(&mut fixture, "a.org"),
         Some(Phase::BackingOff { until_ms: 100 })
     );
-    assert_eq!(fixture.frontier.next_sites(100, 9).unwrap().len(), 1);
+    assert_eq!(fixture.frontier.sites().admit(100, 9).unwrap().len(), 1);
 }
 
 /// Its first attempt failed on a machine that was cut off, and the second was answered on another.
@@ -88,10 +111,15 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.standing(site).unwrap();
-    fixture.frontier.complete(&report(&task), 50).unwrap();
+    let before = fixture.frontier.site_states().standing(site).unwrap();
     fixture
         .frontier
+        .tasks()
+        .complete(&report(&task), 50)
+        .unwrap();
+    fixture
+        .frontier
+        .site_states()
         .forgive(&[task.task], &[(site, before)], 100)
         .unwrap();
     let status = fixture.status();

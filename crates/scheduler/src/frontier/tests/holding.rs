@@ -3,7 +3,7 @@
 use super::*;
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.next_sites(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
@@ -12,7 +12,7 @@ fn only_site(fixture: &mut Fixture) -> SiteDue {
 fn release(fixture: &mut Fixture) -> Vec<Woken> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
-        woken.extend(fixture.frontier.release(0).unwrap());
+        woken.extend(fixture.frontier.releases().release_next(0).unwrap());
     }
     woken
 }
@@ -22,15 +22,30 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     release(&mut fixture);
-    fixture.frontier.pause_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     let site = only_site(&mut fixture);
-    let batch = fixture.frontier.lease(site.id, 5, Lane::Http, 0).unwrap();
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 5, Lane::Http, 0)
+        .unwrap();
     assert_eq!(batch, LeaseBatch::default());
-    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .put_back(site.id, &site.clock)
+        .unwrap();
     fixture.feed(&["http://a.org/3"]);
-    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
-    let pending = fixture.frontier.pending(fixture.crawl).unwrap();
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
+    let pending = fixture.frontier.crawls().pending(fixture.crawl).unwrap();
     assert_eq!((pending.total, pending.sites.count), (3, 1));
 
     fixture.frontier.commit().unwrap();
@@ -38,11 +53,11 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     drop(fixture.frontier);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
     assert!(
-        frontier.is_paused(fixture.crawl).unwrap(),
+        frontier.crawls().is_paused(fixture.crawl).unwrap(),
         "also after a restart"
     );
-    assert!(frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    frontier.resume_crawl(fixture.crawl).unwrap();
+    assert!(frontier.sites().admit(i64::MAX, 9).unwrap().is_empty());
+    frontier.crawls().resume(fixture.crawl).unwrap();
     let mut fixture = Fixture {
         dir,
         frontier,
@@ -63,16 +78,17 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
     fixture.feed(&["http://a.org/1"]);
     release(&mut fixture);
     let site = only_site(&mut fixture);
-    fixture.frontier.pause_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert_eq!(
         fixture
             .frontier
+            .tasks()
             .lease(site.id, 5, Lane::Http, 0)
             .unwrap()
             .left,
         0
     );
-    fixture.frontier.resume_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().resume(fixture.crawl).unwrap();
     let turn = Turn {
         priority: 50,
         crawl: fixture.crawl,
@@ -88,6 +104,7 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
     assert_eq!(
         fixture
             .frontier
+            .tasks()
             .lease(site.id, 5, Lane::Http, 0)
             .unwrap()
             .tasks
@@ -103,15 +120,15 @@ fn a_resumed_crawl_of_many_sites_is_released_in_slices() {
     let urls: Vec<String> = (0..1_200).map(|n| format!("http://s{n}.org/")).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     release(&mut fixture);
-    fixture.frontier.pause_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     fixture.feed(&urls);
     assert!(fixture.lease_all().is_empty());
-    fixture.frontier.resume_crawl(fixture.crawl).unwrap();
-    fixture.frontier.release(0).unwrap();
-    let first = fixture.frontier.next_sites(i64::MAX, 5_000).unwrap();
+    fixture.frontier.crawls().resume(fixture.crawl).unwrap();
+    fixture.frontier.releases().release_next(0).unwrap();
+    let first = fixture.frontier.sites().admit(i64::MAX, 5_000).unwrap();
     assert!(first.len() < 1_200 && !first.is_empty());
     release(&mut fixture);
-    let rest = fixture.frontier.next_sites(i64::MAX, 5_000).unwrap();
+    let rest = fixture.frontier.sites().admit(i64::MAX, 5_000).unwrap();
     assert_eq!(first.len() + rest.len(), 1_200);
 }
 
@@ -120,9 +137,10 @@ fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
-    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().stop(fixture.crawl).unwrap();
     let back = fixture
         .frontier
+        .tasks()
         .give_back(task.task, task.delivery, false, 0);
     assert_eq!(back.unwrap(), GivenBack::Ended);
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
@@ -133,7 +151,7 @@ fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
 fn pending_counts_priorities_and_sites() {
     let mut fixture = fixture();
     assert_eq!(
-        fixture.frontier.pending(fixture.crawl).unwrap(),
+        fixture.frontier.crawls().pending(fixture.crawl).unwrap(),
         Pending::default()
     );
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
@@ -147,9 +165,10 @@ fn pending_counts_priorities_and_sites() {
     };
     fixture
         .frontier
+        .tasks()
         .feed(fixture.crawl, &[candidate], 0)
         .unwrap();
-    let pending = fixture.frontier.pending(fixture.crawl).unwrap();
+    let pending = fixture.frontier.crawls().pending(fixture.crawl).unwrap();
     let priorities = (pending.low_priority, pending.high_priority);
     assert_eq!(
         (pending.total, pending.sites.count, priorities),
@@ -157,7 +176,15 @@ fn pending_counts_priorities_and_sites() {
     );
     let first = fixture.lease_all().remove(0);
     assert_eq!(first.url, "http://b.org/2");
-    assert_eq!(fixture.frontier.pending(fixture.crawl).unwrap().total, 0);
+    assert_eq!(
+        fixture
+            .frontier
+            .crawls()
+            .pending(fixture.crawl)
+            .unwrap()
+            .total,
+        0
+    );
 }
 
 #[test]
@@ -168,13 +195,13 @@ fn a_site_that_is_blocked_is_not_due_before() {
         block_until_ms: Some(9_000),
         ..SiteRule::default()
     };
-    fixture.frontier.set_site_rule("a.org", &rule).unwrap();
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), Some(9_000));
-    assert!(fixture.frontier.next_sites(8_999, 9).unwrap().is_empty());
+    fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(9_000));
+    assert!(fixture.frontier.sites().admit(8_999, 9).unwrap().is_empty());
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(100);
-    assert_eq!(fixture.frontier.site_rule("a.org").unwrap(), Some(rule));
-    let site = fixture.frontier.next_sites(9_000, 9).unwrap().remove(0);
+    assert_eq!(fixture.frontier.sites().rule("a.org").unwrap(), Some(rule));
+    let site = fixture.frontier.sites().admit(9_000, 9).unwrap().remove(0);
     assert_eq!(site.rule, rule);
 }
 
@@ -185,6 +212,7 @@ fn a_site_limit_holds_further_pages_back() {
     let site = only_site(&mut fixture);
     let first = fixture
         .frontier
+        .tasks()
         .lease(site.id, 1, Lane::Http, 0)
         .unwrap()
         .tasks
@@ -193,20 +221,26 @@ fn a_site_limit_holds_further_pages_back() {
         pages_left: Some(1),
         ..SiteRule::default()
     };
-    fixture.frontier.set_site_rule("a.org", &rule).unwrap();
+    fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
     let back = |fixture: &mut Fixture, task: &Leased| {
         let back = fixture
             .frontier
+            .tasks()
             .give_back(task.task, task.delivery, false, 0);
         assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     };
     back(&mut fixture, &first);
-    let batch = fixture.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 9, Lane::Http, 0)
+        .unwrap();
     assert_eq!(batch.tasks.len(), 1, "what was out before is not counted");
     assert_eq!((batch.left, batch.next), (0, None));
     assert!(
         fixture
             .frontier
+            .tasks()
             .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
             .tasks
@@ -215,6 +249,7 @@ fn a_site_limit_holds_further_pages_back() {
     back(&mut fixture, &batch.tasks[0]);
     let again = fixture
         .frontier
+        .tasks()
         .lease(site.id, 9, Lane::Http, 0)
         .unwrap()
         .tasks;
@@ -223,22 +258,32 @@ fn a_site_limit_holds_further_pages_back() {
     assert!(
         fixture
             .frontier
+            .tasks()
             .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
             .tasks
             .is_empty()
     );
 
-    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .put_back(site.id, &site.clock)
+        .unwrap();
     assert!(
-        fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty(),
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty(),
         "parked"
     );
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     assert!(fixture.lease_all().is_empty(), "also after a restart");
     rule.pages_left = None;
-    fixture.frontier.set_site_rule("a.org", &rule).unwrap();
+    fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
     assert_eq!(fixture.lease_all().len(), 2);
     fixture.assert_conserved();
 }
@@ -255,19 +300,19 @@ fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
         owner: Some("vm".into()),
         address: None,
     };
-    fixture.frontier.return_site(site.id, &clock).unwrap();
+    fixture.frontier.sites().put_back(site.id, &clock).unwrap();
     let rule = SiteRule {
         delay_ms: Some(1),
         block_until_ms: Some(77),
         pages_left: Some(5),
     };
-    fixture.frontier.set_site_rule("a.org", &rule).unwrap();
-    fixture.frontier.forget_site("a.org", 15_000).unwrap();
+    fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
+    fixture.frontier.sites().forget("a.org", 15_000).unwrap();
     assert_eq!(
-        fixture.frontier.site_rule("a.org").unwrap(),
+        fixture.frontier.sites().rule("a.org").unwrap(),
         Some(SiteRule::default())
     );
-    let changed = fixture.frontier.take_changed_sites().unwrap();
+    let changed = fixture.frontier.sites().take_changed().unwrap();
     let expected = Clock {
         due_at_ms: 25_000,
         delay_ms: None,
@@ -277,5 +322,5 @@ fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
         changed[0].clock, expected,
         "the longer delay is kept once more"
     );
-    assert_eq!(fixture.frontier.site_rule("never.org").unwrap(), None);
+    assert_eq!(fixture.frontier.sites().rule("never.org").unwrap(), None);
 }

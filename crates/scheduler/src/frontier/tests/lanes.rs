@@ -6,7 +6,7 @@ use super::*;
 fn crawl_of(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", name);
     spec.lane = lane;
-    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    let crawl = fixture.frontier.crawls().open(&spec).unwrap();
     let first = std::mem::replace(&mut fixture.crawl, crawl);
     fixture.feed(urls);
     fixture.crawl = first;
@@ -16,19 +16,23 @@ fn crawl_of(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> Cra
 fn release(fixture: &mut Fixture) -> Vec<Woken> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
-        woken.extend(fixture.frontier.release(0).unwrap());
+        woken.extend(fixture.frontier.releases().release_next(0).unwrap());
     }
     woken
 }
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.next_sites(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
 
 fn lease(fixture: &mut Fixture, site: &SiteDue, limit: usize, lane: Lane) -> LeaseBatch {
-    fixture.frontier.lease(site.id, limit, lane, 0).unwrap()
+    fixture
+        .frontier
+        .tasks()
+        .lease(site.id, limit, lane, 0)
+        .unwrap()
 }
 
 fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
@@ -38,7 +42,7 @@ fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
 #[test]
 fn a_batch_ends_where_a_crawl_needs_another_lane() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let urls = ["http://a.org/1", "http://a.org/2"];
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
@@ -64,9 +68,16 @@ fn a_crawl_without_a_lane_delays_no_other() {
     let mut fixture = fixture();
     let urls = ["http://a.org/1", "http://a.org/2", "http://b.org/"];
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
-    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(
-        fixture.frontier.lane_awaited(scripts).unwrap(),
+        fixture.frontier.reports().lane_awaited(scripts).unwrap(),
         Some(Lane::Browser)
     );
     fixture.feed(&["http://a.org/1"]);
@@ -76,8 +87,11 @@ fn a_crawl_without_a_lane_delays_no_other() {
     assert_eq!(crawls(&batch), [fixture.crawl]);
     assert_eq!((batch.left, batch.next), (0, None));
 
-    fixture.frontier.set_browsers(true);
-    assert_eq!(fixture.frontier.lane_awaited(scripts).unwrap(), None);
+    fixture.frontier.releases().set_browsers(true);
+    assert_eq!(
+        fixture.frontier.reports().lane_awaited(scripts).unwrap(),
+        None
+    );
     let woken = release(&mut fixture);
     let turn = Turn {
         priority: 50,
@@ -93,22 +107,33 @@ fn a_crawl_without_a_lane_delays_no_other() {
 #[test]
 fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_restart() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     release(&mut fixture);
-    fixture.frontier.set_browsers(false);
+    fixture.frontier.releases().set_browsers(false);
     let site = only_site(&mut fixture);
     assert_eq!(
         lease(&mut fixture, &site, 9, Lane::Http),
         LeaseBatch::default()
     );
-    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .put_back(site.id, &site.clock)
+        .unwrap();
 
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     release(&mut fixture);
-    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    fixture.frontier.set_browsers(true);
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty()
+    );
+    fixture.frontier.releases().set_browsers(true);
     release(&mut fixture);
     let site = only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Browser);
@@ -119,13 +144,13 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
 #[test]
 fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
-    fixture.frontier.stop_crawl(scripts).unwrap();
+    fixture.frontier.crawls().stop(scripts).unwrap();
     let site = only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert_eq!(batch, LeaseBatch::default());
-    let status = fixture.frontier.crawl_status(scripts).unwrap();
+    let status = fixture.frontier.crawls().status(scripts).unwrap();
     assert_eq!((status.queued, status.done), (0, 1));
     fixture.assert_conserved();
 }
@@ -134,20 +159,32 @@ fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
 fn a_changed_lane_holds_from_the_next_lease_on() {
     let mut fixture = fixture();
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
-    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    let mut spec = fixture.frontier.spec(scripts).unwrap().clone();
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty()
+    );
+    let mut spec = fixture.frontier.crawls().spec(scripts).unwrap().clone();
     spec.lane = Lane::Http;
     fixture
         .frontier
-        .upsert_crawl(Some(scripts), spec.clone())
+        .crawls()
+        .upsert(Some(scripts), spec.clone())
         .unwrap();
     release(&mut fixture);
     let site = only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     spec.lane = Lane::Browser;
-    fixture.frontier.upsert_crawl(Some(scripts), spec).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .upsert(Some(scripts), spec)
+        .unwrap();
     let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert!(batch.tasks.is_empty(), "whatever was said before");
     assert_eq!(batch.next.map(|turn| turn.lane), Some(Lane::Browser));
@@ -156,18 +193,18 @@ fn a_changed_lane_holds_from_the_next_lease_on() {
 #[test]
 fn the_lane_of_a_crawl_that_is_not_in_memory_is_known_too() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/"]);
     fixture.feed(&["http://b.org/"]);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     assert_eq!(
-        fixture.frontier.crawls_in_memory(),
+        fixture.frontier.crawls().in_memory(),
         1,
         "the one that is open"
     );
-    let sites = fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    let sites = fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
     let lanes: Vec<(&str, Option<Lane>)> = sites
         .iter()
         .map(|site| (&*site.name, site.next.map(|turn| turn.lane)))

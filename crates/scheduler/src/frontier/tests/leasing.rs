@@ -3,7 +3,7 @@ use webfill_wire::Delivery;
 use super::*;
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.next_sites(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1);
     sites.remove(0)
 }
@@ -14,7 +14,7 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut urgent = CrawlSpec::new("app", "urgent");
     urgent.priority = 90;
-    fixture.crawl = fixture.frontier.open_crawl(&urgent).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&urgent).unwrap();
     fixture.feed(&["http://a.org/3"]);
     let site = only_site(&mut fixture);
     let urgent = Turn {
@@ -23,10 +23,18 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
         lane: Lane::Http,
     };
     assert_eq!((site.queued, site.next), (3, Some(urgent)));
-    let batch = fixture.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 2, Lane::Http, 0)
+        .unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/3", "http://a.org/1"]);
     assert_eq!(batch.left, 1);
-    let batch = fixture.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 2, Lane::Http, 0)
+        .unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/2"]);
     assert_eq!(batch.left, 0);
     fixture.assert_conserved();
@@ -47,34 +55,34 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
         "c.org" => 200,
         _ => 900,
     };
-    for site in fixture.frontier.next_sites(i64::MAX, 10).unwrap() {
+    for site in fixture.frontier.sites().admit(i64::MAX, 10).unwrap() {
         let clock = Clock {
             due_at_ms: due_at(&site.name),
             ..Clock::default()
         };
-        fixture.frontier.return_site(site.id, &clock).unwrap();
+        fixture.frontier.sites().put_back(site.id, &clock).unwrap();
     }
     let mut urgent = CrawlSpec::new("app", "urgent");
     urgent.priority = 90;
-    fixture.crawl = fixture.frontier.open_crawl(&urgent).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&urgent).unwrap();
     fixture.feed(&["http://a.org/urgent", "http://d.org/urgent"]);
 
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), Some(100));
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(100));
     let names = |sites: Vec<SiteDue>| sites.into_iter().map(|s| s.name).collect::<Vec<_>>();
     assert_eq!(
-        names(fixture.frontier.next_sites(500, 2).unwrap()),
+        names(fixture.frontier.sites().admit(500, 2).unwrap()),
         ["a.org", "b.org"]
     );
     assert_eq!(
-        names(fixture.frontier.next_sites(500, 2).unwrap()),
+        names(fixture.frontier.sites().admit(500, 2).unwrap()),
         ["c.org"]
     );
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), Some(900));
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(900));
     assert_eq!(
-        names(fixture.frontier.next_sites(i64::MAX, 2).unwrap()),
+        names(fixture.frontier.sites().admit(i64::MAX, 2).unwrap()),
         ["d.org"]
     );
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
 }
 
 #[test]
@@ -90,12 +98,22 @@ fn a_clock_is_kept_with_its_owner() {
         owner: Some("vm-3".into()),
         address: Some("2001:db8::7".parse().unwrap()),
     };
-    fixture.frontier.save_clock(site.id, &clock).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .save_clock(site.id, &clock)
+        .unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     assert_eq!(only_site(&mut fixture).clock, clock);
     assert_eq!(
-        fixture.frontier.site(site.id).unwrap().unwrap().clock,
+        fixture
+            .frontier
+            .sites()
+            .get(site.id)
+            .unwrap()
+            .unwrap()
+            .clock,
         clock
     );
 }
@@ -114,7 +132,7 @@ fn an_outcome_counts_once() {
         Delivery::new(epoch + 1, number),
     ] {
         wrong.delivery = delivery;
-        let completion = fixture.frontier.complete(&wrong, 0).unwrap();
+        let completion = fixture.frontier.tasks().complete(&wrong, 0).unwrap();
         assert_eq!(completion, Completion::Stale);
     }
     let unknown = TaskDone {
@@ -122,12 +140,16 @@ fn an_outcome_counts_once() {
         ..report(&task)
     };
     assert_eq!(
-        fixture.frontier.complete(&unknown, 0).unwrap(),
+        fixture.frontier.tasks().complete(&unknown, 0).unwrap(),
         Completion::Stale
     );
     fixture.done(&task, &[]);
     assert_eq!(
-        fixture.frontier.complete(&report(&task), 0).unwrap(),
+        fixture
+            .frontier
+            .tasks()
+            .complete(&report(&task), 0)
+            .unwrap(),
         Completion::Stale
     );
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);
@@ -142,6 +164,7 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
     let back = |fixture: &mut Fixture, task: &Leased, blamed| {
         fixture
             .frontier
+            .tasks()
             .give_back(task.task, task.delivery, blamed, 0)
             .unwrap()
     };
@@ -158,7 +181,11 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
         (first.task, 2, 0)
     );
     assert_eq!(
-        fixture.frontier.complete(&report(&first), 0).unwrap(),
+        fixture
+            .frontier
+            .tasks()
+            .complete(&report(&first), 0)
+            .unwrap(),
         Completion::Stale
     );
     fixture.done(&second, &[]);
@@ -174,6 +201,7 @@ fn the_third_death_ends_a_task() {
         assert_eq!(task.deaths, death - 1);
         let back = fixture
             .frontier
+            .tasks()
             .give_back(task.task, task.delivery, true, 0)
             .unwrap();
         let expected = if death == 3 {
@@ -190,13 +218,13 @@ fn the_third_death_ends_a_task() {
     }
     assert_eq!(fixture.outcomes(), [(Outcome::Crashed, 1)]);
     assert!(fixture.lease_all().is_empty());
-    let crashed = fixture.frontier.crashed_since(0).unwrap();
+    let crashed = fixture.frontier.tasks().crashed_since(0).unwrap();
     let crashed: Vec<_> = crashed
         .iter()
         .map(|(task, delivery, at_ms)| (*task, delivery.number, *at_ms))
         .collect();
     assert_eq!(crashed, [(1, 3, 0)]);
-    assert_eq!(fixture.frontier.crashed_since(1).unwrap(), []);
+    assert_eq!(fixture.frontier.tasks().crashed_since(1).unwrap(), []);
 }
 
 #[test]
@@ -206,12 +234,14 @@ fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
     let site = only_site(&mut fixture);
     let held = fixture
         .frontier
+        .tasks()
         .lease(site.id, 1, Lane::Http, 999)
         .unwrap()
         .tasks
         .remove(0);
     let batch = fixture
         .frontier
+        .tasks()
         .lease(site.id, 1, Lane::Http, 1_000)
         .unwrap();
     assert_eq!(batch, LeaseBatch::default());
@@ -237,13 +267,22 @@ fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     fixture.feed(&urls);
     assert!(
-        !fixture.frontier.end_queued(fixture.crawl, 0).unwrap(),
+        !fixture
+            .frontier
+            .crawls()
+            .end_queued(fixture.crawl, 0)
+            .unwrap(),
         "it is not over"
     );
-    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
-    while fixture.frontier.end_queued(fixture.crawl, 0).unwrap() {}
+    fixture.frontier.crawls().stop(fixture.crawl).unwrap();
+    while fixture
+        .frontier
+        .crawls()
+        .end_queued(fixture.crawl, 0)
+        .unwrap()
+    {}
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 50)]);
-    assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
+    assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
     fixture.assert_conserved();
     let mut fixture = fixture.reopen(0);
     assert_eq!(fixture.feed(&["http://s0.org/new"]).accepted, 1);

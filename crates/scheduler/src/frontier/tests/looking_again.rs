@@ -12,7 +12,7 @@ fn watched(max_per_site: Option<u64>) -> Fixture {
 
 fn begin(fixture: &mut Fixture, began_ms: i64) {
     fixture.spec.run_began_ms = Some(began_ms);
-    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
 
 fn look_at_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
@@ -119,7 +119,10 @@ fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
         let task = fixture.lease_one();
         assert!(fixture.lease_all().is_empty(), "one at a time");
         let (frontier, delivery) = (&mut fixture.frontier, task.delivery);
-        frontier.give_back(task.task, delivery, false, 0).unwrap();
+        frontier
+            .tasks()
+            .give_back(task.task, delivery, false, 0)
+            .unwrap();
     }
     assert_eq!(look_at_all(&mut fixture, &[], 2_000), 1);
 }
@@ -143,7 +146,7 @@ fn a_run_that_is_opened_again_goes_on() {
     begin(&mut fixture, SECOND_MS);
     fixture.feed_for(&["http://a.org/"], &[], SECOND_MS + 1);
     look_at_all(&mut fixture, &[], SECOND_MS + 2);
-    fixture.frontier.set_fed(fixture.crawl, 7).unwrap();
+    fixture.frontier.crawls().set_fed(fixture.crawl, 7).unwrap();
     begin(&mut fixture, SECOND_MS);
     let status = fixture.status();
     assert_eq!((status.fed_lines, status.done), (7, 1));

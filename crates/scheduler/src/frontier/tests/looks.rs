@@ -14,7 +14,7 @@ fn watched(pages: Option<i64>) -> Fixture {
 
 fn begin(fixture: &mut Fixture, day: i64) {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
-    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
 
 /// Looks at up to `most` pages, one after another; the list has links to all others.
@@ -23,10 +23,13 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     let links: Vec<String> = (0..20).map(|nth| format!("/{nth}")).collect();
     let mut looked_at = Vec::new();
     while looked_at.len() < most {
-        let Some(site) = fixture.frontier.next_sites(i64::MAX, 1).unwrap().pop() else {
+        let Some(site) = fixture.frontier.sites().admit(i64::MAX, 1).unwrap().pop() else {
             break;
         };
-        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, now_ms);
+        let batch = fixture
+            .frontier
+            .tasks()
+            .lease(site.id, 1, Lane::Http, now_ms);
         for task in batch.unwrap().tasks {
             let is_list = task.url == LIST;
             let found = TaskDone {
@@ -36,7 +39,11 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
             fixture.report_at(&found, now_ms);
             looked_at.push(task.url);
         }
-        fixture.frontier.return_site(site.id, &site.clock).unwrap();
+        fixture
+            .frontier
+            .sites()
+            .put_back(site.id, &site.clock)
+            .unwrap();
     }
     looked_at
 }
@@ -108,7 +115,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
         ..CrawlSpec::new("app", "other")
     };
     let watch = fixture.crawl;
-    fixture.crawl = fixture.frontier.open_crawl(&other).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&other).unwrap();
     fixture.feed(&["http://a.org/other"]);
     fixture.crawl = watch;
     // The links of the list are of a lower priority than the other crawl; a seed comes last of all.

@@ -10,7 +10,7 @@ fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<Craw
         let mut spec = CrawlSpec::new("app", format!("crawl {number}"));
         spec.on_demand = true;
         spec.allow_regex = patterns.iter().map(|text| (*text).into()).collect();
-        fixture.frontier.upsert_crawl(None, spec).unwrap()
+        fixture.frontier.crawls().upsert(None, spec).unwrap()
     };
     (0..count).map(register).collect()
 }
@@ -22,10 +22,10 @@ fn ten_thousand_active_crawls_stay_in_memory_whatever_the_commits_use() {
     fixture.frontier.commit().unwrap();
     for few in crawls.chunks(100).take(20) {
         for crawl in few {
-            fixture.frontier.set_fed(*crawl, 1).unwrap();
+            fixture.frontier.crawls().set_fed(*crawl, 1).unwrap();
         }
         fixture.frontier.commit().unwrap();
-        assert_eq!(fixture.frontier.crawls_in_memory(), 10_001);
+        assert_eq!(fixture.frontier.crawls().in_memory(), 10_001);
     }
 }
 
@@ -35,18 +35,21 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     let crawls = with_crawls(&mut fixture, 45_000, &[]);
     let first = crawls[0];
     fixture.frontier.commit().unwrap();
-    assert!(fixture.frontier.crawls_in_memory() <= 20_000);
+    assert!(fixture.frontier.crawls().in_memory() <= 20_000);
     for (fed, crawl) in (1..).zip(&crawls) {
-        fixture.frontier.set_fed(*crawl, fed).unwrap();
+        fixture.frontier.crawls().set_fed(*crawl, fed).unwrap();
         if fed % 1_000 == 0 {
             fixture.frontier.commit().unwrap();
-            assert!(fixture.frontier.crawls_in_memory() <= 20_000);
+            assert!(fixture.frontier.crawls().in_memory() <= 20_000);
         }
     }
-    assert_eq!(fixture.frontier.crawl_status(first).unwrap().fed_lines, 1);
+    assert_eq!(
+        fixture.frontier.crawls().status(first).unwrap().fed_lines,
+        1
+    );
     let last = crawls[crawls.len() - 1];
     assert_eq!(
-        fixture.frontier.crawl_status(last).unwrap().fed_lines,
+        fixture.frontier.crawls().status(last).unwrap().fed_lines,
         45_000
     );
 }
@@ -68,17 +71,18 @@ fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
         let (allowed, denied) = (seed("http://a.org/shop/"), seed("http://a.org/blog/"));
         fixture
             .frontier
+            .tasks()
             .feed(*crawl, &[allowed, denied], 0)
             .unwrap();
         if place % 500 == 499 {
             fixture.frontier.commit().unwrap();
-            assert_eq!(fixture.frontier.crawls_in_memory(), 10_001);
-            let compiled = fixture.frontier.crawls_with_compiled_patterns();
+            assert_eq!(fixture.frontier.crawls().in_memory(), 10_001);
+            let compiled = fixture.frontier.crawls().with_compiled_patterns();
             assert!(compiled < 1_000, "{compiled}");
         }
     }
     for crawl in [crawls[0], crawls[9_999]] {
-        let status = fixture.frontier.crawl_status(crawl).unwrap();
+        let status = fixture.frontier.crawls().status(crawl).unwrap();
         assert_eq!(
             (status.queued, status.skipped.values().sum::<u64>()),
             (1, 1)
@@ -104,6 +108,7 @@ fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
         for (place, crawl) in (0..).zip(&crawls) {
             fixture
                 .frontier
+                .crawls()
                 .set_fed(*crawl, round * 10_000 + place)
                 .unwrap();
             if place % 700 == 0 {
@@ -113,7 +118,7 @@ fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
     }
     fixture.frontier.commit().unwrap();
     for (place, crawl) in (0..).zip(&crawls) {
-        let fed = fixture.frontier.crawl_status(*crawl).unwrap().fed_lines;
+        let fed = fixture.frontier.crawls().status(*crawl).unwrap().fed_lines;
         assert_eq!(fed, 30_000 + place);
     }
 }

@@ -4,10 +4,10 @@ use super::*;
 fn committed_changes_survive_a_crash_and_others_are_undone() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    fixture.frontier.set_fed(fixture.crawl, 1).unwrap();
+    fixture.frontier.crawls().set_fed(fixture.crawl, 1).unwrap();
     fixture.frontier.commit().unwrap();
     fixture.feed(&["http://a.org/2"]);
-    fixture.frontier.set_fed(fixture.crawl, 2).unwrap();
+    fixture.frontier.crawls().set_fed(fixture.crawl, 2).unwrap();
     let mut fixture = fixture.reopen(0);
     assert_conserved(fixture.dir.path());
     assert_eq!(fixture.status().fed_lines, 1);
@@ -29,7 +29,8 @@ fn an_index_whose_files_are_missing_is_built_anew() {
     let files = dir.path().join("seen");
     let mut frontier = open();
     let crawl = frontier
-        .open_crawl(&CrawlSpec::new("app", "crawl"))
+        .crawls()
+        .open(&CrawlSpec::new("app", "crawl"))
         .unwrap();
     let feed = |frontier: &mut Frontier| {
         let fed = urls.chunks(100).map(|urls| {
@@ -42,7 +43,7 @@ fn an_index_whose_files_are_missing_is_built_anew() {
                 attrs: None,
             };
             let seeds: Vec<_> = urls.iter().copied().map(seed).collect();
-            let fed = frontier.feed(crawl, &seeds, 0).unwrap().accepted;
+            let fed = frontier.tasks().feed(crawl, &seeds, 0).unwrap().accepted;
             frontier.commit().unwrap();
             fed
         });
@@ -66,9 +67,15 @@ fn an_index_whose_files_are_missing_is_built_anew() {
 fn leases_survive_a_restart_with_their_sites_in_the_window() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/"]);
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
     let leased = fixture
         .frontier
+        .tasks()
         .lease(site.id, 1, Lane::Http, 0)
         .unwrap()
         .tasks
@@ -84,13 +91,16 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
         priority: 50,
         crawl: 1,
     };
-    assert_eq!(fixture.frontier.leases().unwrap(), [held]);
-    let sites = fixture.frontier.leased_sites().unwrap();
+    assert_eq!(fixture.frontier.tasks().leases().unwrap(), [held]);
+    let sites = fixture.frontier.sites().admit_leased().unwrap();
     assert_eq!(
         sites.iter().map(|site| site.id).collect::<Vec<_>>(),
         [site.id]
     );
-    assert_eq!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().len(), 1);
+    assert_eq!(
+        fixture.frontier.sites().admit(i64::MAX, 9).unwrap().len(),
+        1
+    );
     fixture.done(&leased, &[]);
     fixture.assert_conserved();
 }
@@ -102,12 +112,23 @@ const HOUR_MS: i64 = 3_600_000;
 fn clock_after_restart(clock: Clock, now_ms: i64) -> Clock {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/"]);
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    fixture.frontier.return_site(site.id, &clock).unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
+    fixture.frontier.sites().put_back(site.id, &clock).unwrap();
     fixture.frontier.set_now(13 * HOUR_MS);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(now_ms);
-    fixture.frontier.site(site.id).unwrap().unwrap().clock
+    fixture
+        .frontier
+        .sites()
+        .get(site.id)
+        .unwrap()
+        .unwrap()
+        .clock
 }
 
 fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
@@ -205,11 +226,19 @@ fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
     fixture.spec.max_depth = 1;
     let mut fixture = fixture.reopen(0);
     assert_eq!(fixture.status(), before);
-    assert_eq!(fixture.frontier.spec(fixture.crawl).unwrap().max_depth, 1);
-    assert!(fixture.frontier.unfinished_crawls().unwrap().is_empty());
+    assert_eq!(
+        fixture
+            .frontier
+            .crawls()
+            .spec(fixture.crawl)
+            .unwrap()
+            .max_depth,
+        1
+    );
+    assert!(fixture.frontier.crawls().unfinished().unwrap().is_empty());
     fixture.feed(&["http://a.org/new"]);
     assert_eq!(
-        fixture.frontier.unfinished_crawls().unwrap(),
+        fixture.frontier.crawls().unfinished().unwrap(),
         [fixture.crawl]
     );
     let page = fixture.lease_one();
@@ -221,7 +250,7 @@ fn a_faulty_scope_is_refused_before_anything_is_stored() {
     let mut fixture = fixture();
     let mut spec = CrawlSpec::new("app", "faulty");
     spec.allow_regex = vec!["[".into()];
-    let error = fixture.frontier.open_crawl(&spec).unwrap_err();
+    let error = fixture.frontier.crawls().open(&spec).unwrap_err();
     assert!(
         error
             .to_string()
@@ -308,7 +337,11 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
             records: &[],
             attrs: None,
         };
-        fixture.frontier.feed(fixture.crawl, &[candidate], 0).err()
+        fixture
+            .frontier
+            .tasks()
+            .feed(fixture.crawl, &[candidate], 0)
+            .err()
     });
     assert!(
         error
@@ -333,15 +366,18 @@ fn another_dataset_begins_with_the_first_line() {
     } = &mut fixture;
     let lines = |frontier: &mut Frontier| {
         frontier.commit().unwrap();
-        frontier.crawl_status(*crawl).unwrap().fed_lines
+        frontier.crawls().status(*crawl).unwrap().fed_lines
     };
-    assert_eq!(frontier.dataset(*crawl).unwrap(), None);
-    frontier.set_fed(*crawl, 7).unwrap();
-    frontier.set_dataset(*crawl, "people").unwrap();
+    assert_eq!(frontier.crawls().dataset(*crawl).unwrap(), None);
+    frontier.crawls().set_fed(*crawl, 7).unwrap();
+    frontier.crawls().set_dataset(*crawl, "people").unwrap();
     assert_eq!(lines(frontier), 7);
-    frontier.set_dataset(*crawl, "people").unwrap();
+    frontier.crawls().set_dataset(*crawl, "people").unwrap();
     assert_eq!(lines(frontier), 7);
-    frontier.set_dataset(*crawl, "firms").unwrap();
+    frontier.crawls().set_dataset(*crawl, "firms").unwrap();
     assert_eq!(lines(frontier), 0);
-    assert_eq!(frontier.dataset(*crawl).unwrap().as_deref(), Some("firms"));
+    assert_eq!(
+        frontier.crawls().dataset(*crawl).unwrap().as_deref(),
+        Some("firms")
+    );
 }

@@ -45,10 +45,15 @@ fn attempts(
     let mut at_s = Vec::new();
     for now_s in 0..1_000 {
         let now_ms = now_s * 1_000;
-        fixture.frontier.requeue_due_retries(now_ms).unwrap();
-        for site in fixture.frontier.next_sites(now_ms, 1_000).unwrap() {
+        fixture
+            .frontier
+            .tasks()
+            .requeue_due_retries(now_ms)
+            .unwrap();
+        for site in fixture.frontier.sites().admit(now_ms, 1_000).unwrap() {
             let batch = fixture
                 .frontier
+                .tasks()
                 .lease(site.id, 1, Lane::Http, now_ms)
                 .unwrap();
             for task in batch.tasks {
@@ -63,9 +68,13 @@ fn attempts(
                         failed(&task, outcome, status_code, next_in_ms)
                     }
                 };
-                fixture.frontier.complete(&done, now_ms).unwrap();
+                fixture.frontier.tasks().complete(&done, now_ms).unwrap();
             }
-            fixture.frontier.return_site(site.id, &site.clock).unwrap();
+            fixture
+                .frontier
+                .sites()
+                .put_back(site.id, &site.clock)
+                .unwrap();
         }
         if fixture.status().queued == 0 {
             break;
@@ -124,7 +133,11 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 4)]);
 
     // The next command tries it again.
-    fixture.frontier.begin_patience(1_000).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .begin_patience(1_000)
+        .unwrap();
     fixture.feed(&["http://a.org/5"]);
     let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
     assert_eq!(tried, [1, 26, 121]);
@@ -167,10 +180,15 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
         let mut has_answered = false;
         for now_s in 0..3_000 {
             let now_ms = now_s * 1_000;
-            fixture.frontier.requeue_due_retries(now_ms).unwrap();
-            for site in fixture.frontier.next_sites(now_ms, 10).unwrap() {
+            fixture
+                .frontier
+                .tasks()
+                .requeue_due_retries(now_ms)
+                .unwrap();
+            for site in fixture.frontier.sites().admit(now_ms, 10).unwrap() {
                 let batch = fixture
                     .frontier
+                    .tasks()
                     .lease(site.id, 1, Lane::Http, now_ms)
                     .unwrap();
                 for task in batch.tasks {
@@ -180,11 +198,11 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                         false => report(&task),
                     };
                     has_answered |= done.outcome == Outcome::Ok;
-                    fixture.frontier.complete(&done, now_ms).unwrap();
+                    fixture.frontier.tasks().complete(&done, now_ms).unwrap();
                 }
                 let mut clock = site.clock.clone();
                 clock.delay_ms = has_answered.then_some(1_000);
-                fixture.frontier.return_site(site.id, &clock).unwrap();
+                fixture.frontier.sites().put_back(site.id, &clock).unwrap();
             }
         }
         assert_eq!(fixture.outcomes()[0], (Outcome::Ok, 2), "{outcome}");
@@ -197,20 +215,29 @@ fn a_block_lasts_over_the_next_command() {
     fixture.feed(&["http://a.org/1"]);
     attempts(&mut fixture, Outcome::Blocked, Some(403), 1_000);
     for (now_ms, tries) in [(60_000, 0), (3_600_000, 1)] {
-        fixture.frontier.begin_patience(now_ms).unwrap();
+        fixture
+            .frontier
+            .site_states()
+            .begin_patience(now_ms)
+            .unwrap();
         fixture.feed(&[&format!("http://a.org/{now_ms}")]);
         let mut tried = 0;
-        for site in fixture.frontier.next_sites(now_ms, 10).unwrap() {
+        for site in fixture.frontier.sites().admit(now_ms, 10).unwrap() {
             let batch = fixture
                 .frontier
+                .tasks()
                 .lease(site.id, 9, Lane::Http, now_ms)
                 .unwrap();
             for task in batch.tasks {
                 tried += usize::from(task.unreachable.is_none());
                 let done = failed(&task, Outcome::Blocked, None, 1_000);
-                fixture.frontier.complete(&done, now_ms).unwrap();
+                fixture.frontier.tasks().complete(&done, now_ms).unwrap();
             }
-            fixture.frontier.return_site(site.id, &site.clock).unwrap();
+            fixture
+                .frontier
+                .sites()
+                .put_back(site.id, &site.clock)
+                .unwrap();
         }
         assert_eq!(tried, tries, "{now_ms}");
     }

@@ -37,7 +37,8 @@ fn done_beside_another() -> (Fixture, CrawlKey) {
     }
     fixture.crawl = fixture
         .frontier
-        .open_crawl(&CrawlSpec::new("app", "other"))
+        .crawls()
+        .open(&CrawlSpec::new("app", "other"))
         .unwrap();
     fixture.feed_for(&["http://a.org/1"], &["record"], 0);
     (fixture, done)
@@ -73,7 +74,7 @@ fn a_crawl_with_the_id_of_a_pruned_one_is_new() {
     let (mut fixture, done) = done_beside_another();
     detach(&mut fixture, "crawl");
     let spec = fixture.spec.clone();
-    fixture.crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    fixture.crawl = fixture.frontier.crawls().open(&spec).unwrap();
     assert!(fixture.crawl > done, "its number is another one");
     assert_eq!(fixture.feed(&["http://a.org/1"]).accepted, 1);
     prune(&mut fixture);
@@ -168,7 +169,7 @@ fn nothing_is_queued_for_a_crawl_that_is_being_pruned() {
         records: &[],
         attrs: None,
     };
-    let fed = fixture.frontier.feed(done, &[late], 0);
+    let fed = fixture.frontier.tasks().feed(done, &[late], 0);
     assert!(
         matches!(fed, Err(FrontierError::UnknownCrawl(_))),
         "{fed:?}"

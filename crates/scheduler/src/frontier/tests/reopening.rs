@@ -89,8 +89,17 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
     let mut fixture = fixture();
     let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
     fixture.feed(&["http://a.org/2"]);
-    let site = fixture.frontier.next_sites(i64::MAX, 9).unwrap().remove(0);
-    let batch = fixture.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 9)
+        .unwrap()
+        .remove(0);
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 9, Lane::Http, 0)
+        .unwrap();
     assert_eq!((batch.tasks.len(), batch.next), (1, None));
     let turn = Turn {
         priority: 50,
@@ -99,7 +108,11 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
     };
     let site = site.id;
     assert_eq!(reopen(&mut fixture, &tasks), [Woken { site, turn }]);
-    let batch = fixture.frontier.lease(site, 9, Lane::Http, 0).unwrap();
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site, 9, Lane::Http, 0)
+        .unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/1"]);
     fixture.assert_conserved();
 }
@@ -111,12 +124,20 @@ fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
     let first = fixture.crawl;
     fixture.crawl = fixture
         .frontier
-        .open_crawl(&CrawlSpec::new("app", "paused"))
+        .crawls()
+        .open(&CrawlSpec::new("app", "paused"))
         .unwrap();
     fixture.feed(&["http://a.org/2"]);
-    fixture.frontier.pause_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert!(fixture.lease_all().is_empty());
-    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit(i64::MAX, 9)
+            .unwrap()
+            .is_empty()
+    );
 
     fixture.crawl = first;
     reopen(&mut fixture, &tasks);
@@ -128,13 +149,13 @@ fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
 fn tasks_of_a_paused_crawl_stay_queued_until_it_is_resumed() {
     let mut fixture = fixture();
     let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
-    fixture.frontier.pause_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert!(reopen(&mut fixture, &tasks).is_empty());
     assert!(fixture.lease_all().is_empty());
     fixture.assert_conserved();
-    fixture.frontier.resume_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().resume(fixture.crawl).unwrap();
     while fixture.frontier.has_crawls_to_release() {
-        fixture.frontier.release(0).unwrap();
+        fixture.frontier.releases().release_next(0).unwrap();
     }
     assert_eq!(fixture.lease_one().task, tasks[0]);
 }
@@ -143,7 +164,7 @@ fn tasks_of_a_paused_crawl_stay_queued_until_it_is_resumed() {
 fn nothing_is_queued_again_in_a_crawl_that_is_over() {
     let mut fixture = fixture();
     let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
-    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
+    fixture.frontier.crawls().stop(fixture.crawl).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!((fixture.status().queued, fixture.status().done), (0, 1));
     fixture.assert_conserved();
@@ -192,7 +213,11 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
             ..task.clone()
         };
         assert!(retrying::fails(&mut fixture, &task, failed_at_ms));
-        fixture.frontier.requeue_due_retries(due_at_ms).unwrap();
+        fixture
+            .frontier
+            .tasks()
+            .requeue_due_retries(due_at_ms)
+            .unwrap();
         fixture.lease_all_at(due_at_ms);
     }
     let last = Leased {
@@ -226,6 +251,7 @@ fn a_crashed_page_may_kill_three_workers_again() {
         let task = fixture.lease_one();
         let back = fixture
             .frontier
+            .tasks()
             .give_back(task.task, task.delivery, true, 0);
         (task.task, back.unwrap())
     };
@@ -236,7 +262,14 @@ fn a_crashed_page_may_kill_three_workers_again() {
     assert!(fixture.frontier.reopening().is_quarantined(task).unwrap());
     reopen(&mut fixture, &[task]);
     assert!(!fixture.frontier.reopening().is_quarantined(task).unwrap());
-    assert!(fixture.frontier.crashed_since(0).unwrap().is_empty());
+    assert!(
+        fixture
+            .frontier
+            .tasks()
+            .crashed_since(0)
+            .unwrap()
+            .is_empty()
+    );
     assert!(matches!(kill(&mut fixture).1, GivenBack::Requeued(_)));
     fixture.assert_conserved();
 }

@@ -31,7 +31,11 @@ pub(super) fn timed_out(task: &Leased) -> TaskDone {
 }
 
 pub(super) fn fails(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
-    let done = fixture.frontier.complete(&timed_out(task), now_ms).unwrap();
+    let done = fixture
+        .frontier
+        .tasks()
+        .complete(&timed_out(task), now_ms)
+        .unwrap();
     matches!(done, Completion::WillRetry)
 }
 
@@ -46,6 +50,7 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
     assert!(
         fixture
             .frontier
+            .tasks()
             .requeue_due_retries(10_999)
             .unwrap()
             .is_empty()
@@ -53,13 +58,21 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
     assert!(fixture.lease_all_at(10_999).is_empty(), "it waits");
     fixture.assert_conserved();
 
-    fixture.frontier.requeue_due_retries(11_000).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .requeue_due_retries(11_000)
+        .unwrap();
     let task = fixture.lease_all_at(11_000).remove(0);
     assert_eq!((task.delivery.number, task.priority), (2, 40));
     assert_eq!(task.failed_attempts.len(), 1);
     assert!(fails(&mut fixture, &task, 11_000));
     assert_eq!(fixture.frontier.next_retry_ms(), Some(111_000));
-    fixture.frontier.requeue_due_retries(111_000).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .requeue_due_retries(111_000)
+        .unwrap();
     let task = fixture.lease_all_at(111_000).remove(0);
     let tried: Vec<(i64, Outcome)> = task
         .failed_attempts
@@ -89,7 +102,11 @@ fn a_retry_waits_through_a_restart() {
     let mut fixture = fixture.reopen(2_000);
     assert_eq!(fixture.frontier.next_retry_ms(), Some(11_000));
     assert!(fixture.lease_all().is_empty());
-    fixture.frontier.requeue_due_retries(12_000).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .requeue_due_retries(12_000)
+        .unwrap();
     assert_eq!(fixture.lease_all().len(), 1);
     fixture.assert_conserved();
 }
@@ -98,14 +115,24 @@ fn a_retry_waits_through_a_restart() {
 fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
     let tasks = fixture
         .frontier
+        .tasks()
         .lease(site.id, 9, Lane::Http, 0)
         .unwrap()
         .tasks;
     assert!(fails(&mut fixture, &tasks[0], 1_000));
-    let woken = fixture.frontier.requeue_due_retries(11_000).unwrap();
+    let woken = fixture
+        .frontier
+        .tasks()
+        .requeue_due_retries(11_000)
+        .unwrap();
     let turn = Turn {
         priority: 40,
         crawl: fixture.crawl,
@@ -131,9 +158,14 @@ fn one_off_crawls_and_stopped_ones_do_not_retry() {
     stopped.feed(&["http://a.org/1", "http://a.org/2"]);
     let tasks = stopped.lease_all();
     assert!(fails(&mut stopped, &tasks[0], 0));
-    stopped.frontier.stop_crawl(stopped.crawl).unwrap();
+    stopped.frontier.crawls().stop(stopped.crawl).unwrap();
     assert!(!fails(&mut stopped, &tasks[1], 0));
-    while stopped.frontier.end_queued(stopped.crawl, 0).unwrap() {}
+    while stopped
+        .frontier
+        .crawls()
+        .end_queued(stopped.crawl, 0)
+        .unwrap()
+    {}
     assert_eq!(
         stopped.outcomes(),
         [(Outcome::Timeout, 1), (Outcome::Stopped, 1)]
@@ -142,6 +174,7 @@ fn one_off_crawls_and_stopped_ones_do_not_retry() {
     assert!(
         stopped
             .frontier
+            .tasks()
             .requeue_due_retries(i64::MAX)
             .unwrap()
             .is_empty()

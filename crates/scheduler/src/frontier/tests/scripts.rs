@@ -20,15 +20,24 @@ fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
 }
 
 fn lease(fixture: &mut Fixture, lane: Lane) -> LeaseBatch {
-    let site = fixture.frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
-    let batch = fixture.frontier.lease(site.id, 1, lane, 0).unwrap();
-    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 10)
+        .unwrap()
+        .remove(0);
+    let batch = fixture.frontier.tasks().lease(site.id, 1, lane, 0).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .put_back(site.id, &site.clock)
+        .unwrap();
     batch
 }
 
 fn complete(fixture: &mut Fixture, report: &TaskDone) -> Completion {
-    let completion = fixture.frontier.complete(report, 0).unwrap();
-    fixture.frontier.requeue_due_retries(1_000).unwrap();
+    let completion = fixture.frontier.tasks().complete(report, 0).unwrap();
+    fixture.frontier.tasks().requeue_due_retries(1_000).unwrap();
     fixture.assert_conserved();
     completion
 }
@@ -36,7 +45,7 @@ fn complete(fixture: &mut Fixture, report: &TaskDone) -> Completion {
 #[test]
 fn a_page_is_handed_on_to_a_browser_and_ends_there_once() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&first, Finding::Wanted, "#app");
@@ -55,7 +64,7 @@ fn a_page_is_handed_on_to_a_browser_and_ends_there_once() {
     }
     let status = fixture.status();
     assert_eq!((status.queued, status.done, status.pages), (0, 2, 2));
-    let known = fixture.frontier.scripts_of("a.org").unwrap();
+    let known = fixture.frontier.sites().scripts_of("a.org").unwrap();
     assert_eq!((known.len(), &known[0]["finding"]), (1, &"filled".into()));
     assert_eq!(known[0]["pages"], 1, "one had no browser");
 }
@@ -71,11 +80,11 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
         Completion::Counted(_)
     ));
 
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     assert!(lease(&mut fixture, Lane::Http).tasks.is_empty());
-    fixture.frontier.take_changed_sites().unwrap();
-    fixture.frontier.set_browsers(false);
-    let changed = fixture.frontier.take_changed_sites().unwrap();
+    fixture.frontier.sites().take_changed().unwrap();
+    fixture.frontier.releases().set_browsers(false);
+    let changed = fixture.frontier.sites().take_changed().unwrap();
     assert_eq!(changed[0].next.map(|turn| turn.lane), Some(Lane::Http));
     let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&second, Finding::Wanted, "#app");
@@ -86,7 +95,8 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
     let crawls = [fixture.crawl];
     let told = fixture
         .frontier
-        .scripted_sites(&crawls, (Finding::Wanted, Some(true)), 5);
+        .sites()
+        .scripted(&crawls, (Finding::Wanted, Some(true)), 5);
     let (sites, first) = told.unwrap();
     assert_eq!(
         (sites, &first[0]["site"], &first[0]["pages"]),
@@ -97,7 +107,7 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
 #[test]
 fn a_kind_that_a_browser_does_not_help_goes_back() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&first, Finding::Wanted, "#app");
@@ -124,20 +134,20 @@ fn what_is_known_survives_a_restart_until_it_is_forgotten() {
     fixture.frontier.commit().unwrap();
     drop(fixture.frontier);
     let mut frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
-    frontier.set_browsers(true);
-    let site = frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
+    frontier.releases().set_browsers(true);
+    let site = frontier.sites().admit(i64::MAX, 10).unwrap().remove(0);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Browser));
-    assert_eq!(frontier.scripts_of("a.org").unwrap().len(), 1);
-    frontier.forget_site("a.org", 1_000).unwrap();
-    assert!(frontier.scripts_of("a.org").unwrap().is_empty());
-    let site = frontier.site(site.id).unwrap().unwrap();
+    assert_eq!(frontier.sites().scripts_of("a.org").unwrap().len(), 1);
+    frontier.sites().forget("a.org", 1_000).unwrap();
+    assert!(frontier.sites().scripts_of("a.org").unwrap().is_empty());
+    let site = frontier.sites().get(site.id).unwrap().unwrap();
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 }
 
 #[test]
 fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     let mut handed_on = 0;
     for n in 0..20 {
         fixture.feed(&[&format!("http://{n}.org/")]);
@@ -157,28 +167,37 @@ fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
 }
 
 fn lane_of(fixture: &mut Fixture) -> Lane {
-    fixture.frontier.take_changed_sites().unwrap();
-    let site = fixture.frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
-    let turn = fixture.frontier.site(site.id).unwrap().unwrap().next;
-    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    fixture.frontier.sites().take_changed().unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 10)
+        .unwrap()
+        .remove(0);
+    let turn = fixture.frontier.sites().get(site.id).unwrap().unwrap().next;
+    fixture
+        .frontier
+        .sites()
+        .put_back(site.id, &site.clock)
+        .unwrap();
     turn.map(|turn| turn.lane).unwrap()
 }
 
 fn set_lane(fixture: &mut Fixture, lane: SiteLane) {
-    fixture.frontier.set_site_lane("a.org", lane).unwrap();
+    fixture.frontier.sites().set_lane("a.org", lane).unwrap();
 }
 
 #[test]
 fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Browser));
     assert_eq!(lane_of(&mut fixture), Lane::Browser);
-    fixture.frontier.set_browsers(false);
+    fixture.frontier.releases().set_browsers(false);
     assert_eq!(lane_of(&mut fixture), Lane::Http, "nothing waits for one");
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     set_lane(&mut fixture, SiteLane::Auto);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
@@ -189,12 +208,12 @@ fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart(
     fixture.frontier.commit().unwrap();
     drop(fixture.frontier);
     fixture.frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
-    let id = fixture.frontier.next_sites(i64::MAX, 10).unwrap()[0].id;
+    let id = fixture.frontier.sites().admit(i64::MAX, 10).unwrap()[0].id;
     let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
     assert_eq!((scripts.lane, scripts.kinds.len()), (Some(Lane::Http), 1));
-    fixture.frontier.forget_site("a.org", 1_000).unwrap();
+    fixture.frontier.sites().forget("a.org", 1_000).unwrap();
     let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
     assert_eq!((scripts.lane, scripts.kinds.len()), (None, 0));
 }
@@ -202,7 +221,7 @@ fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart(
 #[test]
 fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
     // A worker of an earlier release does not know the rule.
@@ -222,7 +241,7 @@ fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() 
 #[test]
 fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
     let mut fixture = fixture();
-    fixture.frontier.set_browsers(true);
+    fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     for (found, tries) in [
         (Finding::Tried, 1),
@@ -231,7 +250,7 @@ fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
     ] {
         let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
         complete(&mut fixture, &finding(&task, found, "#app"));
-        let known = fixture.frontier.scripts_of("a.org").unwrap();
+        let known = fixture.frontier.sites().scripts_of("a.org").unwrap();
         assert_eq!(known[0]["finding"], found.as_str());
         assert_eq!(known[0]["tries"], tries);
     }

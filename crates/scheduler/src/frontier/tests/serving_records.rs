@@ -62,6 +62,7 @@ fn a_record_that_came_late_travels_with_the_next_delivery() {
     fixture.feed_for(&["http://a.org/"], &["bob"], 0);
     fixture
         .frontier
+        .tasks()
         .give_back(first.task, first.delivery, false, 0)
         .unwrap();
     let second = fixture.lease_one();
@@ -289,8 +290,12 @@ fn a_stopped_page_may_be_stopped_again() {
 fn a_page_that_was_stopped_with_its_crawl_is_not_fetched_for_a_further_record() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
-    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
-    fixture.frontier.end_queued(fixture.crawl, 0).unwrap();
+    fixture.frontier.crawls().stop(fixture.crawl).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .end_queued(fixture.crawl, 0)
+        .unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     let tally = fixture.feed_for(&["http://a.org/"], &["bob"], 0);

@@ -7,7 +7,7 @@ fn other_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[&str]) -
     let first = fixture.crawl;
     let mut spec = CrawlSpec::new("app", name);
     spec.priority = priority;
-    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    let crawl = fixture.frontier.crawls().open(&spec).unwrap();
     fixture.crawl = crawl;
     fixture.feed(urls);
     fixture.crawl = first;
@@ -32,10 +32,19 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
         50,
         &["http://a.org/x", "http://a.org/y"],
     );
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
     let mut crawls = Vec::new();
     for _ in 0..5 {
-        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
+        let batch = fixture
+            .frontier
+            .tasks()
+            .lease(site.id, 1, Lane::Http, 0)
+            .unwrap();
         crawls.push(batch.tasks[0].crawl);
     }
     let big = fixture.crawl;
@@ -53,8 +62,17 @@ fn crawls_share_a_batch_and_fill_it() {
         50,
         &["http://a.org/x", "http://a.org/y"],
     );
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let batch = fixture.frontier.lease(site.id, 64, Lane::Http, 0).unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 64, Lane::Http, 0)
+        .unwrap();
     let of_small = batch.tasks.iter().filter(|task| task.crawl == small);
     assert_eq!((of_small.count(), batch.tasks.len()), (2, 64));
     assert_eq!(batch.left, 500 - 62);
@@ -65,7 +83,12 @@ fn crawls_share_a_batch_and_fill_it() {
 fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
     let mut fixture = fixture();
     fixture.feed(&strs(&many("a.org", 10)));
-    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 1)
+        .unwrap()
+        .remove(0);
     let mut of_the_old = 0;
     for n in 0..10 {
         other_crawl(
@@ -74,7 +97,11 @@ fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
             50,
             &[&format!("http://a.org/of-{n}")],
         );
-        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
+        let batch = fixture
+            .frontier
+            .tasks()
+            .lease(site.id, 1, Lane::Http, 0)
+            .unwrap();
         of_the_old += usize::from(batch.tasks[0].crawl == fixture.crawl);
     }
     assert!((2..=8).contains(&of_the_old), "{of_the_old}");
@@ -92,18 +119,23 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
         50,
         &["http://t1.org/", "http://t2.org/"],
     );
-    let found = fixture.frontier.next_sites_of(small, i64::MAX, 10).unwrap();
+    let found = fixture
+        .frontier
+        .sites()
+        .admit_of(small, i64::MAX, 10)
+        .unwrap();
     let mut names: Vec<String> = found.into_iter().map(|site| site.name).collect();
     names.sort();
     assert_eq!(names, ["t1.org", "t2.org"]);
     assert!(
         fixture
             .frontier
-            .next_sites_of(small, i64::MAX, 10)
+            .sites()
+            .admit_of(small, i64::MAX, 10)
             .unwrap()
             .is_empty()
     );
-    let others = fixture.frontier.next_sites(i64::MAX, 1_000).unwrap();
+    let others = fixture.frontier.sites().admit(i64::MAX, 1_000).unwrap();
     assert_eq!(others.len(), 300);
 }
 
@@ -112,8 +144,17 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
     let mut fixture = fixture_with(|spec| spec.max_pages = Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
     let other = other_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);
-    let site = fixture.frontier.next_sites(i64::MAX, 9).unwrap().remove(0);
-    let batch = fixture.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
+    let site = fixture
+        .frontier
+        .sites()
+        .admit(i64::MAX, 9)
+        .unwrap()
+        .remove(0);
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site.id, 9, Lane::Http, 0)
+        .unwrap();
     let crawls: Vec<CrawlKey> = batch.tasks.iter().map(|task| task.crawl).collect();
     assert_eq!(crawls, [fixture.crawl, other]);
     assert_eq!(
@@ -127,11 +168,12 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
     (failed.outcome, failed.status_code) = (Outcome::UnsafeAddress, None);
     fixture.report(&failed);
     assert!(fixture.frontier.has_crawls_to_release());
-    let woken = fixture.frontier.release(0).unwrap();
+    let woken = fixture.frontier.releases().release_next(0).unwrap();
     assert_eq!(woken.first().map(|woken| woken.site), Some(site.id));
     assert_eq!(
         fixture
             .frontier
+            .tasks()
             .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
             .tasks

@@ -6,7 +6,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let of = |fixture: &mut Fixture, url: &str| {
         let crawl = fixture.crawl;
-        fixture.frontier.task_of_url(crawl, url).unwrap()
+        fixture.frontier.reports().task_of_url(crawl, url).unwrap()
     };
     assert_eq!(of(&mut fixture, "http://a.org/4"), None);
     let last = of(&mut fixture, "http://a.org/3").unwrap();
@@ -20,8 +20,14 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         others: 0,
         most: 100,
     };
-    assert_eq!(fixture.frontier.ahead_of(&last, 100).unwrap(), ahead(2));
-    assert_eq!(fixture.frontier.ahead_of(&last, 1).unwrap().own, 1);
+    assert_eq!(
+        fixture.frontier.reports().ahead_of(&last, 100).unwrap(),
+        ahead(2)
+    );
+    assert_eq!(
+        fixture.frontier.reports().ahead_of(&last, 1).unwrap().own,
+        1
+    );
     let leased = fixture.lease_all();
     let first = of(&mut fixture, "http://a.org/1").unwrap();
     assert_eq!((first.stage, first.deliveries), (Stage::Leased, 1));
@@ -38,13 +44,17 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         (linked.parent.as_deref(), linked.depth),
         (Some("http://a.org/1"), 1)
     );
-    assert_eq!(fixture.frontier.ahead_of(&linked, 100).unwrap(), ahead(0));
+    assert_eq!(
+        fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
+        ahead(0)
+    );
     // Another crawl knows nothing of it, and stands before it at the site.
     let other = CrawlSpec::new("app", "other");
-    let other = fixture.frontier.open_crawl(&other).unwrap();
+    let other = fixture.frontier.crawls().open(&other).unwrap();
     assert_eq!(
         fixture
             .frontier
+            .reports()
             .task_of_url(other, "http://a.org/1")
             .unwrap(),
         None
@@ -57,24 +67,33 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         records: &[],
         attrs: None,
     };
-    fixture.frontier.feed(other, &[candidate], 0).unwrap();
+    fixture
+        .frontier
+        .tasks()
+        .feed(other, &[candidate], 0)
+        .unwrap();
     let expected = Ahead {
         others: 1,
         ..ahead(0)
     };
-    assert_eq!(fixture.frontier.ahead_of(&linked, 100).unwrap(), expected);
+    assert_eq!(
+        fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
+        expected
+    );
     let both = fixture
         .frontier
+        .reports()
         .crawls_named(Some("app"), None, 10)
         .unwrap();
     assert_eq!(both, [other, fixture.crawl]);
     let one = fixture
         .frontier
+        .reports()
         .crawls_named(None, Some("other"), 10)
         .unwrap();
     assert_eq!(one, [other]);
     assert_eq!(
-        fixture.frontier.unfinished(10).unwrap(),
+        fixture.frontier.reports().unfinished(10).unwrap(),
         [other, fixture.crawl]
     );
 }
@@ -83,7 +102,11 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
 fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
     let mut fixture = fixture_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
     let mut judge = |text: &str| {
-        let judged = fixture.frontier.judge_as_seed(fixture.crawl, text).unwrap();
+        let judged = fixture
+            .frontier
+            .reports()
+            .judge_as_seed(fixture.crawl, text)
+            .unwrap();
         judged.map_err(|refusal| refusal.reason())
     };
     assert_eq!(judge("http://a.org/x").unwrap().as_str(), "http://a.org/x");
@@ -105,8 +128,12 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
         pages_left: Some(0),
         ..SiteRule::default()
     };
-    fixture.frontier.set_site_rule("b.org", &rule).unwrap();
-    let sites = fixture.frontier.queued_sites(fixture.crawl, 10).unwrap();
+    fixture.frontier.sites().set_rule("b.org", &rule).unwrap();
+    let sites = fixture
+        .frontier
+        .reports()
+        .queued_sites(fixture.crawl, 10)
+        .unwrap();
     let told: Vec<(&str, u64, Option<u64>, Option<u32>)> = sites
         .iter()
         .map(|site| {
@@ -129,6 +156,7 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
     assert_eq!(
         fixture
             .frontier
+            .reports()
             .queued_sites(fixture.crawl, 2)
             .unwrap()
             .len(),
@@ -136,6 +164,7 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
     );
     let one = fixture
         .frontier
+        .reports()
         .queued_site(fixture.crawl, sites[1].id)
         .unwrap();
     assert_eq!(one.as_ref(), Some(&sites[1]));
@@ -144,7 +173,11 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
         fixture.done(task, &[]);
     }
     // The limit of b.org held its only task back.
-    let left = fixture.frontier.queued_sites(fixture.crawl, 10).unwrap();
+    let left = fixture
+        .frontier
+        .reports()
+        .queued_sites(fixture.crawl, 10)
+        .unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
@@ -152,13 +185,13 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
 fn waiting_sites_are_counted_and_no_more_than_so_many_of_them() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
-    assert_eq!(fixture.frontier.tally().unwrap().sites_waiting, 2);
+    assert_eq!(fixture.frontier.counts().of_all().unwrap().sites_waiting, 2);
     let more = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ?1)
                 INSERT INTO sites (name, queued, top_priority) SELECT n || '.example', 1, 1 FROM n";
     let made = fixture
         .frontier
         .beside(|db| db.execute(more, [MOST_WAITING_COUNTED as i64]));
     assert_eq!(made.unwrap() as u64, MOST_WAITING_COUNTED);
-    let tally = fixture.frontier.tally().unwrap();
+    let tally = fixture.frontier.counts().of_all().unwrap();
     assert_eq!(tally.sites_waiting, MOST_WAITING_COUNTED);
 }

@@ -79,7 +79,7 @@ fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
 /// A whole run; the unlinked pages that it looks at.
 fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
-    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = day * DAY_MS + 1_000;
     fixture.feed_for(&[LIST], &[], now_ms);
     look_at_queued(fixture, night, now_ms);
@@ -115,7 +115,7 @@ fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
     let mut days = Vec::new();
     for day in 2..=20_i64 {
         fixture.spec.run_began_ms = Some(day * DAY_MS - (day % 3) * 3_600_000);
-        fixture.frontier.open_crawl(&fixture.spec).unwrap();
+        fixture.frontier.crawls().open(&fixture.spec).unwrap();
         let now_ms = day * DAY_MS;
         fixture.feed_for(&[LIST], &[], now_ms);
         let night = all_there(&["/there"]);
@@ -202,7 +202,7 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
     links.truncate(5);
     run(&mut fixture, 3, &all_there(&links));
     fixture.spec.run_began_ms = Some(5 * DAY_MS);
-    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = 5 * DAY_MS + 1_000;
     fixture.feed_for(&[LIST], &[], now_ms);
     look_at_queued(&mut fixture, &all_there(&[]), now_ms);

@@ -27,14 +27,17 @@ fn give_up(fixture: &mut Fixture) {
         );
         for left in tasks {
             let back = (left.task, left.delivery);
-            let given_back = fixture.frontier.give_back(back.0, back.1, false, now_ms);
+            let given_back = fixture
+                .frontier
+                .tasks()
+                .give_back(back.0, back.1, false, now_ms);
             assert!(matches!(given_back.unwrap(), GivenBack::Requeued(_)));
         }
     }
 }
 
 fn site_id(fixture: &mut Fixture) -> SiteId {
-    let report = fixture.frontier.site_report("a.org").unwrap();
+    let report = fixture.frontier.site_states().report("a.org").unwrap();
     report.expect("it is known").id
 }
 
@@ -45,7 +48,10 @@ fn lease(fixture: &mut Fixture, now_ms: i64) -> LeaseBatch {
 
 fn lease_up_to(fixture: &mut Fixture, limit: usize, now_ms: i64) -> LeaseBatch {
     let site = site_id(fixture);
-    let batch = fixture.frontier.lease(site, limit, Lane::Http, now_ms);
+    let batch = fixture
+        .frontier
+        .tasks()
+        .lease(site, limit, Lane::Http, now_ms);
     batch.unwrap()
 }
 
@@ -58,7 +64,7 @@ fn feed_as(
 ) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", name);
     change(&mut spec);
-    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    let crawl = fixture.frontier.crawls().open(&spec).unwrap();
     let before = std::mem::replace(&mut fixture.crawl, crawl);
     let urls: Vec<String> = pages
         .iter()
@@ -109,7 +115,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
     for newer in [10, 50, 90] {
         let mut fixture = fixture_with_backoffs(table());
         fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-        fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+        fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
         give_up(&mut fixture);
         feed_as(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
         let batch = lease(&mut fixture, UNREACHABLE_MS);
@@ -135,7 +141,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
 fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
     give_up(&mut fixture);
     let none: [String; 0] = [];
     let urls = ["http://a.org/x", "http://a.org/y"];
@@ -153,6 +159,7 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     let candidates: Vec<_> = candidates.collect();
     fixture
         .frontier
+        .tasks()
         .feed(fixture.crawl, &candidates, 0)
         .unwrap();
     assert_eq!(paths(&lease_up_to(&mut fixture, 1, UNREACHABLE_MS)), ["a"]);
@@ -175,10 +182,10 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
         };
         fixture.feed(&["http://a.org/a", "http://a.org/b"]);
         let held = feed_as(&mut fixture, "held", spec, &["held"]);
-        fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+        fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
         match kind {
-            "paused" => fixture.frontier.pause_crawl(held).unwrap(),
-            "stopped" => fixture.frontier.stop_crawl(held).unwrap(),
+            "paused" => fixture.frontier.crawls().pause(held).unwrap(),
+            "stopped" => fixture.frontier.crawls().stop(held).unwrap(),
             _ => {}
         }
         give_up(&mut fixture);
@@ -200,14 +207,18 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a"]);
     let held = feed_as(&mut fixture, "held", with_priority(30), &["held"]);
-    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
-    fixture.frontier.pause_crawl(held).unwrap();
+    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.crawls().pause(held).unwrap();
     give_up(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!((batch.next, batch.nothing), (None, None));
-    fixture.frontier.resume_crawl(held).unwrap();
+    fixture.frontier.crawls().resume(held).unwrap();
     while fixture.frontier.has_crawls_to_release() {
-        fixture.frontier.release(UNREACHABLE_MS).unwrap();
+        fixture
+            .frontier
+            .releases()
+            .release_next(UNREACHABLE_MS)
+            .unwrap();
     }
     assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["held"]);
     fixture.assert_conserved();
@@ -222,8 +233,8 @@ fn older_tasks_are_found_behind_many_crawls() {
         feed_as(&mut fixture, &format!("c{number}"), with_priority(60), &[]);
     }
     let last = feed_as(&mut fixture, "last", with_priority(30), &["last"]);
-    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
-    fixture.frontier.pause_crawl(last).unwrap();
+    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.crawls().pause(last).unwrap();
     give_up(&mut fixture);
     for number in 0..1_500 {
         let page = format!("new{number}");
@@ -234,7 +245,7 @@ fn older_tasks_are_found_behind_many_crawls() {
             &[&page],
         );
     }
-    fixture.frontier.resume_crawl(last).unwrap();
+    fixture.frontier.crawls().resume(last).unwrap();
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(batch.nothing, Some(NothingHandedOut::CrawlsHeld), "so far");
     assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["last"]);
@@ -245,11 +256,15 @@ fn older_tasks_are_found_behind_many_crawls() {
 fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
     give_up(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(paths(&batch), ["a", "c"]);
-    fixture.frontier.wake_site("a.org", UNREACHABLE_MS).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .wake("a.org", UNREACHABLE_MS)
+        .unwrap();
     let done = TaskDone {
         evidence: None,
         ..unreachable(&batch.tasks[0])
@@ -259,6 +274,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     let left = &batch.tasks[1];
     let back = fixture
         .frontier
+        .tasks()
         .give_back(left.task, left.delivery, false, UNREACHABLE_MS);
     assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     let batch = lease(&mut fixture, UNREACHABLE_MS);
@@ -280,7 +296,13 @@ fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
     let mut now_ms = 0;
     for _ in 0..4 {
         let site = site_id(fixture);
-        let mut lease = |lane| fixture.frontier.lease(site, 1, lane, now_ms).unwrap();
+        let mut lease = |lane| {
+            fixture
+                .frontier
+                .tasks()
+                .lease(site, 1, lane, now_ms)
+                .unwrap()
+        };
         let batch = lease(Lane::Http);
         let batch = match batch.tasks.is_empty() {
             true => lease(batch.next.expect("a probe").lane),
@@ -312,7 +334,7 @@ fn the_crawls_of_a_site_take_turns_in_probing_it_whatever_their_priorities_and_l
             ..BackoffTable::default()
         };
         let mut fixture = fixture_with_backoffs(backoff);
-        fixture.frontier.set_browsers(true);
+        fixture.frontier.releases().set_browsers(true);
         let one = feed_as(&mut fixture, "one", with_priority(50), &pages);
         let other = feed_as(&mut fixture, "other", change, &pages);
         let crawls = probed(&mut fixture);

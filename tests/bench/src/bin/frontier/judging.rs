@@ -26,9 +26,9 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
     let mut frontier = Frontier::open(dir, plan.config.clone(), 0)?;
     let mut spec = CrawlSpec::new("bench", "frontier");
     spec.max_depth = u16::MAX;
-    let crawl = frontier.open_crawl(&spec)?;
+    let crawl = frontier.crawls().open(&spec)?;
     let mut web = Web::new(plan.local);
-    let status = frontier.crawl_status(crawl)?;
+    let status = frontier.crawls().status(crawl)?;
     web.known = status.queued + status.leased + status.done;
     let seeds = plan.skipped.max(NEW_LINKS * PAGES_PER_COMMIT as u64);
     while web.known < seeds {
@@ -72,7 +72,7 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
         attrs: None,
     };
     let seeds: Vec<_> = urls.iter().map(|url| seed(url.as_str())).collect();
-    frontier.feed(crawl, &seeds, 0)?;
+    frontier.tasks().feed(crawl, &seeds, 0)?;
     frontier.commit()?;
     Ok(())
 }
@@ -81,17 +81,17 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
 fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();
-    for site in frontier.next_sites(i64::MAX, PAGES_PER_COMMIT)? {
-        leased.extend(frontier.lease(site.id, 1, Lane::Http, 0)?.tasks);
+    for site in frontier.sites().admit(i64::MAX, PAGES_PER_COMMIT)? {
+        leased.extend(frontier.tasks().lease(site.id, 1, Lane::Http, 0)?.tasks);
         let mut clock = site.clock;
         clock.due_at_ms += 1_000;
-        frontier.return_site(site.id, &clock)?;
+        frontier.sites().put_back(site.id, &clock)?;
     }
     let leasing = watch.lap()?;
     let reports: Vec<_> = leased.iter().map(|task| page(task, web)).collect();
     watch.lap()?;
     for report in &reports {
-        frontier.complete(report, 0)?;
+        frontier.tasks().complete(report, 0)?;
     }
     frontier.commit()?;
     let mut lap = watch.lap()?;

@@ -67,7 +67,7 @@ fn open_crawls(frontier: &mut Frontier) -> Result<Vec<CrawlKey>, Failure> {
     for crawl in 0..CRAWLS {
         let mut spec = CrawlSpec::new("bench", crawl_id(crawl));
         spec.on_demand = true;
-        crawls.push(frontier.upsert_crawl(None, spec)?);
+        crawls.push(frontier.crawls().upsert(None, spec)?);
     }
     Ok(crawls)
 }
@@ -83,7 +83,7 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey, first: u64, now_ms: i64) -> Re
         attrs: None,
     };
     let candidates: Vec<_> = urls.iter().map(|url| candidate(url.as_str())).collect();
-    let tally = frontier.feed(crawl, &candidates, now_ms)?;
+    let tally = frontier.tasks().feed(crawl, &candidates, now_ms)?;
     if tally.accepted != URLS_OF_BATCH {
         return Err(format!("{} URLs were accepted", tally.accepted).into());
     }
@@ -113,13 +113,20 @@ fn visit(
     made: &mut Made,
 ) -> Result<(), Failure> {
     for (nth, site) in frontier
-        .next_sites(i64::MAX, VISITED)?
+        .sites()
+        .admit(i64::MAX, VISITED)?
         .into_iter()
         .enumerate()
     {
-        for task in frontier.lease(site.id, 1, Lane::Http, now_ms)?.tasks {
+        for task in frontier
+            .tasks()
+            .lease(site.id, 1, Lane::Http, now_ms)?
+            .tasks
+        {
             let has_failed = nth % FAILED == 0;
-            frontier.complete(&done(&task, has_failed), now_ms)?;
+            frontier
+                .tasks()
+                .complete(&done(&task, has_failed), now_ms)?;
             made.done += u64::from(!has_failed);
         }
         let delay_ms = (nth % FAILED != 0).then_some(15_000);
@@ -137,8 +144,11 @@ fn hold(
     made: &mut Made,
 ) -> Result<(), Failure> {
     let mut held = Vec::new();
-    for site in frontier.next_sites(now_ms, HELD)? {
-        let leased = frontier.lease(site.id, 1, Lane::Http, now_ms)?.tasks;
+    for site in frontier.sites().admit(now_ms, HELD)? {
+        let leased = frontier
+            .tasks()
+            .lease(site.id, 1, Lane::Http, now_ms)?
+            .tasks;
         held.extend(leased.iter().map(|task| (task.task, task.delivery)));
         give_back_site(frontier, supervisor, site, None, now_ms)?;
     }
@@ -165,7 +175,7 @@ fn give_back_site(
     clock.last_start_ms = Some(now_ms);
     clock.delay_ms = delay_ms;
     clock.owner = Some(name_of(supervisor));
-    Ok(frontier.return_site(site.id, &clock)?)
+    Ok(frontier.sites().put_back(site.id, &clock)?)
 }
 
 fn done(task: &Leased, has_failed: bool) -> TaskDone {

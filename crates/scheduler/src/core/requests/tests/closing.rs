@@ -209,8 +209,14 @@ fn closing_a_crawl_continues_after_a_restart() {
     let mut fixture = fixture();
     fixture.accept(&requests("c1", 3));
     let core = fixture.core();
-    let crawl = core.cx.frontier.find_crawl("app", "c1").unwrap().unwrap();
-    core.cx.frontier.stop_crawl(crawl).unwrap();
+    let crawl = core
+        .cx
+        .frontier
+        .crawls()
+        .find("app", "c1")
+        .unwrap()
+        .unwrap();
+    core.cx.frontier.crawls().stop(crawl).unwrap();
     let _ = core.commit(NOW_MS).unwrap();
     fixture.restart();
     fixture.turn();

@@ -59,8 +59,14 @@ fn the_same_crawl_again_expands_it_and_a_url_of_another_crawl_is_crawled() {
         json!({"total": 2, "low_priority": 50, "high_priority": 50})
     );
     let core = fixture.core();
-    let crawl = core.cx.frontier.find_crawl("app", "c1").unwrap().unwrap();
-    let spec = core.cx.frontier.spec(crawl).unwrap();
+    let crawl = core
+        .cx
+        .frontier
+        .crawls()
+        .find("app", "c1")
+        .unwrap()
+        .unwrap();
+    let spec = core.cx.frontier.crawls().spec(crawl).unwrap();
     let kept = (spec.max_depth, spec.useragent.as_deref());
     assert_eq!(kept, (2, Some("me")), "left out, so it stays");
 }

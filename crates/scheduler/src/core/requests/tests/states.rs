@@ -150,7 +150,7 @@ fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
     let mut fixture = fixture();
     let mut spec = webfill_api::CrawlSpec::on_demand("app", "c1");
     spec.sitemaps = true;
-    fixture.core().cx.frontier.open_crawl(&spec).unwrap();
+    fixture.core().cx.frontier.crawls().open(&spec).unwrap();
     fixture.accept(&request(json!({})));
     fixture.join();
     let asked =
@@ -227,7 +227,7 @@ fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
         fixture.outgoing.clear();
         fixture.store_writes.clear();
     }
-    assert!(fixture.core().cx.frontier.crawls_in_memory() <= 20_000);
+    assert!(fixture.core().cx.frontier.crawls().in_memory() <= 20_000);
     let status = fixture.accept(&json!({"action": "status"}));
     assert_eq!(
         (&status["crawls"]["known"], &status["total_pending"]),

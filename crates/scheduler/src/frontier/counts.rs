@@ -1,0 +1,188 @@
+//! The counters of crawls, of applications, and of all crawls together.
+
+use rusqlite::{Connection, Result, params};
+use webfill_wire::CrawlKey;
+
+use super::crawls;
+use super::crawls::read_waiting;
+use super::error::FrontierError;
+use super::model::{AppTally, AtMost};
+use super::transactions::Transactions;
+
+/// The counters of crawls, applications and the whole frontier.
+pub struct Counts<'a>(pub(super) &'a mut Transactions);
+
+impl Counts<'_> {
+    /// The crawls of an application that have queued or leased tasks, in the order of their ids, from behind one
+    /// on.
+    pub fn pending_crawls(
+        &mut self,
+        app_id: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<PendingCrawl>, FrontierError> {
+        self.0.guarded("list the crawls of an application", |cx| {
+            crawls::write_counters(cx)?;
+            let sql = "SELECT id, crawl_id, expires_at_ms, leased, queued, waiting
+                       FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND crawl_id > ?2 AND queued + leased > 0
+                       ORDER BY crawl_id LIMIT ?3";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let values = params![app_id, after.unwrap_or_default(), most as i64];
+            let crawls = select.query_map(values, |row| {
+                let waiting = read_waiting(row, 5)?;
+                Ok(PendingCrawl {
+                    key: row.get(0)?,
+                    crawl_id: row.get(1)?,
+                    expires_at_ms: row.get(2)?,
+                    leased: row.get::<_, i64>(3)? as u64,
+                    queued: row.get::<_, i64>(4)? as u64,
+                    low_priority: waiting.keys().next().copied(),
+                    high_priority: waiting.keys().next_back().copied(),
+                })
+            })?;
+            crawls.collect()
+        })
+    }
+
+    /// How many sites have queued tasks of an application.
+    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<AtMost, FrontierError> {
+        self.0.guarded("count the sites of an application", |cx| {
+            crawls::write_counters(cx)?;
+            let sql = "SELECT count(DISTINCT site), count(*) FROM (
+                           SELECT site FROM crawls INDEXED BY crawls_pending
+                           CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id AND crawl_sites.queued > 0
+                           WHERE app_id = ?1 AND crawls.queued + crawls.leased > 0
+                               AND crawls.queued > 0 LIMIT ?2)";
+            let mut select = cx.db.prepare_cached(sql)?;
+            select.query_row(params![app_id, AtMost::LOOKED_AT], |row| {
+                let looked_at = AtMost::of(row.get(1)?);
+                let different = AtMost::of(row.get(0)?);
+                Ok(AtMost {
+                    has_more: looked_at.has_more,
+                    ..different
+                })
+            })
+        })
+    }
+
+    /// The counters of an application. They are added up when they are first asked for, and kept up to date from
+    /// then on.
+    pub fn of_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
+        self.0.guarded("count the crawls of an application", |cx| {
+            crawls::write_counters(cx)?;
+            if let Some(tally) = cx.app_tallies.get(app_id) {
+                return Ok(tally);
+            }
+            let sql = "SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0), count(*)
+                       FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND queued + leased > 0";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let tally = select.query_row([app_id], |row| {
+                Ok(AppTally {
+                    queued: row.get::<_, i64>(0)? as u64,
+                    leased: row.get::<_, i64>(1)? as u64,
+                    crawls: row.get::<_, i64>(2)? as u64,
+                })
+            })?;
+            drop(select);
+            cx.app_tallies.keep(app_id, tally);
+            Ok(tally)
+        })
+    }
+
+    /// How many crawls of an application are paused with something queued, and the id of one.
+    pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
+        self.0
+            .guarded("count the paused crawls of an application", |cx| {
+                crawls::write_counters(cx)?;
+                let sql =
+                "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND paused AND ended IS NULL AND queued > 0
+                           AND queued + leased > 0";
+                let mut select = cx.db.prepare_cached(sql)?;
+                select.query_row([app_id], |row| {
+                    Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+                })
+            })
+    }
+
+    /// Adds up the counters of all crawls; reads all their rows.
+    pub fn of_all(&mut self) -> Result<FrontierTally, FrontierError> {
+        self.0.guarded("count the crawls", |cx| {
+            crawls::write_counters(cx)?;
+            let sql =
+                "SELECT count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
+                       total(discovered), total(queued), total(leased), total(done),
+                       total(pages), total(bytes),
+                       (SELECT total(stored) FROM listed_rows) FROM crawls";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let mut tally = select.query_row([], |row| {
+                let count = |column| row.get::<_, f64>(column).map(|n| n as u64);
+                Ok(FrontierTally {
+                    crawls: row.get::<_, i64>(0)? as u64,
+                    unfinished: count(1)?,
+                    paused: count(2)?,
+                    discovered: count(3)?,
+                    queued: count(4)?,
+                    leased: count(5)?,
+                    done: count(6)?,
+                    pages: count(7)?,
+                    bytes: count(8)?,
+                    rows_stored: count(9)?,
+                    sites_waiting: 0,
+                })
+            })?;
+            tally.sites_waiting = sites_waiting(&cx.db)?;
+            Ok(tally)
+        })
+    }
+}
+
+/// A crawl that has queued or leased tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingCrawl {
+    pub key: CrawlKey,
+    pub crawl_id: String,
+    pub queued: u64,
+    /// The lowest and the highest priority of what is queued.
+    pub low_priority: Option<u8>,
+    pub high_priority: Option<u8>,
+    /// Handed to supervisors, and not ended yet.
+    pub leased: u64,
+    /// Milliseconds since the epoch.
+    pub expires_at_ms: Option<i64>,
+}
+
+/// So many waiting sites are counted at most; the metrics have all of them.
+pub const MOST_WAITING_COUNTED: u64 = 100_000;
+
+/// The counters of all crawls together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FrontierTally {
+    pub crawls: u64,
+    /// Crawls with queued or leased tasks.
+    pub unfinished: u64,
+    pub paused: u64,
+    pub discovered: u64,
+    pub queued: u64,
+    pub leased: u64,
+    pub done: u64,
+    pub pages: u64,
+    pub bytes: u64,
+    /// Rows of pages whose values are in the store.
+    pub rows_stored: u64,
+    /// Sites outside the window that have tasks to hand out, counted up to [`MOST_WAITING_COUNTED`].
+    pub sites_waiting: u64,
+}
+
+/// How many sites outside the window have tasks to hand out. Counting millions would hold up the loop, for a third of a
+/// second with ten million.
+fn sites_waiting(db: &Connection) -> Result<u64> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM sites INDEXED BY sites_waiting
+               WHERE top_priority > 0 AND in_window = 0 LIMIT ?1)";
+    let mut select = db.prepare_cached(sql)?;
+    select.query_row([MOST_WAITING_COUNTED as i64], |row| {
+        row.get::<_, i64>(0).map(|n| n as u64)
+    })
+}

@@ -1,0 +1,87 @@
+//! The queue of sites, as the dispatch works through it: sites enter its window, and leave it with their clocks.
+
+use rusqlite::Result;
+use webfill_wire::CrawlKey;
+
+use super::error::FrontierError;
+use super::model::{Clock, SiteDue, SiteId};
+use super::transactions::Transactions;
+use super::{lanes, sites};
+
+/// The queue of sites, and their rules.
+pub struct Sites<'a>(pub(super) &'a mut Transactions);
+
+impl Sites<'_> {
+    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
+    /// priority first, then the earliest due.
+    pub fn admit(
+        &mut self,
+        due_before_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<SiteDue>, FrontierError> {
+        self.0.guarded("look for due sites", |cx| {
+            let sites = sites::waiting(&cx.db, due_before_ms, limit)?;
+            sites::enter(&cx.db, &sites)?;
+            lanes::add_turns(cx, sites)
+        })
+    }
+
+    /// Like [`admit`](Sites::admit), but only sites with queued tasks of one crawl.
+    /// Only the first [`MOST_LOOKED_AT`](sites::MOST_LOOKED_AT) sites of the crawl are looked at, so it may miss due
+    /// sites.
+    pub fn admit_of(
+        &mut self,
+        crawl: CrawlKey,
+        due_before_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<SiteDue>, FrontierError> {
+        self.0.guarded("look for a crawl's due sites", |cx| {
+            let sites = sites::waiting_of(&cx.db, crawl, due_before_ms, limit)?;
+            sites::enter(&cx.db, &sites)?;
+            lanes::add_turns(cx, sites)
+        })
+    }
+
+    /// When the first waiting site is due.
+    pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
+        self.0.guarded("look for the next due site", |cx| {
+            let mut earliest: Option<i64> = None;
+            sites::each_priority(&cx.db, |priority| {
+                let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
+                           WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
+                           ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT 1";
+                let mut first = cx.db.prepare_cached(sql)?;
+                let due_at_ms = first.query_row([priority], |row| row.get(0))?;
+                earliest = Some(earliest.map_or(due_at_ms, |so_far| so_far.min(due_at_ms)));
+                Ok(true)
+            })?;
+            Ok(earliest)
+        })
+    }
+
+    /// Takes a site out of the window, and stores its clock.
+    pub fn put_back(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
+        self.0.guarded("return a site", |cx| {
+            sites::save(&cx.db, site, clock, sites::AND_LEAVES_WINDOW)
+        })
+    }
+
+    /// Stores the clock of a site in the window.
+    pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
+        self.0.guarded("keep a site's clock", |cx| {
+            sites::save(&cx.db, site, clock, "")
+        })
+    }
+
+    /// A stored site, by its id.
+    pub fn get(&mut self, site: SiteId) -> Result<Option<SiteDue>, FrontierError> {
+        self.0.guarded("read a site", |cx| {
+            let sql = format!("SELECT {} FROM sites WHERE id = ?1", sites::COLUMNS);
+            let mut select = cx.db.prepare_cached(&sql)?;
+            let kept = select
+                .query_map([site], sites::read)?
+                .collect::<Result<_>>()?;
+            Ok(lanes::add_turns(cx, kept)?.pop())
+        })
+    }
+}
