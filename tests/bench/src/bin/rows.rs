@@ -3,9 +3,10 @@
 //!
 //! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
 //! workers. Pages with 200,000 of the rows are stored once more at the end, when every row is known.
-//! All of it is repeated for lists with `"complete": true`, where the store keeps which lists hold each row.
+//! All of it is repeated for lists with `"complete": true`, where the store keeps which lists hold each row; not with
+//! `--plain`.
 //!
-//!     rows [--rows THOUSANDS = 1000]
+//!     rows [--rows THOUSANDS = 1000] [--plain]
 
 use std::future::Future;
 use std::path::Path;
@@ -52,13 +53,18 @@ impl Times {
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let rows = rows(std::env::args().skip(1), size)?;
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let is_plain = args.last().is_some_and(|last| last == "--plain");
+    if is_plain {
+        args.pop();
+    }
+    let rows = rows(args.into_iter(), size)?;
     let batches = rows.div_ceil(PAGES_OF_BATCH * ROWS_OF_PAGE);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut verdicts = runtime.block_on(in_sqlite(batches))?;
-    verdicts.extend(runtime.block_on(in_mongodb(batches))?);
+    let mut verdicts = runtime.block_on(in_sqlite(batches, is_plain))?;
+    verdicts.extend(runtime.block_on(in_mongodb(batches, is_plain))?);
     Ok(report(&verdicts, size))
 }
 
@@ -88,32 +94,43 @@ async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<S
     })
 }
 
-async fn in_sqlite(batches: u64) -> Result<Vec<Verdict>, Failure> {
+async fn in_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
     let uri = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
     let rows = stored(&uri("store.db"), Lists::Plain, batches, 1).await?;
     let plain = load_sqlite(&folder.path().join("plain.db"), batches)?;
-    let complete = stored(&uri("complete.db"), Lists::Complete, batches, 1).await?;
-    Ok(verdicts("SQLite", &rows, &complete, &plain))
+    let mut all = verdicts("SQLite", &rows, &plain);
+    if !is_plain {
+        let complete = stored(&uri("complete.db"), Lists::Complete, batches, 1).await?;
+        all.extend(verdicts_of_complete("SQLite", &complete, &rows));
+    }
+    Ok(all)
 }
 
-async fn in_mongodb(batches: u64) -> Result<Vec<Verdict>, Failure> {
+async fn in_mongodb(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let mongod = Mongod::start();
     let rows = stored(&mongod.uri("rows"), Lists::Plain, batches, 2).await?;
     let client = Client::with_uri_str(mongod.uri("plain")).await?;
     let plain: Collection<Document> = client.database("plain").collection("rows");
     let plain = timed(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
-    let complete = stored(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
-    Ok(verdicts("MongoDB", &rows, &complete, &plain))
+    let mut all = verdicts("MongoDB", &rows, &plain);
+    if !is_plain {
+        let complete = stored(&mongod.uri("complete"), Lists::Complete, batches, 2).await?;
+        all.extend(verdicts_of_complete("MongoDB", &complete, &rows));
+    }
+    Ok(all)
 }
 
-fn verdicts(store: &str, rows: &Stored, complete: &Stored, plain: &Times) -> Vec<Verdict> {
-    let Stored { first, again } = rows;
-    let verdict = |what: String, figure, limit| Verdict {
+fn verdict(what: String, figure: f64, limit: Limit) -> Verdict {
+    Verdict {
         what,
         figure,
         limit,
-    };
+    }
+}
+
+fn verdicts(store: &str, rows: &Stored, plain: &Times) -> Vec<Verdict> {
+    let Stored { first, again } = rows;
     vec![
         verdict(
             format!("rows stored a second in {store}"),
@@ -140,6 +157,11 @@ fn verdicts(store: &str, rows: &Stored, complete: &Stored, plain: &Times) -> Vec
             again.rate(),
             Limit::None,
         ),
+    ]
+}
+
+fn verdicts_of_complete(store: &str, complete: &Stored, rows: &Stored) -> Vec<Verdict> {
+    vec![
         verdict(
             format!("rows of complete lists stored a second in {store}"),
             complete.first.rate(),
@@ -147,7 +169,7 @@ fn verdicts(store: &str, rows: &Stored, complete: &Stored, plain: &Times) -> Vec
         ),
         verdict(
             format!("rows of complete lists stored in {store}, as a part of others"),
-            complete.first.rate() / first.rate(),
+            complete.first.rate() / rows.first.rate(),
             Limit::None,
         ),
         verdict(
