@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The position of a reader of [`Store::changes`](crate::Store::changes). Readers keep it as opaque text between two
+/// The position of a reader of [`Changes::changes`](crate::Changes::changes). Readers keep it as opaque text between two
 /// calls. It is valid for one store, as long as that store exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {

@@ -2,7 +2,7 @@
 
 use crate::cursor::Cursor;
 
-/// The state of one mapping, up to one page in the order of [`Store::changes`](crate::Store::changes).
+/// The state of one mapping, up to one page in the order of [`Changes::changes`](crate::Changes::changes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthState {
     /// Chosen by the owner, such as `mapping/people`.

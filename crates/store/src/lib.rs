@@ -1,5 +1,5 @@
-//! The data that webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait; robots.txt
-//! files and site clocks behind the [`Cache`] trait.
+//! The data that webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait, which is the
+//! sum of one trait per concern; robots.txt files and site clocks behind the [`Cache`] trait.
 //!
 //! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many
 //! processes use one store at the same time: all workers, the dispatcher, exports.
@@ -84,8 +84,9 @@ pub use source_document::{
 };
 pub use sqlite::{Trial, ValueTally};
 pub use store::{
-    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, RowLead, Save, SavePace, Saved,
-    Store,
+    Applied, ApplyPage, Changes, Claims, ContentChanges, Crawls, Export, ExportError, ExportFilter,
+    ExportKind, Health, Pages, Records, Rereading, Retention, RowLead, Samples, Save, SavePace,
+    Saved, SiteStates, SourceDocuments, Store, StoredLists,
 };
 pub use timestamp::{iso_time, parse_iso_time};
 pub use uri::{

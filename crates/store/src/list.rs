@@ -108,7 +108,7 @@ pub struct ListedRows {
     pub newly_gone: u64,
 }
 
-/// The answer to one step of [`Store::mark_gone`].
+/// The answer to one step of [`StoredLists::mark_gone`](crate::StoredLists::mark_gone).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MarkedGone {
     /// The keys of the records that are gone from now on.

@@ -72,7 +72,7 @@ impl Cutoff {
     }
 }
 
-/// What one call of [`Store::drop_old`](crate::Store::drop_old) has dropped.
+/// What one call of [`Retention::drop_old`](crate::Retention::drop_old) has dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
     pub pages: u64,

@@ -12,7 +12,7 @@
 //! - *unwritten* ([`Unwritten`]): the record has changed since it was last written back.
 //!
 //! The mark "unwritten" is set in the same write as the change, and removed by
-//! [`Store::confirm_written`](crate::Store::confirm_written) once the dataset has the values. So
+//! [`SourceDocuments::confirm_written`](crate::SourceDocuments::confirm_written) once the dataset has the values. So
 //! after any crash the marked records are exactly those to be written, and an index finds them.
 
 use serde_json::Value;

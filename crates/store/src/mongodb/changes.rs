@@ -1,5 +1,8 @@
 //! Reads pages in the order in which they became visible, by the entries of [`page_log`].
 
+use std::io;
+
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use serde_json::Value;
@@ -9,9 +12,9 @@ use super::command::{Db, with_timeout};
 use super::export::{STEP, STEP_BYTES};
 use super::fault::Fault;
 use super::page_log::{self, LOG};
-use super::value;
+use super::{Mongo, panicked, value};
 use crate::cursor::{Cursor, Kept, check_cursor, too_late};
-use crate::store::ExportFilter;
+use crate::store::{Changes, ExportError, ExportFilter};
 
 /// Entries of the log that are read at once; each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
@@ -276,4 +279,28 @@ fn shown(filter: &ExportFilter) -> Document {
 
 fn is_let_through(wanted: Option<&str>, id: Option<&str>) -> bool {
     wanted.is_none() || wanted == id
+}
+
+#[async_trait]
+impl Changes for Mongo {
+    async fn changes(
+        &self,
+        after: &Cursor,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+    ) -> Result<Cursor, ExportError> {
+        let (steps, mut read) = mpsc::channel::<Step>(1);
+        let reading = read_all(self.db.clone(), after.clone(), filter.clone(), steps);
+        self.thread.start_task(reading);
+        while let Some(step) = read.recv().await {
+            let step = step.map_err(|fault| fault.into_error(&self.db.store))?;
+            for (cursor, page) in step.pages {
+                each(cursor, page)?;
+            }
+            if let Some(end) = step.end {
+                return Ok(end);
+            }
+        }
+        Err(panicked(&self.db.store).into())
+    }
 }

@@ -1,18 +1,21 @@
 //! The collection `claims`: one `findAndModify` decides and claims.
 
+use async_trait::async_trait;
 use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::Value;
 
 use super::command::{Db, majority};
 use super::fault::Fault;
 use super::pages::date;
-use super::value;
+use super::{Mongo, value};
 use crate::claim::CrawlClaim;
+use crate::error::StoreError;
+use crate::store::Claims;
 
 const CLAIMS: &str = "claims";
 
 /// Stores a claim. If another one is in force, returns that instead.
-pub(super) async fn claim(
+pub(super) async fn put(
     db: &Db,
     claim: &CrawlClaim,
     watched: Option<&CrawlClaim>,
@@ -89,5 +92,27 @@ fn read(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
         holder: text("holder"),
         since_ms: since.unwrap_or_default(),
         beat: stored.get_i64("beat").unwrap_or_default(),
+    }
+}
+
+#[async_trait]
+impl Claims for Mongo {
+    async fn claim_crawl(
+        &self,
+        claim: CrawlClaim,
+        watched: Option<CrawlClaim>,
+    ) -> Result<Option<CrawlClaim>, StoreError> {
+        self.call(async move |db: Db| put(&db, &claim, watched.as_ref()).await)
+            .await
+    }
+
+    async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| renew(&db, &claim).await)
+            .await
+    }
+
+    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+        self.call(async move |db: Db| release(&db, &claim).await)
+            .await
     }
 }

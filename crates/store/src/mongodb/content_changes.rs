@@ -6,11 +6,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
+use super::Mongo;
 use super::browse::Listing;
 use super::cache::{integer, time};
 use super::command::{Db, with_timeout};
@@ -18,10 +20,12 @@ use super::fault::{DUPLICATE_KEY, Fault};
 use super::indexes::CHANGES_OF_CRAWL;
 use super::pages::{date, replace_if};
 use super::value::{self, binary, bson, or_null};
-use crate::CrawlId;
 use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
 use crate::site_clock::clamped;
+use crate::store::ContentChanges;
 
 const JUDGED: &str = "judged";
 const CHANGES: &str = "changes";
@@ -362,4 +366,57 @@ fn change(stored: &RawDocument) -> Result<Change, Fault> {
         new: given("new"),
         difference: text("difference"),
     })
+}
+
+#[async_trait]
+impl ContentChanges for Mongo {
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
+        self.call(async move |db: Db| judged_to(&db).await).await
+    }
+
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+        self.call(async move |db: Db| versions(&db, &ids).await)
+            .await
+    }
+
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
+        self.call(async move |db: Db| with_versions(&db, &ids).await)
+            .await
+    }
+
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| put(&db, &judgement).await)
+            .await
+    }
+
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let filter = filter.clone();
+        self.call(async move |db: Db| read(&db, &filter, after, limit).await)
+            .await
+    }
+
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError> {
+        let filter = filter.clone();
+        self.call(async move |db: Db| count(&db, &filter).await)
+            .await
+    }
+
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| new_documents(&db, &crawl, began_ms, is_first).await)
+            .await
+    }
 }

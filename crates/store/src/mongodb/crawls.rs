@@ -1,15 +1,21 @@
 //! The collection `crawls`, and the counts of a crawl's records.
 
+use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::{Map, Value};
 
+use super::Mongo;
 use super::command::{Db, number};
 use super::fault::Fault;
+use super::field_counts;
 use super::pages::date;
 use super::value::{self, bson, document, or_null};
 use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
+use crate::store::Crawls;
 
 /// Stores a crawl; the first start time stays.
 pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
@@ -82,4 +88,34 @@ async fn count(db: &Db, query: &Document) -> Result<u64, Fault> {
     command.append(cstr!("readConcern"), rawdoc! {"level": "majority"});
     let answer = db.run(command).await?;
     Ok(u64::try_from(number(&answer, "n")).unwrap_or_default())
+}
+
+#[async_trait]
+impl Crawls for Mongo {
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError> {
+        self.call(async move |db: Db| put(&db, &crawl).await).await
+    }
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
+        let id = id.clone();
+        self.call(async move |db: Db| get(&db, &id).await).await
+    }
+
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| field_counts::crawl_before(&db, &crawl).await)
+            .await
+    }
+
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| record_counts(&db, &crawl).await)
+            .await
+    }
+
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| field_counts::count(&db, &crawl).await)
+            .await
+    }
 }

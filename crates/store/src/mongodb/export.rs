@@ -1,7 +1,9 @@
 //! Reads a whole collection in the order of creation, while others write.
 
 use std::collections::HashMap;
+use std::io;
 
+use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use mongodb::{Collection, Cursor};
 use serde_json::{Map, Value};
@@ -9,9 +11,9 @@ use tokio::sync::mpsc;
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::value;
+use super::{Mongo, value};
 use crate::record::tell_doubts;
-use crate::store::{ExportFilter, ExportKind};
+use crate::store::{Export, ExportError, ExportFilter, ExportKind};
 
 /// The most documents in one answer of the server, which also ends at 16 MB.
 pub(super) const STEP: u32 = 500;
@@ -173,4 +175,49 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
     members.retain(|name, _| !own.contains(&name.as_str()));
     tell_doubts(&mut members);
     Value::Object(members)
+}
+
+impl Mongo {
+    /// Passes what the steps hold to `each`; returns its number.
+    async fn receive(
+        &self,
+        mut steps: mpsc::Receiver<Step>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        let mut received = 0;
+        while let Some(step) = steps.recv().await {
+            for one in step.map_err(|fault| fault.into_error(&self.db.store))? {
+                each(one)?;
+                received += 1;
+            }
+        }
+        Ok(received)
+    }
+}
+
+#[async_trait]
+impl Export for Mongo {
+    async fn export(
+        &self,
+        kind: ExportKind,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        // Bounded: one step waits while the next is read.
+        let (steps, read) = mpsc::channel(1);
+        let reading = read_all(self.db.clone(), kind, filter.clone(), steps);
+        self.thread.start_task(reading);
+        self.receive(read, each).await
+    }
+
+    async fn pages(
+        &self,
+        ids: Vec<String>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        let (steps, found) = mpsc::channel(1);
+        let finding = read_pages(self.db.clone(), ids, steps);
+        self.thread.start_task(finding);
+        self.receive(found, each).await
+    }
 }

@@ -1,17 +1,16 @@
 //! The collection `health`.
 
-use std::collections::HashMap;
-
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::{RawDocument, RawDocumentBuf, doc, rawdoc};
-use serde_json::{Map, Value};
 
+use super::Mongo;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::value;
+use crate::error::StoreError;
 use crate::health::HealthState;
-use crate::record::StoredRecord;
 use crate::site_clock::clamped;
+use crate::store::Health;
 
 const HEALTH: &str = "health";
 
@@ -92,29 +91,13 @@ fn statement(state: &HealthState) -> RawDocumentBuf {
     }
 }
 
-pub(super) async fn given_values(
-    db: &Db,
-    keys: &[String],
-) -> Result<Vec<Map<String, Value>>, Fault> {
-    let mut ids: Vec<&str> = keys.iter().map(String::as_str).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut given = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("records", &ids).await? {
-        let mut members = value::object(&stored);
-        let mut take = |name: &str| match members.remove(name) {
-            Some(Value::Object(object)) => object,
-            _ => Map::new(),
-        };
-        let record = StoredRecord {
-            fields: take("fields"),
-            sources: take("sources"),
-            ..StoredRecord::default()
-        };
-        if let Some(Value::String(id)) = members.remove("_id") {
-            given.insert(id, record.given());
-        }
+#[async_trait]
+impl Health for Mongo {
+    async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
+        self.call(async move |db: Db| all(&db).await).await
     }
-    let of = |key: &String| given.get(key).cloned().unwrap_or_default();
-    Ok(keys.iter().map(of).collect())
+
+    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
+        self.call(async move |db: Db| put(&db, &states).await).await
+    }
 }

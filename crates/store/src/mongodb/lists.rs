@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::Value;
@@ -10,12 +11,13 @@ use serde_json::Value;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::pages::date;
-use super::records;
 use super::value;
+use super::{Mongo, records};
 use crate::crawl::CrawlId;
+use crate::error::StoreError;
 use crate::list::{ListedPage, ListedRows, MarkedGone, PageOfList};
 use crate::page::page_id;
-use crate::store::Save;
+use crate::store::{Save, StoredLists};
 
 /// Rows that one step of [`mark_gone`] checks.
 const STEP: i64 = 500;
@@ -234,4 +236,46 @@ pub(super) async fn mark_gone(
         gone,
         after: (keys.len() as i64 == STEP).then(|| keys[keys.len() - 1].clone()),
     })
+}
+
+#[async_trait]
+impl StoredLists for Mongo {
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError> {
+        let (crawl, after) = (crawl.clone(), after.to_owned());
+        self.call(async move |db: Db| first_pages(&db, &crawl, &after, limit).await)
+            .await
+    }
+
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError> {
+        self.call(async move |db: Db| listed_pages(&db, &ids).await)
+            .await
+    }
+
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError> {
+        let (list, dataset) = (list.to_owned(), dataset.to_owned());
+        self.call(async move |db: Db| listed_rows(&db, &list, &dataset, began_ms).await)
+            .await
+    }
+
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError> {
+        let (list, dataset, after) = (list.to_owned(), dataset.to_owned(), after.to_owned());
+        self.call(async move |db: Db| mark_gone(&db, &list, &dataset, began_ms, &after).await)
+            .await
+    }
 }

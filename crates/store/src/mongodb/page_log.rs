@@ -1,5 +1,5 @@
 //! The collection `page_log`: the order in which pages became visible, which readers of changes
-//! follow (see [`Store::changes`](crate::Store::changes)).
+//! follow (see [`Changes::changes`](crate::Changes::changes)).
 //!
 //! Many clients save pages at the same time. A number taken before a write does not tell when the
 //! write becomes visible: the client with the lower number may finish later. So the number is taken

@@ -1,7 +1,9 @@
 //! The collection `pages`: pages are saved, and fill records when they are saved or applied.
 
 use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 
+use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{DateTime, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value};
@@ -9,21 +11,21 @@ use webfill_wire::FailedAttempt;
 
 use super::command::Db;
 use super::fault::Fault;
-use super::lists;
 use super::page_log;
 use super::records::{self, PutRows};
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
+use super::{Mongo, lists, pace, taking_back, validators};
 use crate::error::StoreError;
 use crate::list::{Lack, PageOfList};
 use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{FillRules, Leads, PageValues, RecordState};
+use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
-use crate::store::{Applied, ApplyPage, Save, Saved};
-use crate::validators::Validators;
+use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
+use crate::validators::{KnownPage, Validators};
 
 /// Saves pages with one command. Then fills their records with two more, and at the same time adds
 /// the pages to the log.
@@ -409,4 +411,48 @@ pub(super) async fn apply(
         });
     }
     Ok(applied)
+}
+
+#[async_trait]
+impl Pages for Mongo {
+    /// A call takes three round trips, whatever the number of pages.
+    fn save_pace(&self, processes: u16) -> SavePace {
+        SavePace {
+            max_entries: 512,
+            max_age: pace(processes),
+        }
+    }
+
+    fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *rules = Arc::new(FillRules::of(mappings));
+    }
+
+    async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        let rules = self.rules();
+        let save = async move |db: Db| save(&db, &saves, &rules).await;
+        self.call_for_each(count, save).await
+    }
+
+    async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        let rules = self.rules();
+        let take_back = async move |db: Db| taking_back::take_back(&db, &saves, &rules).await;
+        self.call_for_each(count, take_back).await
+    }
+
+    async fn apply_pages(
+        &self,
+        applies: Vec<ApplyPage>,
+    ) -> Result<Vec<Option<Applied>>, StoreError> {
+        let rules = self.rules();
+        self.call(async move |db: Db| apply(&db, &applies, &rules).await)
+            .await
+    }
+
+    async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError> {
+        self.call(async move |db: Db| validators::known_pages(&db, &ids).await)
+            .await
+    }
 }

@@ -15,6 +15,7 @@ mod taking_back;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value, json};
@@ -23,11 +24,14 @@ use super::command::Db;
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::pages::date;
 use super::value::{self, document, key, or_null, texts};
+use super::{Mongo, fail_all};
 use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
+use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord};
 use crate::source_document::{DatasetRecord, RecordPut};
+use crate::store::Records;
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_again, foresee};
@@ -526,4 +530,62 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
         }
     }
     Ok(RawBson::Document(dated))
+}
+
+/// The values of records that are not from pages.
+async fn given_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
+    let mut ids: Vec<&str> = keys.iter().map(String::as_str).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut given = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("records", &ids).await? {
+        let mut members = value::object(&stored);
+        let mut take = |name: &str| match members.remove(name) {
+            Some(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        let record = StoredRecord {
+            fields: take("fields"),
+            sources: take("sources"),
+            ..StoredRecord::default()
+        };
+        if let Some(Value::String(id)) = members.remove("_id") {
+            given.insert(id, record.given());
+        }
+    }
+    let of = |key: &String| given.get(key).cloned().unwrap_or_default();
+    Ok(keys.iter().map(of).collect())
+}
+
+#[async_trait]
+impl Records for Mongo {
+    async fn put_dataset(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<DatasetRecord>,
+        now_ms: i64,
+    ) -> Vec<Result<RecordPut, StoreError>> {
+        let id = |input: &DatasetRecord| input.record.id.clone();
+        let ids: Vec<String> = records.iter().map(id).collect();
+        let crawl = crawl.clone();
+        let put = self
+            .call(async move |db: Db| put(&db, &crawl, &records, now_ms).await)
+            .await;
+        let settled = match put {
+            Ok(settled) => settled,
+            Err(error) => return fail_all(ids.len(), &error),
+        };
+        let refusal = |(id, put): (String, Result<RecordPut, String>)| {
+            put.map_err(|reason| StoreError::Entry {
+                entry: format!("record {id:.80}"),
+                reason,
+            })
+        };
+        ids.into_iter().zip(settled).map(refusal).collect()
+    }
+
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
+        self.call(async move |db: Db| given_values(&db, &keys).await)
+            .await
+    }
 }

@@ -1,16 +1,18 @@
 //! Pages that were read again: their documents, and the records that they fill.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::page_log;
 use super::pages::{alternatives, date, row_counts};
 use super::records;
 use super::value::{document, or_null};
+use super::{Mongo, page_log};
 use crate::error::StoreError;
 use crate::listing::RowPage;
 use crate::page::MAX_ENTRY_BYTES;
@@ -18,6 +20,7 @@ use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
 use crate::sqlite::Trial;
+use crate::store::Rereading;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
@@ -235,4 +238,18 @@ async fn still_there<'r>(
         Some((reread.page_id.as_str(), stored.get_i64("unlogged").ok()))
     });
     Ok(there.collect())
+}
+
+#[async_trait]
+impl Rereading for Mongo {
+    async fn put_reread(
+        &self,
+        rereads: Vec<Reread>,
+        trial: Option<Arc<Trial>>,
+    ) -> Vec<Result<RereadAnswer, StoreError>> {
+        let count = rereads.len();
+        let rules = self.rules();
+        let put = async move |db: Db| put(&db, &rereads, &rules, trial.as_deref()).await;
+        self.call_for_each(count, put).await
+    }
 }

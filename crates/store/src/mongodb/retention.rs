@@ -4,18 +4,21 @@
 //! entries deleted, and after them the pages. A reader that checks the header after reading pages knows that none was
 //! missing. The newest entry always stays: the next one is numbered after it.
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::raw::CString;
 use mongodb::bson::{Document, RawArrayBuf, RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
-use super::indexes;
 use super::page_log::{self, LOG};
 use super::pages::date;
 use super::samples::{self, SAMPLES};
 use super::value::texts;
+use super::{Mongo, indexes};
+use crate::error::StoreError;
 use crate::retention::{Cutoff, Dropped};
+use crate::store::Retention;
 
 /// The most entries that one call checks or deletes.
 const ENTRIES: i64 = 2_000;
@@ -159,4 +162,12 @@ async fn delete(db: &Db, collection: &str, query: RawDocumentBuf) -> Result<u64,
     let deleted = db.delete_matching(collection, query).await?;
     let count = deleted.matched.unsigned_abs();
     deleted.into_result().map(|()| count)
+}
+
+#[async_trait]
+impl Retention for Mongo {
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+        self.call(async move |db: Db| drop_old(&db, cutoff).await)
+            .await
+    }
 }

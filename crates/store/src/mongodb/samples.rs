@@ -1,16 +1,20 @@
 //! The collection `samples`.
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
+use super::Mongo;
 use super::cache::time;
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
 use super::pages::date;
 use super::value::{self, binary, or_null, texts};
+use crate::error::StoreError;
 use crate::sample::Sample;
+use crate::store::Samples;
 
 pub(super) const SAMPLES: &str = "samples";
 
@@ -113,5 +117,24 @@ fn read(stored: &RawDocument) -> Sample {
         text: stored_text
             .map(|binary| binary.bytes.to_vec())
             .unwrap_or_default(),
+    }
+}
+
+#[async_trait]
+impl Samples for Mongo {
+    async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError> {
+        let mapping = mapping.to_owned();
+        self.call(async move |db: Db| of_mapping(&db, &mapping).await)
+            .await
+    }
+
+    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+        self.call(async move |db: Db| with_texts(&db, &ids).await)
+            .await
+    }
+
+    async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| put(&db, &samples).await)
+            .await
     }
 }

@@ -1,7 +1,9 @@
 //! The collection `site_states`.
 
+use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 
+use super::Mongo;
 use super::browse::Listing;
 use super::cache::{integer, time};
 use super::command::Db;
@@ -9,7 +11,9 @@ use super::fault::Fault;
 use super::pages::date;
 use super::value::or_null;
 use crate::browse::{Place, Slice};
+use crate::error::StoreError;
 use crate::site_state::SiteState;
+use crate::store::SiteStates;
 
 pub(super) async fn put(db: &Db, states: &[SiteState]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = states.iter().map(statement).collect();
@@ -86,4 +90,21 @@ fn read(stored: &RawDocument) -> Result<SiteState, Fault> {
         sign: text("sign")?,
         updated_at_ms: at("updated_at")?,
     })
+}
+
+#[async_trait]
+impl SiteStates for Mongo {
+    async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| put(&db, &states).await).await
+    }
+
+    async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| remove(&db, &sites).await)
+            .await
+    }
+
+    async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError> {
+        let site = site.to_owned();
+        self.call(async move |db: Db| get(&db, &site).await).await
+    }
 }

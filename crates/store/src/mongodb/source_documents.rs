@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
@@ -16,10 +17,12 @@ use serde_json::{Map, Value, json};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::records::{RecordDocument, read_all};
-use super::value;
+use super::{Mongo, value};
 use crate::crawl::CrawlId;
+use crate::error::StoreError;
 use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, Unwritten, check_same_document};
+use crate::store::SourceDocuments;
 
 /// A list of unwritten records ends with the record that makes it longer than this.
 const MAX_BYTES: usize = 8 << 20;
@@ -219,4 +222,36 @@ pub(super) async fn confirm(db: &Db, crawl: &CrawlId, written: &[Unwritten]) -> 
     let statements = written.iter().map(statement);
     let statements: Vec<RawDocumentBuf> = statements.collect::<Result<_, Fault>>()?;
     db.update("records", &statements).await?.into_result()
+}
+
+#[async_trait]
+impl SourceDocuments for Mongo {
+    async fn unwritten(
+        &self,
+        crawl: &CrawlId,
+        collection: &str,
+        limit: u32,
+    ) -> Result<Vec<Unwritten>, StoreError> {
+        let (crawl, of) = (crawl.clone(), collection.to_owned());
+        self.call(async move |db: Db| unwritten(&db, &crawl, &of, limit).await)
+            .await
+    }
+
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
+        let records = std::mem::take(written);
+        *written = self
+            .call(async move |db: Db| begin(&db, records).await)
+            .await?;
+        Ok(())
+    }
+
+    async fn confirm_written(
+        &self,
+        crawl: &CrawlId,
+        written: Vec<Unwritten>,
+    ) -> Result<(), StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| confirm(&db, &crawl, &written).await)
+            .await
+    }
 }

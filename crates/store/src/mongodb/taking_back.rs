@@ -15,7 +15,7 @@ use crate::site_clock::clamped;
 use crate::store::{Save, Saved};
 use crate::timestamp::iso_time;
 
-/// See [`Store::take_back`](crate::Store::take_back).
+/// See [`Pages::take_back`](crate::Pages::take_back).
 pub(super) async fn take_back(
     db: &Db,
     saves: &[Save],

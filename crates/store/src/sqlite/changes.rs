@@ -6,17 +6,16 @@
 //! stays unused.
 
 use std::io;
-use std::sync::Arc;
 
+use async_trait::async_trait;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
-use super::connection_thread::ConnectionThread;
+use super::Sqlite;
 use super::export::{STEP_BYTES, STEP_ROWS, row_object};
 use super::fault::Fault;
 use crate::cursor::{Cursor, Kept, check_cursor, too_late};
-use crate::error::StoreError;
-use crate::store::{ExportError, ExportFilter};
+use crate::store::{Changes, ExportError, ExportFilter};
 
 /// The position is the first column, as [`row_object`] expects.
 const COLUMNS: &str = "
@@ -57,75 +56,10 @@ fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
 }
 
-type Pages = Vec<(i64, Map<String, Value>)>;
-
-/// Passes the pages after the cursor to `each`, up to the highest position at the beginning.
-pub(super) async fn read(
-    thread: &ConnectionThread,
-    after: &Cursor,
-    filter: &ExportFilter,
-    each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
-) -> Result<Cursor, ExportError> {
-    let cursor = after.clone();
-    let begin = move |conn: &Connection| -> Result<_, Fault> {
-        let (store, cut, last) = extent(conn)?;
-        let kept = Kept {
-            cut: cut.unsigned_abs(),
-            newest: last.unsigned_abs(),
-        };
-        check_cursor(&cursor, &store, kept).map_err(Fault::Unusable)?;
-        Ok((store, cut, last))
-    };
-    let (store, cut_before, last) = call(thread, begin).await?;
-    let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
-    // Positions are signed in the file; `check_cursor` has made sure that this one fits.
-    let mut read_to = after.position.entry as i64;
-    while read_to < last {
-        let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
-        let (filter, reached) = (filter.clone(), at(from));
-        let step = move |conn: &Connection| {
-            let step = read_step(conn, from, to, &filter)?;
-            // Looked up after the pages: after this position, none was missing.
-            let (_, cut, _) = extent(conn)?;
-            match cut > cut_before.max(from) {
-                true => Err(Fault::Unusable(too_late(&reached))),
-                false => Ok(step),
-            }
-        };
-        let (pages, is_whole) = call(thread, step).await?;
-        let reached = pages.last().map_or(from, |(position, _)| *position);
-        read_to = if is_whole { to } else { reached };
-        for (position, page) in pages {
-            each(at(position), Value::Object(page))?;
-        }
-    }
-    Ok(at(last))
-}
-
-/// Passes the pages with these keys to `each`.
-pub(super) async fn find(
-    thread: &ConnectionThread,
-    ids: Vec<String>,
-    each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
-) -> Result<u64, ExportError> {
-    let ids: Arc<[String]> = ids.into();
-    let mut found = 0;
-    let mut next = 0;
-    while next < ids.len() {
-        let ids = Arc::clone(&ids);
-        let step = move |conn: &Connection| find_step(conn, &ids[next..]);
-        let (pages, looked_for) = call(thread, step).await?;
-        next += looked_for;
-        for (_, page) in pages {
-            each(Value::Object(page))?;
-            found += 1;
-        }
-    }
-    Ok(found)
-}
+pub(super) type FoundPages = Vec<(i64, Map<String, Value>)>;
 
 /// Pages with some of the keys, and how many keys were looked up.
-fn find_step(conn: &Connection, ids: &[String]) -> Result<(Pages, usize), Fault> {
+pub(super) fn find_step(conn: &Connection, ids: &[String]) -> Result<(FoundPages, usize), Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut pages = Vec::new();
     let mut bytes = 0;
@@ -153,7 +87,7 @@ fn read_step(
     from: i64,
     to: i64,
     filter: &ExportFilter,
-) -> Result<(Pages, bool), Fault> {
+) -> Result<(FoundPages, bool), Fault> {
     let columns = match filter {
         ExportFilter { looks: true, .. } => LOOKS,
         ExportFilter {
@@ -182,9 +116,48 @@ fn read_step(
     Ok((pages, false))
 }
 
-async fn call<R: Send + 'static>(
-    thread: &ConnectionThread,
-    read: impl FnOnce(&Connection) -> Result<R, Fault> + Send + 'static,
-) -> Result<R, StoreError> {
-    thread.call(move |db| db.read(read)).await?
+#[async_trait]
+impl Changes for Sqlite {
+    /// Up to the highest position at the beginning.
+    async fn changes(
+        &self,
+        after: &Cursor,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+    ) -> Result<Cursor, ExportError> {
+        let cursor = after.clone();
+        let begin = move |conn: &Connection| -> Result<_, Fault> {
+            let (store, cut, last) = extent(conn)?;
+            let kept = Kept {
+                cut: cut.unsigned_abs(),
+                newest: last.unsigned_abs(),
+            };
+            check_cursor(&cursor, &store, kept).map_err(Fault::Unusable)?;
+            Ok((store, cut, last))
+        };
+        let (store, cut_before, last) = self.read(begin).await?;
+        let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
+        // Positions are signed in the file; `check_cursor` has made sure that this one fits.
+        let mut read_to = after.position.entry as i64;
+        while read_to < last {
+            let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
+            let (filter, reached) = (filter.clone(), at(from));
+            let step = move |conn: &Connection| {
+                let step = read_step(conn, from, to, &filter)?;
+                // Looked up after the pages: after this position, none was missing.
+                let (_, cut, _) = extent(conn)?;
+                match cut > cut_before.max(from) {
+                    true => Err(Fault::Unusable(too_late(&reached))),
+                    false => Ok(step),
+                }
+            };
+            let (pages, is_whole) = self.read(step).await?;
+            let reached = pages.last().map_or(from, |(position, _)| *position);
+            read_to = if is_whole { to } else { reached };
+            for (position, page) in pages {
+                each(at(position), Value::Object(page))?;
+            }
+        }
+        Ok(at(last))
+    }
 }

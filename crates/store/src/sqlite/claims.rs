@@ -1,11 +1,15 @@
 //! The table `claims`.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::Sqlite;
 use super::crawls::time;
 use super::fault::Fault;
 use crate::claim::CrawlClaim;
 use crate::crawl::CrawlId;
+use crate::error::StoreError;
+use crate::store::Claims;
 use crate::timestamp::iso_time;
 
 const UPSERT: &str = "
@@ -14,7 +18,7 @@ ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder
     holder = excluded.holder, since = excluded.since, beat = excluded.beat";
 
 /// Stores a claim. If another one is in force, returns that instead. To be run in a transaction.
-pub(super) fn claim(
+pub(super) fn put(
     conn: &Connection,
     claim: &CrawlClaim,
     watched: Option<&CrawlClaim>,
@@ -74,4 +78,24 @@ fn get(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> 
         since_ms: time(&since)?,
         ..claim
     }))
+}
+
+#[async_trait]
+impl Claims for Sqlite {
+    async fn claim_crawl(
+        &self,
+        claim: CrawlClaim,
+        watched: Option<CrawlClaim>,
+    ) -> Result<Option<CrawlClaim>, StoreError> {
+        self.write(move |conn| put(conn, &claim, watched.as_ref()))
+            .await
+    }
+
+    async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError> {
+        self.write(move |conn| renew(conn, &claim)).await
+    }
+
+    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+        self.write(move |conn| release(conn, &claim)).await
+    }
 }

@@ -2,19 +2,23 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use async_trait::async_trait;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use serde_json::Value;
 
+use super::Sqlite;
 use super::browse::slice;
 use super::crawls::time;
 use super::fault::Fault;
 use super::records::to_json;
-use crate::CrawlId;
 use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::crawl::CrawlId;
 use crate::cursor::Cursor;
+use crate::error::StoreError;
 use crate::site_clock::clamped;
+use crate::store::ContentChanges;
 use crate::timestamp::iso_time;
 
 const PUT_VERSIONS: &str =
@@ -246,4 +250,54 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
         new: value(10)?,
         difference: row.get(11)?,
     })
+}
+
+#[async_trait]
+impl ContentChanges for Sqlite {
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
+        self.read(judged_to).await
+    }
+
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+        self.read(move |conn| versions(conn, &ids)).await
+    }
+
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
+        self.read(move |conn| with_versions(conn, ids)).await
+    }
+
+    /// One transaction.
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+        self.write(move |conn| put(conn, &judgement)).await
+    }
+
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |conn| read(conn, &filter, after, limit))
+            .await
+    }
+
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |conn| count(conn, &filter)).await
+    }
+
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError> {
+        let crawl = crawl.clone();
+        let count = move |conn: &_| new_documents(conn, &crawl, began_ms, is_first);
+        self.read(count).await
+    }
 }

@@ -1,11 +1,17 @@
 //! The table `crawls`.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::Sqlite;
 use super::fault::Fault;
+use super::field_counts;
 use super::records::{from_json, to_json};
 use crate::crawl::{Crawl, CrawlId, CrawlState};
+use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
+use crate::store::Crawls;
 use crate::timestamp::{iso_time, parse_iso_time};
 
 const UPSERT: &str = "
@@ -78,4 +84,33 @@ pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts
 pub(super) fn time(text: &str) -> Result<i64, Fault> {
     parse_iso_time(text)
         .ok_or_else(|| Fault::InvalidEntry(format!("its stored time `{text}` is no time")))
+}
+
+#[async_trait]
+impl Crawls for Sqlite {
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError> {
+        self.write(move |conn| put(conn, &crawl)).await
+    }
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
+        let key = id.to_string();
+        self.read(move |conn| get(conn, &key)).await
+    }
+
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError> {
+        let crawl = crawl.clone();
+        self.read(move |conn| field_counts::crawl_before(conn, &crawl))
+            .await
+    }
+
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
+        let crawl = crawl.to_string();
+        self.read(move |conn| record_counts(conn, &crawl)).await
+    }
+
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError> {
+        let crawl = crawl.to_string();
+        self.read(move |conn| field_counts::count(conn, &crawl))
+            .await
+    }
 }

@@ -4,8 +4,10 @@
 //! transaction: during a long one, the write-ahead log could not be reset.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use rusqlite::types::ValueRef;
@@ -15,9 +17,10 @@ use tokio::sync::mpsc;
 
 use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
+use super::{Sqlite, changes};
 use crate::error::StoreError;
 use crate::record::tell_doubts;
-use crate::store::{ExportError, ExportFilter, ExportKind};
+use crate::store::{Export, ExportError, ExportFilter, ExportKind};
 use crate::uri::OpenMode;
 
 /// A step ends after this many rows, or bytes of text in them.
@@ -72,27 +75,6 @@ const JSON_COLUMNS: [&str; 17] = [
 ];
 
 type Step = Result<Vec<Value>, StoreError>;
-
-/// Passes every row to `each`.
-pub(super) async fn export(
-    path: &Path,
-    kind: ExportKind,
-    filter: &ExportFilter,
-    each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
-) -> Result<u64, ExportError> {
-    // Bounded: one step waits while the next is read.
-    let (steps, mut read) = mpsc::channel::<Step>(1);
-    let (path, filter): (PathBuf, ExportFilter) = (path.to_owned(), filter.clone());
-    tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));
-    let mut rows = 0;
-    while let Some(step) = read.recv().await {
-        for row in step? {
-            each(row)?;
-            rows += 1;
-        }
-    }
-    Ok(rows)
-}
 
 /// Sends step after step until the end of the table. An error is the last step. Stops when the
 /// receiver is dropped.
@@ -180,4 +162,48 @@ fn text_value(name: &str, text: &[u8]) -> Result<Value, Fault> {
         });
     }
     Ok(Value::String(String::from_utf8_lossy(text).into_owned()))
+}
+
+#[async_trait]
+impl Export for Sqlite {
+    async fn export(
+        &self,
+        kind: ExportKind,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        // Bounded: one step waits while the next is read.
+        let (steps, mut read) = mpsc::channel::<Step>(1);
+        let (path, filter) = (self.path.clone(), filter.clone());
+        tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));
+        let mut rows = 0;
+        while let Some(step) = read.recv().await {
+            for row in step? {
+                each(row)?;
+                rows += 1;
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn pages(
+        &self,
+        ids: Vec<String>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        let ids: Arc<[String]> = ids.into();
+        let mut found = 0;
+        let mut next = 0;
+        while next < ids.len() {
+            let ids = Arc::clone(&ids);
+            let step = move |conn: &Connection| changes::find_step(conn, &ids[next..]);
+            let (pages, looked_for) = self.read(step).await?;
+            next += looked_for;
+            for (_, page) in pages {
+                each(Value::Object(page))?;
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
 }

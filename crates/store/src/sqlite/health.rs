@@ -2,11 +2,13 @@
 
 use rusqlite::{Connection, params};
 
+use super::Sqlite;
 use super::fault::Fault;
-use super::records;
+use crate::error::StoreError;
 use crate::health::HealthState;
 use crate::site_clock::clamped;
-use serde_json::{Map, Value};
+use crate::store::Health;
+use async_trait::async_trait;
 
 const INSERT: &str = "
 INSERT INTO health (_id, revision, writer, cursor, state) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -53,13 +55,14 @@ pub(super) fn put(conn: &Connection, states: &[HealthState]) -> Result<Vec<bool>
     Ok(replaced)
 }
 
-pub(super) fn given_values(
-    conn: &Connection,
-    keys: &[String],
-) -> Result<Vec<Map<String, Value>>, Fault> {
-    let values = |key: &String| {
-        let record = records::load(conn, key)?;
-        Ok(record.map(|record| record.given()).unwrap_or_default())
-    };
-    keys.iter().map(values).collect()
+#[async_trait]
+impl Health for Sqlite {
+    async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
+        self.read(all).await
+    }
+
+    /// One transaction.
+    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
+        self.write(move |conn| put(conn, &states)).await
+    }
 }

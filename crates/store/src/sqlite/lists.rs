@@ -3,14 +3,18 @@
 //! Which lists hold a row is kept with its record. The table `listed_rows` is an index of it, for lists that mark
 //! missing rows as gone. It is written together with the record.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::Sqlite;
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
 use crate::crawl::CrawlId;
+use crate::error::StoreError;
 use crate::list::{Lack, ListedPage, ListedRows, MarkedGone, PageOfList};
 use crate::page::{Page, page_id};
 use crate::record::{Lost, StoredRecord};
+use crate::store::StoredLists;
 use crate::timestamp::{iso_time, parse_iso_time};
 
 /// Rows that one step of [`mark_gone`] checks.
@@ -224,4 +228,46 @@ pub(super) fn mark_gone(
         }
     }
     Ok(marked)
+}
+
+#[async_trait]
+impl StoredLists for Sqlite {
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError> {
+        let (crawl, after) = (crawl.clone(), after.to_owned());
+        self.read(move |conn| first_pages(conn, &crawl, &after, limit))
+            .await
+    }
+
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError> {
+        self.read(move |conn| listed_pages(conn, &ids)).await
+    }
+
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError> {
+        let (list, dataset) = (list.to_owned(), dataset.to_owned());
+        self.read(move |conn| listed_rows(conn, &list, &dataset, began_ms))
+            .await
+    }
+
+    /// One transaction.
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError> {
+        let (list, dataset, after) = (list.to_owned(), dataset.to_owned(), after.to_owned());
+        let mark = move |conn: &_| mark_gone(conn, &list, &dataset, began_ms, &after);
+        self.write(mark).await
+    }
 }

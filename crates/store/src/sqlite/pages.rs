@@ -1,23 +1,31 @@
 //! The table `pages`: pages are saved, and fill records when they are saved or applied.
 
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 use webfill_wire::FailedAttempt;
 
+use super::Sqlite;
 use super::fault::Fault;
 use super::lists;
 use super::records::{self, from_json, to_json};
 use super::rows;
 use super::samples;
+use super::validators;
+use crate::error::StoreError;
 use crate::list::PageOfList;
 use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{FillRules, Leads, PageValues, RecordState};
+use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
-use crate::store::{Applied, ApplyPage, Save, Saved};
+use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
 use crate::timestamp::{iso_time, parse_iso_time};
+use crate::validators::KnownPage;
 
 const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
@@ -270,4 +278,51 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
         depth: row.get(6)?,
         records: from_json(row, 7)?,
     }))
+}
+
+#[async_trait]
+impl Pages for Sqlite {
+    /// Commits are cheap, and a long transaction blocks the other writers.
+    fn save_pace(&self, _processes: u16) -> SavePace {
+        SavePace {
+            max_entries: 128,
+            max_age: Duration::from_millis(20),
+        }
+    }
+
+    fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *rules = Arc::new(FillRules::of(mappings));
+    }
+
+    /// One transaction.
+    async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let rules = self.rules();
+        let save = move |conn: &_, one: &_| save(conn, one, &rules);
+        self.write_each(saves, describe_save, save).await
+    }
+
+    /// One transaction.
+    async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let rules = self.rules();
+        let take_back = move |conn: &_, one: &_| take_back(conn, one, &rules);
+        self.write_each(saves, describe_save, take_back).await
+    }
+
+    async fn apply_pages(
+        &self,
+        applies: Vec<ApplyPage>,
+    ) -> Result<Vec<Option<Applied>>, StoreError> {
+        let rules = self.rules();
+        self.write(move |conn| {
+            let apply = |one| apply(conn, one, &rules);
+            applies.iter().map(apply).collect()
+        })
+        .await
+    }
+
+    async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError> {
+        self.read(move |conn| validators::known_pages(conn, &ids))
+            .await
+    }
 }

@@ -1,14 +1,19 @@
 //! The tables `records` and `crawl_records`, and the record counts in `crawls`.
 
+use async_trait::async_trait;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
+use super::Sqlite;
 use super::fault::Fault;
 use super::lists;
 use super::source_documents;
+use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
+use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{
     Entry, FillRules, Lost, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowValues, StoredRecord,
@@ -16,6 +21,7 @@ use crate::record::{
 use crate::reread::FieldChange;
 use crate::site_clock::clamped;
 use crate::source_document::{DatasetRecord, RecordPut};
+use crate::store::Records;
 
 const UPSERT: &str = "
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates,
@@ -380,4 +386,31 @@ pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Re
             "its stored `{name}` is not as webfill writes it: {error}"
         ))
     })
+}
+
+/// The values of records that are not from pages.
+fn given_values(conn: &Connection, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
+    let values = |key: &String| {
+        let record = load(conn, key)?;
+        Ok(record.map(|record| record.given()).unwrap_or_default())
+    };
+    keys.iter().map(values).collect()
+}
+
+#[async_trait]
+impl Records for Sqlite {
+    async fn put_dataset(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<DatasetRecord>,
+        now_ms: i64,
+    ) -> Vec<Result<RecordPut, StoreError>> {
+        let crawl = crawl.to_string();
+        let put = move |conn: &_, record: &_| put(conn, &crawl, record, now_ms);
+        self.write_each(records, describe_record, put).await
+    }
+
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
+        self.read(move |conn| given_values(conn, &keys)).await
+    }
 }

@@ -1,15 +1,22 @@
 //! Pages that were read again: their rows, and the records that they fill.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::connection::Db;
 use super::fault::Fault;
 use super::pages::{alternatives_to_json, row_counts_to_json};
 use super::records::{self, to_json};
 use super::rows;
 use super::trial::Trial;
+use super::{Sqlite, fail_all};
+use crate::error::StoreError;
 use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
+use crate::store::Rereading;
 
 /// A page gets a new position, so that readers of changes see its new fields. Its links are those of the former
 /// mapping; to get those of another one, the page is fetched in full the next time.
@@ -117,4 +124,27 @@ fn is_there(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
     ];
     let mut find = conn.prepare_cached(FIND)?;
     Ok(find.query_row(which, |_| Ok(())).optional()?.is_some())
+}
+
+#[async_trait]
+impl Rereading for Sqlite {
+    /// One transaction.
+    async fn put_reread(
+        &self,
+        rereads: Vec<Reread>,
+        trial: Option<Arc<Trial>>,
+    ) -> Vec<Result<RereadAnswer, StoreError>> {
+        let rules = self.rules();
+        let Some(trial) = trial else {
+            let write = move |conn: &_, one: &_| write(conn, one, &rules);
+            return self.write_each(rereads, describe, write).await;
+        };
+        let count = rereads.len();
+        let foresee_each = move |db: &mut Db| {
+            let foresee = |one| db.read(|conn| foresee(conn, one, &rules, &trial));
+            rereads.iter().map(foresee).collect()
+        };
+        let foreseen = self.thread.call(foresee_each).await;
+        foreseen.unwrap_or_else(|error| fail_all(count, &error))
+    }
 }

@@ -1,11 +1,17 @@
 //! Drops old pages and samples, a few at a time. A position corresponds to an entry of the log in MongoDB, so there
 //! is no separate log to drop.
 
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
 use rusqlite::{Connection, params};
 
+use super::Sqlite;
 use super::fault::Fault;
 use super::samples;
+use crate::error::StoreError;
 use crate::retention::{Cutoff, Dropped};
+use crate::store::Retention;
 use crate::timestamp::iso_time;
 
 /// The most pages that one call checks, because other writers wait meanwhile.
@@ -76,4 +82,19 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
         .prepare_cached(sql)?
         .execute(params![before, LOOKED_AT])?;
     Ok(changes.max(versions))
+}
+
+#[async_trait]
+impl Retention for Sqlite {
+    /// One transaction, and one of the file of bodies.
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+        let after = self.retained_to.load(Ordering::Relaxed);
+        let drop_some = move |conn: &_| drop_old(conn, cutoff, after);
+        let (mut dropped, looked_to) = self.write(drop_some).await?;
+        self.retained_to.store(looked_to, Ordering::Relaxed);
+        if let Some(pages_ms) = cutoff.pages_ms {
+            dropped.has_more |= self.bodies.drop_old(pages_ms).await?.has_more;
+        }
+        Ok(dropped)
+    }
 }

@@ -1,12 +1,16 @@
 //! The table `samples`.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
+use super::Sqlite;
 use super::crawls::time;
 use super::fault::Fault;
 use super::records::{from_json, to_json};
+use crate::error::StoreError;
 use crate::retention::Cutoff;
 use crate::sample::Sample;
+use crate::store::Samples;
 use crate::timestamp::iso_time;
 
 const REPLACE: &str = "
@@ -110,4 +114,21 @@ fn read(row: &Row<'_>) -> Result<Sample, Fault> {
         fields: from_json(row, 6)?,
         text: row.get(7)?,
     })
+}
+
+#[async_trait]
+impl Samples for Sqlite {
+    async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError> {
+        let mapping = mapping.to_owned();
+        self.read(move |conn| of_mapping(conn, &mapping)).await
+    }
+
+    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+        self.read(move |conn| with_texts(conn, &ids)).await
+    }
+
+    async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError> {
+        self.write(move |conn| samples.iter().try_for_each(|one| put(conn, one)))
+            .await
+    }
 }

@@ -1,12 +1,16 @@
 //! The table `site_states`.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
+use super::Sqlite;
 use super::browse::slice;
 use super::crawls::time;
 use super::fault::Fault;
 use crate::browse::{Place, Slice};
+use crate::error::StoreError;
 use crate::site_state::SiteState;
+use crate::store::SiteStates;
 use crate::timestamp::iso_time;
 
 const REPLACE: &str = "
@@ -79,4 +83,20 @@ fn read(row: &Row<'_>) -> Result<SiteState, Fault> {
         sign: row.get(6)?,
         updated_at_ms: time(&row.get::<_, String>(7)?)?,
     })
+}
+
+#[async_trait]
+impl SiteStates for Sqlite {
+    async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError> {
+        self.write(move |conn| put(conn, &states)).await
+    }
+
+    async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError> {
+        self.write(move |conn| remove(conn, &sites)).await
+    }
+
+    async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError> {
+        let site = site.to_owned();
+        self.read(move |conn| get(conn, &site)).await
+    }
 }

@@ -1,13 +1,18 @@
 //! The table `origins`: the documents that records were read from, and the records to be written back (see
 //! [`crate::source_document`]).
 
+use async_trait::async_trait;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::Sqlite;
 use super::fault::Fault;
 use super::records::{from_json, to_json};
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
 use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, Unwritten, check_same_document};
+use crate::store::SourceDocuments;
 
 /// A list of unwritten records ends with the record that makes it longer than this, in bytes of
 /// text.
@@ -148,4 +153,33 @@ pub(super) fn confirm(conn: &Connection, crawl: &str, written: &[Unwritten]) -> 
         }
     }
     Ok(())
+}
+
+#[async_trait]
+impl SourceDocuments for Sqlite {
+    async fn unwritten(
+        &self,
+        crawl: &CrawlId,
+        collection: &str,
+        limit: u32,
+    ) -> Result<Vec<Unwritten>, StoreError> {
+        let (crawl, of) = (crawl.to_string(), collection.to_owned());
+        self.read(move |conn| unwritten(conn, &crawl, &of, limit))
+            .await
+    }
+
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
+        let records = written.clone();
+        self.write(move |conn| begin(conn, &records)).await
+    }
+
+    async fn confirm_written(
+        &self,
+        crawl: &CrawlId,
+        written: Vec<Unwritten>,
+    ) -> Result<(), StoreError> {
+        let crawl = crawl.to_string();
+        self.write(move |conn| confirm(conn, &crawl, &written))
+            .await
+    }
 }

@@ -1,4 +1,4 @@
-//! Records as a [trial](crate::Store::put_reread) would have left them by now, so that it can tell what the next page
+//! Records as a [trial](crate::Rereading::put_reread) would have left them by now, so that it can tell what the next page
 //! would do to a record.
 
 use rusqlite::{OptionalExtension, params};

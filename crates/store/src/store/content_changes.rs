@@ -1,0 +1,50 @@
+//! Changes of the content of pages.
+
+use std::collections::{BTreeMap, HashSet};
+
+use async_trait::async_trait;
+
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
+
+/// Snapshots of pages are judged one after the other. What has changed is kept and numbered.
+#[async_trait]
+pub trait ContentChanges: Send + Sync {
+    /// The position up to which snapshots are judged.
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError>;
+
+    /// The versions that the pages with these keys are compared with, in any order.
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
+
+    /// Those of these page keys that have versions to compare with.
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
+
+    /// Stores a judgement atomically, and only if it follows the stored one. Returns whether it is stored. A writer
+    /// that got no answer may repeat it.
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
+
+    /// The changes of pages after a number, in the order of their numbers, at most `limit`. Those that are not
+    /// visible yet will have greater numbers.
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError>;
+
+    /// How many changes of each kind there are.
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
+
+    /// How many documents a run of a crawl has met for the first time: pages that changes report as new since it
+    /// began, or, in its first run, which reports nothing as new, all that were fetched since.
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError>;
+}

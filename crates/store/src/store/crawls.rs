@@ -1,0 +1,28 @@
+//! Crawls, and the counts of what each has found.
+
+use async_trait::async_trait;
+
+use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
+use crate::record::RecordCounts;
+
+/// Crawls are stored, and what they have found is counted.
+#[async_trait]
+pub trait Crawls: Send + Sync {
+    /// Stores a crawl. The first start time stays, everything else is replaced.
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
+
+    /// The latest crawl of the same application that began before this one.
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError>;
+
+    /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which takes about a
+    /// second for a million: callers should call it less often if it takes longer.
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
+
+    /// Counts what the mappings extracted from the pages of a crawl, and what its records lack. Reads the whole
+    /// crawl, which takes seconds for a million pages.
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError>;
+}

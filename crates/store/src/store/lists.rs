@@ -1,0 +1,41 @@
+//! Lists that continue from page to page, as they were stored.
+
+use async_trait::async_trait;
+
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
+use crate::list::{ListedPage, ListedRows, MarkedGone};
+
+/// The pages of lists, and the rows that lists hold or no longer hold.
+#[async_trait]
+pub trait StoredLists: Send + Sync {
+    /// The first pages of a crawl's lists, in the order of their keys, after the key `after`.
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError>;
+
+    /// Those of the pages with these [keys](crate::page_id) that are stored, in any order.
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
+
+    /// Counts the rows of a dataset that a list holds, compared with the reading that began at this time.
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError>;
+
+    /// Notes that a list, whose reading began at this time, no longer holds rows that were seen there before. Rows
+    /// that no other list holds are gone. One bounded step, in the order of the records' keys, after the key `after`.
+    /// The caller must know that the list was read to its end; see [`crate::judge_rows`].
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError>;
+}
