@@ -16,6 +16,7 @@ mod excerpt;
 mod form;
 mod former;
 mod judging;
+mod known;
 mod learning;
 mod linked;
 mod mappings;
@@ -195,7 +196,7 @@ impl Fill {
         let knowing = sample::knowing_sites(table);
         sample.retain(|&link| {
             let link = &table.links[link as usize];
-            knowing.contains(link.site.as_str()) || mappings.covers(&link.url)
+            knowing.contains(&*link.site) || mappings.covers(&link.url)
         });
         self.fetch(pages, sample.iter().copied())?;
         if learning::learn_new(table, project, pages, &mappings, &sample)? {
@@ -240,17 +241,17 @@ impl Fill {
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
         for link in &table.links {
             let target = pages.site_of(link);
-            if seen.insert((link.site.as_str(), target.clone())) {
+            if seen.insert((&*link.site, target.clone())) {
                 let of_target = worth.iter().filter(|(site, _)| *site == target);
                 let of_link = fields.entry(&link.site).or_default();
                 of_link.extend(of_target.map(|(_, field)| *field));
             }
         }
         let is_wanted = |place: &u32| {
-            let Some(fields) = fields.get(table.links[*place as usize].site.as_str()) else {
+            let Some(fields) = fields.get(&*table.links[*place as usize].site) else {
                 return false;
             };
-            let mut rows = table.rows_of_link[*place as usize].iter();
+            let mut rows = table.rows_of(*place).iter();
             let is_worth = |field: usize| fields.contains(&field);
             rows.any(|&row| table.rows[row as usize].gaps().any(is_worth))
                 || (to_check.contains(place) && !fields.is_empty())

@@ -287,7 +287,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
         for (&at, field) in rows.iter().filter_map(|at| Some((at, field?))) {
             let row = &mut table.rows[at];
             let is_its = rows.len() == 1 || links[at] == doubt.links;
-            if !is_its || row.known[field] != doubt.known {
+            if !is_its || row.known(field) != doubt.known {
                 continue;
             }
             is_idle = false;
@@ -295,7 +295,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             answers.answered.insert(place);
             if *is_accepted {
                 let values = doubt.page.clone();
-                let old = std::mem::replace(&mut row.known[field], values.clone());
+                let old = row.replace(field, values.clone());
                 accepted.insert(place, Change { values, old });
             }
         }
@@ -376,7 +376,7 @@ pub fn write(
             id: row.id.clone(),
             links: table.links_of(row),
             column: field.title.clone(),
-            known: row.known[cell.field].clone(),
+            known: row.known(cell.field),
             page: cell.values.clone(),
             shown,
         };

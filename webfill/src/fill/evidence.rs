@@ -49,7 +49,7 @@ impl Sources<'_> {
             &self.table.fields[cell.field],
         );
         let url = cell.url.as_deref();
-        let known = &row.known[cell.field];
+        let known = &row.known(cell.field);
         let mut line = json!({
             "row": row.number,
             "id": row.name(),

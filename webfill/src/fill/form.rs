@@ -6,8 +6,8 @@ use webfill_table::Kind;
 const MOST: usize = 95;
 
 /// What nearly all of these known values are; a few may be of other kinds by mistake.
-pub fn of<'v>(known: impl Iterator<Item = &'v str> + Clone) -> Kind {
-    let count = known.clone().count();
+pub fn of<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
+    let count = known().count();
     let kinds = [
         Kind::Integer,
         Kind::Number,
@@ -17,9 +17,7 @@ pub fn of<'v>(known: impl Iterator<Item = &'v str> + Clone) -> Kind {
         Kind::Url,
     ];
     let is_of = |kind: &Kind| {
-        let fitting = known
-            .clone()
-            .filter(|value| Kind::of_text(value).fits(*kind));
+        let fitting = known().filter(|value| Kind::of_text(value).fits(*kind));
         count > 0 && fitting.count() * 100 >= count * MOST
     };
     kinds.into_iter().find(is_of).unwrap_or(Kind::Text)
@@ -120,13 +118,15 @@ mod tests {
 
     #[test]
     fn the_form_of_a_column_is_that_of_nearly_all_its_values() {
-        assert_eq!(of(["1", "20"].into_iter()), Kind::Integer);
-        assert_eq!(of(["1", "2.5"].into_iter()), Kind::Number);
-        assert_eq!(of(["2010-05-25"].into_iter()), Kind::Date);
-        assert_eq!(of(["1", "two", "3"].into_iter()), Kind::Text);
-        assert_eq!(of(["0123", "0456"].into_iter()), Kind::Text);
-        assert_eq!(of([].into_iter()), Kind::Text);
-        let one_wrong = (0..99).map(|_| "7").chain(["seven"]);
-        assert_eq!(of(one_wrong), Kind::Integer);
+        let of = |values: &[&str]| of(|| values.iter().map(|value| (*value).to_owned()));
+        assert_eq!(of(&["1", "20"]), Kind::Integer);
+        assert_eq!(of(&["1", "2.5"]), Kind::Number);
+        assert_eq!(of(&["2010-05-25"]), Kind::Date);
+        assert_eq!(of(&["1", "two", "3"]), Kind::Text);
+        assert_eq!(of(&["0123", "0456"]), Kind::Text);
+        assert_eq!(of(&[]), Kind::Text);
+        let mut one_wrong = vec!["7"; 99];
+        one_wrong.push("seven");
+        assert_eq!(of(&one_wrong), Kind::Integer);
     }
 }

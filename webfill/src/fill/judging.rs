@@ -175,7 +175,7 @@ pub fn judge(
             let page = *numbers.entry(url).or_insert(next);
             for one in &reading.fields {
                 let item = (at * fields + one.field) as u32;
-                let known = &row.known[one.field];
+                let known = &row.known(one.field);
                 let test = tested(mappings, table, url, reading, one);
                 if !known.is_empty() {
                     let (held_out, presence) = &mut of_known[one.field];
@@ -226,7 +226,7 @@ pub fn judge(
             }
         }
         for (field, (held_out, presence)) in of_known.into_iter().enumerate() {
-            for value in &row.known[field] {
+            for value in &row.known(field) {
                 known.push(Known {
                     item: (at * fields + field) as u32,
                     value: values.number(common_form(value), value),
@@ -337,7 +337,7 @@ impl Deciding<'_> {
     fn decide(&mut self, at: usize, field: usize, read: &[(&str, &Reading)]) -> Option<Cell> {
         let table = self.table;
         let row = &table.rows[at];
-        let known = &row.known[field];
+        let known = &row.known(field);
         let item = (at * table.fields.len() + field) as u32;
         let cell = |state, values: &[String], confidence, url: Option<&str>| Cell {
             row: at as u32,

@@ -97,7 +97,7 @@ pub fn of_other_layouts(
         let is_read = readings
             .get(target)
             .is_some_and(|reading| !reading.fields.is_empty());
-        let mut rows = table.rows_of_link[place].iter();
+        let mut rows = table.rows_of(place as u32).iter();
         let knows = rows.any(|&row| table.rows[row as usize].knows() > 0);
         if matches!(page.outcome, Outcome::Ok | Outcome::NotModified) && !is_read && knows {
             unread
@@ -233,7 +233,7 @@ fn learn_pages(
     let links = table.links.iter().filter_map(|link| {
         let target = stored.target(&link.url);
         let target = target.map_or(link.url.as_str(), |(target, _)| target);
-        let may_be_its = link.site == site || target != link.url;
+        let may_be_its = *link.site == *site || target != link.url;
         may_be_its.then(|| Url::parse(target).ok()).flatten()
     });
     let links: Vec<Url> = links
@@ -254,8 +254,9 @@ pub fn rows_of_targets<'t>(
     pages: &'t Pages<'_>,
 ) -> BTreeMap<&'t str, BTreeSet<u32>> {
     let mut rows: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for (link, linking) in table.links.iter().zip(&table.rows_of_link) {
+    for (place, link) in table.links.iter().enumerate() {
         if let Some((target, _)) = pages.target(&link.url) {
+            let linking = table.rows_of(place as u32);
             rows.entry(target).or_default().extend(linking);
         }
     }
@@ -267,11 +268,11 @@ fn joined(table: &Table, page: &Gathered, row: Option<u32>) -> Page {
     let row = row.map(|row| &table.rows[row as usize]);
     let known = row
         .into_iter()
-        .flat_map(|row| table.fields.iter().zip(&row.known));
+        .flat_map(|row| table.fields.iter().zip(row.all_known()));
     let known = known.filter(|(_, values)| !values.is_empty());
     Page {
         known: known
-            .map(|(field, values)| (field.name.clone(), values.clone()))
+            .map(|(field, values)| (field.name.clone(), values))
             .collect(),
         record: row.map(|row| row.number.to_string()),
         url: page.url.clone(),

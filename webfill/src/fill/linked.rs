@@ -44,7 +44,6 @@ pub fn to_explore(
     for link in all.iter().flatten() {
         *counts.entry(link).or_default() += 1;
     }
-    let own: BTreeSet<&str> = table.links.iter().map(|link| link.url.as_str()).collect();
     let mut chosen: Vec<usize> = (0..pages.len()).filter(|&at| missing[at] > 0).collect();
     chosen.sort_by_key(|&at| (usize::MAX - missing[at], at));
     let mut links = Vec::new();
@@ -57,7 +56,7 @@ pub fn to_explore(
         let Some(row) = row else { continue };
         // What many pages link to is the navigation of the site.
         let telling = all[at].iter().filter(|link| {
-            counts[link.as_str()] * 2 <= pages.len().max(2) && !own.contains(link.as_str())
+            counts[link.as_str()] * 2 <= pages.len().max(2) && !table.has_link(link)
         });
         links.extend(telling.take(LINKS).map(|link| Linked {
             url: link.clone(),

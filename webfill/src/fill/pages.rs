@@ -128,7 +128,7 @@ impl<'o> Pages<'o> {
         let target = self.target(&link.url).map(|(target, _)| target);
         let target = target.filter(|target| *target != link.url);
         let target = target.and_then(|target| Url::parse(target).ok());
-        target.map_or_else(|| link.site.clone(), |target| site(&target))
+        target.map_or_else(|| link.site.to_string(), |target| site(&target))
     }
 
     /// How many URLs failed for reasons that may pass.

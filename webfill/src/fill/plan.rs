@@ -41,12 +41,12 @@ impl Plan {
         sampled.extend(sample::of(table, most));
         let sites = table.links_by_site().into_iter().map(|(name, links)| {
             let is_wanted = |link: &&u32| {
-                let mut rows = table.rows_of_link[**link as usize].iter();
+                let mut rows = table.rows_of(**link).iter();
                 let is_gap = rows.any(|&row| !table.rows[row as usize].is_complete());
                 is_gap || sampled.contains(link)
             };
             let wanted: Vec<u32> = links.iter().filter(is_wanted).copied().collect();
-            let of_link = |link: &u32| table.rows_of_link[*link as usize].iter();
+            let of_link = |link: &u32| table.rows_of(*link).iter();
             let rows: BTreeSet<u32> = links.iter().flat_map(of_link).copied().collect();
             let gaps = rows
                 .iter()

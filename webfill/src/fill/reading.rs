@@ -101,7 +101,7 @@ pub fn read(
                 .get(&field.name)
                 .and_then(Value::as_u64);
             let known = row
-                .map(|row| &row.known[at])
+                .map(|row| row.known(at))
                 .filter(|known| !known.is_empty());
             let other = known.filter(|known| !agrees(known, &values));
             Some(FieldReading {

@@ -158,7 +158,7 @@ impl Report<'_> {
         for cell in doubts {
             let table = self.sources.table;
             let field = &table.fields[cell.field];
-            let known = field.joined(&table.rows[cell.row as usize].known[cell.field]);
+            let known = field.joined(&table.rows[cell.row as usize].known(cell.field));
             let sure = format!(
                 "<span class=\"sure\">{:.1} % sure that the page is right</span>",
                 cell.confidence * 100.0

@@ -28,12 +28,11 @@ pub fn of(table: &Table, most: usize) -> Vec<u32> {
 
 /// Sites to which rows link that know something.
 pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
-    let links = table.links.iter().zip(&table.rows_of_link);
-    let knowing = links.filter(|(_, rows)| {
-        let mut rows = rows.iter();
-        rows.any(|&row| table.rows[row as usize].knows() > 0)
-    });
-    knowing.map(|(link, _)| link.site.as_str()).collect()
+    let knowing = table.rows.iter().filter(|row| row.knows() > 0);
+    let links = knowing.flat_map(|row| &row.links);
+    links
+        .map(|&link| &*table.links[link as usize].site)
+        .collect()
 }
 
 /// Links whose known values are compared with their pages, though no gap asks for them: those of some complete rows,
@@ -44,7 +43,7 @@ pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
             if check == Check::All {
                 return true;
             }
-            let mut rows = table.rows_of_link[*link as usize].iter();
+            let mut rows = table.rows_of(*link).iter();
             rows.all(|&row| table.rows[row as usize].is_complete())
         };
         let mut complete: Vec<u32> = links.into_iter().filter(is_complete).collect();
@@ -66,7 +65,7 @@ pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
 /// The links whose rows know most; among equals, spread over the table.
 pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
-        let rows = table.rows_of_link[*link as usize].iter();
+        let rows = table.rows_of(*link).iter();
         rows.map(|&row| table.rows[row as usize].knows())
             .max()
             .unwrap_or(0)

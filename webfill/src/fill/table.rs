@@ -1,17 +1,19 @@
 //! The table: which columns it has, what its rows know and lack, and the same table with its gaps filled.
 
-use std::collections::hash_map::DefaultHasher;
+use std::collections::hash_map::{DefaultHasher, Entry, RandomState};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use webfill_service::Fault;
 use webfill_table::{Cell, Format, Kind, Sample, Understanding, Wishes};
-use webfill_urls::{canonical, site};
+use webfill_urls::{Url, canonical, site};
 
 use super::form;
+use super::known::Known;
 use super::options::{Check, FillOptions};
 use crate::export::Cells;
 
@@ -30,9 +32,10 @@ pub struct Table {
     pub understanding: Understanding,
     /// Lines that cannot be used, with the reason.
     pub faults: Vec<String>,
-    /// The rows that link to each link.
-    pub rows_of_link: Vec<Vec<u32>>,
-    by_url: HashMap<String, u32>,
+    /// The rows that link to each link, one link after another, and where those of each link begin.
+    linking: Vec<u32>,
+    linking_at: Vec<u32>,
+    by_url: ByUrl,
     /// Of the file as it was read.
     sum: u64,
 }
@@ -77,15 +80,40 @@ pub struct Row {
     /// If the table has a column of ids, and the row has one.
     pub id: Option<String>,
     /// Places in [`Table::links`].
-    pub links: Vec<u32>,
-    /// By field; empty: a gap.
-    pub known: Vec<Vec<String>>,
+    pub links: Box<[u32]>,
+    known: Known,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     pub url: String,
-    pub site: String,
+    pub site: Arc<str>,
+}
+
+/// The places of links by the hash of their URL: the URLs themselves are in the links.
+#[derive(Debug, Default)]
+struct ByUrl {
+    places: HashMap<u64, u32>,
+    /// URLs whose hash another one has.
+    others: HashMap<String, u32>,
+    hashes: RandomState,
+}
+
+impl ByUrl {
+    fn place(&self, url: &str, links: &[Link]) -> Option<u32> {
+        let place = *self.places.get(&self.hashes.hash_one(url))?;
+        match links[place as usize].url == url {
+            true => Some(place),
+            false => self.others.get(url).copied(),
+        }
+    }
+
+    fn insert(&mut self, url: &str, place: u32) {
+        match self.places.entry(self.hashes.hash_one(url)) {
+            Entry::Vacant(free) => drop(free.insert(place)),
+            Entry::Occupied(_) => drop(self.others.insert(url.to_owned(), place)),
+        }
+    }
 }
 
 impl Field {
@@ -155,20 +183,34 @@ impl Row {
         self.id.clone().unwrap_or_else(|| self.number.to_string())
     }
 
+    /// The values of a field; none: a gap.
+    pub fn known(&self, field: usize) -> Vec<String> {
+        self.known.get(field)
+    }
+
+    /// Those of all fields.
+    pub fn all_known(&self) -> impl Iterator<Item = Vec<String>> {
+        self.known.fields()
+    }
+
+    /// Sets the values of a field, and returns the former ones.
+    pub fn replace(&mut self, field: usize, values: Vec<String>) -> Vec<String> {
+        let old = self.known(field);
+        self.known.set(field, values);
+        old
+    }
+
     pub fn gaps(&self) -> impl Iterator<Item = usize> {
-        let known = self.known.iter().enumerate();
-        known.filter_map(|(field, values)| values.is_empty().then_some(field))
+        let counts = self.known.counts().enumerate();
+        counts.filter_map(|(field, count)| (count == 0).then_some(field))
     }
 
     pub fn is_complete(&self) -> bool {
-        self.known.iter().all(|values| !values.is_empty())
+        self.known.counts().all(|count| count > 0)
     }
 
     pub fn knows(&self) -> usize {
-        self.known
-            .iter()
-            .filter(|values| !values.is_empty())
-            .count()
+        self.known.counts().filter(|count| *count > 0).count()
     }
 }
 
@@ -215,38 +257,65 @@ impl Table {
             rows: Vec::new(),
             links: Vec::new(),
             faults: Vec::new(),
-            rows_of_link: Vec::new(),
-            by_url: HashMap::new(),
+            linking: Vec::new(),
+            linking_at: Vec::new(),
+            by_url: ByUrl::default(),
             understanding,
             sum,
         };
         let mut reader = webfill_table::open(path).map_err(Fault::usage)?;
+        let mut sites = HashMap::new();
         while let Some(row) = reader.next_row() {
             match row {
-                Ok(row) => table.add(&row),
+                Ok(row) => table.add(&row, &mut sites),
                 Err(fault) => table
                     .faults
                     .push(format!("line {}: {}", fault.number, fault.reason)),
             }
         }
         table.require_unchanged()?;
+        table.turn_links();
         table.find_forms();
         Ok(table)
     }
 
+    /// Finds the rows of each link.
+    fn turn_links(&mut self) {
+        self.rows.shrink_to_fit();
+        self.links.shrink_to_fit();
+        let mut at = vec![0; self.links.len() + 1];
+        for &link in self.rows.iter().flat_map(|row| &row.links) {
+            at[link as usize + 1] += 1;
+        }
+        for link in 1..at.len() {
+            at[link] += at[link - 1];
+        }
+        let mut free = at.clone();
+        self.linking = vec![0; at.last().copied().unwrap_or(0) as usize];
+        for (number, row) in self.rows.iter().enumerate() {
+            for &link in &row.links {
+                let place = &mut free[link as usize];
+                self.linking[*place as usize] = number as u32;
+                *place += 1;
+            }
+        }
+        self.linking_at = at;
+    }
+
+    /// The rows that link to a link, in the order of the table.
+    pub fn rows_of(&self, link: u32) -> &[u32] {
+        let link = link as usize;
+        &self.linking[self.linking_at[link] as usize..self.linking_at[link + 1] as usize]
+    }
+
     fn find_forms(&mut self) {
         for (at, field) in self.fields.iter_mut().enumerate() {
-            let known = || {
-                self.rows
-                    .iter()
-                    .flat_map(move |row| &row.known[at])
-                    .map(String::as_str)
-            };
-            field.form = form::of(known());
-            field.has_formulas = known().any(is_like_a_formula);
-            let lists = self.rows.iter().map(|row| &row.known[at]);
+            let known = || self.rows.iter().flat_map(move |row| row.known(at));
+            field.form = form::of(known);
+            field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
-            field.has_repetitions = lists.into_iter().any(|list| distinct(list) < list.len());
+            let mut lists = self.rows.iter().map(|row| row.known(at));
+            field.has_repetitions = lists.any(|list| distinct(&list) < list.len());
         }
     }
 
@@ -261,8 +330,7 @@ impl Table {
         }
     }
 
-    fn add(&mut self, cells: &webfill_table::Row) {
-        let row = self.rows.len() as u32;
+    fn add(&mut self, cells: &webfill_table::Row, sites: &mut HashMap<String, Arc<str>>) {
         let number = cells.number;
         let mut places = Vec::new();
         let columns = &self.understanding.urls;
@@ -273,10 +341,9 @@ impl Table {
         for text in links {
             match canonical(&text, None) {
                 Ok(url) => {
-                    let place = self.place_of(url.as_str(), || site(&url));
+                    let place = self.place_of(&url, sites);
                     if !places.contains(&place) {
                         places.push(place);
-                        self.rows_of_link[place as usize].push(row);
                     }
                 }
                 Err(refusal) => self
@@ -292,32 +359,35 @@ impl Table {
             }
         });
         let id = self.understanding.id.and_then(|id| cells.cells[id].text());
-        let known = known.collect();
+        let known = Known::of(known);
         self.rows.push(Row {
             number,
             id: id.map(str::to_owned),
-            links: places,
+            links: places.into(),
             known,
         });
     }
 
-    fn place_of(&mut self, url: &str, site: impl FnOnce() -> String) -> u32 {
-        if let Some(&place) = self.by_url.get(url) {
+    fn place_of(&mut self, url: &Url, sites: &mut HashMap<String, Arc<str>>) -> u32 {
+        if let Some(place) = self.by_url.place(url.as_str(), &self.links) {
             return place;
         }
         let place = self.links.len() as u32;
-        self.by_url.insert(url.to_owned(), place);
+        let name = site(url);
+        let site = sites
+            .entry(name)
+            .or_insert_with_key(|name| Arc::from(name.as_str()));
+        self.by_url.insert(url.as_str(), place);
         self.links.push(Link {
-            url: url.to_owned(),
-            site: site(),
+            url: url.as_str().to_owned(),
+            site: Arc::clone(site),
         });
-        self.rows_of_link.push(Vec::new());
         place
     }
 
     /// Whether a URL is a link of a row.
     pub fn has_link(&self, url: &str) -> bool {
-        self.by_url.contains_key(url)
+        self.by_url.place(url, &self.links).is_some()
     }
 
     /// The links of a row.
