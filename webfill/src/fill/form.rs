@@ -1,5 +1,7 @@
 //! The form of values: what is written has the form that the known values of its column have.
 
+use std::collections::BTreeMap;
+
 use webfill_table::Kind;
 
 /// So many of a hundred known values must be of a kind.
@@ -21,6 +23,28 @@ pub fn of<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
         count > 0 && fitting.count() * 100 >= count * MOST
     };
     kinds.into_iter().find(is_of).unwrap_or(Kind::Text)
+}
+
+/// The digits after the point that nearly all known values have, as prices do; a few may have others by mistake.
+pub fn decimals<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<usize> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for value in known() {
+        let digits = value.split_once('.').map_or(0, |(_, digits)| digits.len());
+        *counts.entry(digits).or_default() += 1;
+    }
+    let all: usize = counts.values().sum();
+    let (digits, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (digits > 0 && count * 100 >= all * MOST).then_some(digits)
+}
+
+/// A number with as many digits after the point; none is taken away.
+pub fn padded(value: String, decimals: Option<usize>) -> String {
+    let is_plain = |c: char| c.is_ascii_digit() || c == '-' || c == '.';
+    let Some(decimals) = decimals.filter(|_| value.chars().all(is_plain)) else {
+        return value;
+    };
+    let (whole, digits) = value.split_once('.').unwrap_or((&value, ""));
+    format!("{whole}.{digits:0<decimals$}")
 }
 
 /// A value as its column has it, or why it cannot be.
@@ -114,6 +138,20 @@ mod tests {
             let fitted = fitted(value, form).ok();
             assert_eq!(fitted.as_deref(), expected, "{value} as {form}");
         }
+    }
+
+    #[test]
+    fn numbers_get_the_digits_after_the_point_that_their_column_has() {
+        let of = |values: &[&str]| decimals(|| values.iter().map(|value| (*value).to_owned()));
+        assert_eq!(of(&["1.50", "20.00"]), Some(2));
+        assert_eq!(of(&["1.5", "20.25"]), None);
+        assert_eq!(of(&["1", "20"]), None);
+        assert_eq!(of(&[]), None);
+        let padded = |value: &str| padded(value.to_owned(), Some(2));
+        assert_eq!(padded("956.1"), "956.10");
+        assert_eq!(padded("-956"), "-956.00");
+        assert_eq!(padded("1.234"), "1.234");
+        assert_eq!(padded("1e5"), "1e5");
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Field {
     pub has_gaps: bool,
     /// What nearly all known values are.
     form: Kind,
+    /// The digits after the point that nearly all known numbers have.
+    decimals: Option<usize>,
     /// Known values begin as formulas do.
     has_formulas: bool,
     /// Some known list has a value twice.
@@ -149,8 +151,11 @@ impl Field {
 
     /// The same values in the form that known ones have, or why they have none.
     fn fitted(&self, values: &[String]) -> Result<Vec<String>, String> {
-        let values = values.iter().map(|value| form::fitted(value, self.form));
-        values.collect()
+        let fitted = values.iter().map(|value| {
+            let value = form::fitted(value, self.form)?;
+            Ok(form::padded(value, self.decimals))
+        });
+        fitted.collect()
     }
 
     /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
@@ -247,6 +252,7 @@ impl Table {
                 is_list: shape.is_list,
                 has_gaps,
                 form: Kind::Text,
+                decimals: None,
                 has_formulas: false,
                 has_repetitions: false,
             }
@@ -312,6 +318,9 @@ impl Table {
         for (at, field) in self.fields.iter_mut().enumerate() {
             let known = || self.rows.iter().flat_map(move |row| row.known(at));
             field.form = form::of(known);
+            if field.form == Kind::Number {
+                field.decimals = form::decimals(known);
+            }
             field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
             let mut lists = self.rows.iter().map(|row| row.known(at));
