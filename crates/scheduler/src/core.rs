@@ -152,14 +152,14 @@ impl Core {
     pub fn next_ready_ms(&self) -> Option<i64> {
         if self.cx.draining
             || self.cx.surroundings.low_disk.is_some()
-            || self.cx.dispatch.supervisor_count() == 0
+            || self.cx.dispatch.fleet.present() == 0
         {
             return None;
         }
         let outside = self.cx.window.next_site_ms;
         let outside =
             outside.map(|due_ms| (due_ms - LOOKAHEAD_MS).max(self.cx.window.fill_again_ms));
-        let inside = self.cx.dispatch.next_ready_ms();
+        let inside = self.cx.dispatch.schedule.next_ready_ms();
         match (inside, outside) {
             (Some(inside), Some(outside)) => Some(inside.min(outside)),
             (one, other) => one.or(other),
@@ -188,6 +188,7 @@ impl Core {
             // One that is due waits for a site, whatever the time.
             self.cx
                 .dispatch
+                .fleet
                 .next_probe_ms()
                 .filter(|at_ms| *at_ms > self.last_tick_ms),
         ];
@@ -229,7 +230,9 @@ impl Core {
             supervisors::tell_silent_supervisors(&mut self.cx, now_ms);
             supervisors::note_silences(&mut self.cx, now_ms)?;
             self.cx.frontier.note_quiet(now_ms)?;
-            if self.cx.window.next_site_ms.is_some() || self.cx.dispatch.sites_in_window() > 0 {
+            if self.cx.window.next_site_ms.is_some()
+                || self.cx.dispatch.schedule.sites_in_window() > 0
+            {
                 self.cx.frontier.note_time(now_ms)?;
             }
         }
@@ -272,13 +275,13 @@ impl Core {
     }
 
     pub fn supervisor_count(&self) -> usize {
-        self.cx.dispatch.supervisor_count()
+        self.cx.dispatch.fleet.present()
     }
 
     /// Whether all connected supervisors have left. Supervisors that are not connected keep their
     /// leases.
     pub fn is_drained(&self) -> bool {
-        self.cx.draining && self.cx.dispatch.supervisor_count() == 0
+        self.cx.draining && self.cx.dispatch.fleet.present() == 0
     }
 
     /// Commits for the last time: with the final states of the crawls, and the answer to the client

@@ -166,11 +166,11 @@ pub(super) fn drain(cx: &mut Context) {
     }
     tracing::info!(
         event = "draining",
-        leased = cx.dispatch.leases_out(),
+        leased = cx.dispatch.leases.count(),
         "draining"
     );
-    cx.dispatch.drain();
-    let peers: Vec<Caller> = cx.dispatch.peers().cloned().collect();
+    cx.dispatch.fleet.drain();
+    let peers: Vec<Caller> = cx.dispatch.fleet.peers().cloned().collect();
     for peer in peers {
         cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
     }

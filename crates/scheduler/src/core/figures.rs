@@ -115,11 +115,11 @@ impl Core {
         CoreFigures {
             counters: self.cx.counters.clone(),
             ended: self.cx.frontier.ended().clone(),
-            fleet: self.cx.dispatch.fleet_figures(),
-            leases: self.cx.dispatch.leases_out(),
-            sites_in_window: self.cx.dispatch.sites_in_window(),
+            fleet: self.cx.dispatch.fleet.figures(),
+            leases: self.cx.dispatch.leases.count(),
+            sites_in_window: self.cx.dispatch.schedule.sites_in_window(),
             window_sites: self.cx.settings.window_sites,
-            sites_set_aside: self.cx.dispatch.sites_set_aside(),
+            sites_set_aside: self.cx.dispatch.schedule.sites_set_aside(),
             oldest_due_ms: oldest_due_ms(&mut self.cx, now_ms),
             watches: watch_figures(&self.watches, &self.notifications),
             targets_unreached: self.notifications.unreached_targets(),
@@ -139,7 +139,7 @@ impl Core {
 fn conditions(cx: &Context, now_ms: i64) -> Conditions {
     let (spent, paced) = cx.frontier.waiting_applications();
     Conditions {
-        serves_http: cx.dispatch.supervisors().next().is_some(),
+        serves_http: cx.dispatch.fleet.present_lanes().next().is_some(),
         serves_browser: cx.frontier.has_browsers(),
         is_held: cx.holds(now_ms).is_some(),
         is_store_away: false,
@@ -151,7 +151,10 @@ fn conditions(cx: &Context, now_ms: i64) -> Conditions {
 /// Inside the window each site is looked at; of those outside, the one that is due first stands for
 /// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
 pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
-    let inside_ms = cx.dispatch.oldest_due_ms(now_ms);
+    let inside_ms = {
+        let dispatch = &mut cx.dispatch;
+        dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)
+    };
     // A frontier that has failed ends the process at its next turn.
     let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
     let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {

@@ -73,10 +73,8 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
 fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let forgotten = cx.frontier.sites().take_forgotten();
     for site in cx.frontier.sites().take_changed()? {
-        match forgotten.contains(&site.id) {
-            true => cx.dispatch.forget_site(&site),
-            false => cx.dispatch.change_rule(&site),
-        }
+        let is_forgotten = forgotten.contains(&site.id);
+        cx.dispatch.schedule.change_rule(&site, is_forgotten);
         cx.window.next_site_ms = Some(now_ms);
     }
     Ok(())
@@ -104,7 +102,7 @@ fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms:
     if aside.times > 1 {
         tracing::warn!(
             event = "site_set_aside",
-            site = cx.dispatch.site_name(grant.site),
+            site = cx.dispatch.schedule.site_name(grant.site),
             reason = why.as_str(),
             queued = batch.left,
             times = aside.times,

@@ -57,6 +57,7 @@ fn cut_off(
 ) -> Result<(), FrontierError> {
     let sign = cx
         .dispatch
+        .fleet
         .cut_off(supervisor)
         .map(|found| found.sign.as_str());
     tracing::warn!(
@@ -76,11 +77,18 @@ fn cut_off(
     Ok(())
 }
 
+/// By how much the wall clock of a supervisor's machine is ahead of the dispatcher's clock, as far as is known.
+pub(super) fn clock_ahead_ms(cx: &Context, peer: &Caller) -> i64 {
+    let fleet = &cx.dispatch.fleet;
+    let name = fleet.name_of(peer);
+    name.map_or(0, |name| fleet.clock_ahead_ms(name))
+}
+
 /// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
 /// once for as long as it does.
 pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
-    let ahead_ms = cx.dispatch.clock_ahead_ms_of(peer);
-    let supervisor = cx.dispatch.name_of(peer);
+    let ahead_ms = clock_ahead_ms(cx, peer);
+    let supervisor = cx.dispatch.fleet.name_of(peer);
     if begins_to_differ(before_ms, ahead_ms) {
         tracing::warn!(
             event = "clocks_differ",
@@ -93,7 +101,7 @@ pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
 
 /// Since when and why no connected supervisor reaches the web, if that is so.
 pub(super) fn all_cut_off(cx: &Context) -> Option<&CutOff> {
-    cx.dispatch.all_cut_off()
+    cx.dispatch.fleet.all_cut_off()
 }
 
 fn begins_to_differ(before_ms: i64, ahead_ms: i64) -> bool {

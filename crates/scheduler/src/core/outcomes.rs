@@ -43,6 +43,7 @@ pub(super) fn handle_outcomes(
     recalls::note_recalled(cx, &outcomes.recalled, &outcomes.supervisor);
     let (session, number) = (outcomes.session, outcomes.number);
     cx.dispatch
+        .fleet
         .note_outcomes(&outcomes.supervisor, session, number, pages);
     Ok(())
 }
@@ -143,7 +144,7 @@ fn announce_finished(cx: &mut Context, crawl: CrawlKey, url: String) -> Result<(
 
 fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
     let mut told = done.clock;
-    let site = cx.dispatch.site_of(done.task);
+    let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
         // What is queued need not wait until the site may be requested again, which its worker and the
         // cache know.

@@ -125,7 +125,7 @@ impl Recalls {
 pub(crate) fn recall(cx: &mut Context, scope: RecallScope) -> RecallNumber {
     let number = cx.recalls.next_number();
     let mut awaited = BTreeMap::new();
-    for (supervisor, until_ms) in cx.dispatch.lease_ends() {
+    for (supervisor, until_ms) in cx.dispatch.fleet.lease_ends() {
         let message = send_recall(cx, &supervisor, number, &scope);
         awaited.insert(supervisor, Awaited { message, until_ms });
     }
@@ -146,7 +146,7 @@ fn send_recall(
     recall: RecallNumber,
     scope: &RecallScope,
 ) -> Option<u64> {
-    let (peer, session, number) = cx.dispatch.address(supervisor)?;
+    let (peer, session, number) = cx.dispatch.fleet.address(supervisor)?;
     let message = DispatcherToSupervisor::Recall {
         session,
         number,
@@ -173,7 +173,7 @@ pub(super) fn resend_recalls(cx: &mut Context, supervisor: &str) {
 /// A heartbeat is answered with a renewed lease. `received`: the last message that it
 /// confirmed.
 pub(super) fn extend_recall_deadlines(cx: &mut Context, peer: &Caller, received: u64) {
-    if let Some((supervisor, until_ms)) = cx.dispatch.lease_end(peer) {
+    if let Some((supervisor, until_ms)) = cx.dispatch.fleet.lease_end(peer) {
         cx.recalls.lease_renewed(supervisor, received, until_ms);
     }
 }

@@ -60,11 +60,12 @@ fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
 fn tell_of_mappings(cx: &mut Context) {
     let names: Vec<String> = cx
         .dispatch
-        .supervisors()
+        .fleet
+        .present_lanes()
         .map(|(name, _)| name.to_owned())
         .collect();
     for name in names {
-        let Some((peer, session, number)) = cx.dispatch.address(&name) else {
+        let Some((peer, session, number)) = cx.dispatch.fleet.address(&name) else {
             continue;
         };
         let message = DispatcherToSupervisor::MappingsChanged {

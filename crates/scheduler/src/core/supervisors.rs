@@ -31,14 +31,16 @@ pub(super) fn handle_supervisor_message(
             session,
             outcomes_sent,
         } => {
-            cx.dispatch.goodbye(peer, session, outcomes_sent, now_ms);
+            cx.dispatch
+                .fleet
+                .begin_leaving(peer, session, outcomes_sent, now_ms);
             return remove_gone_supervisors(cx, drains, now_ms);
         }
         SupervisorToDispatcher::AskMappings { session, mappings } => {
             give_mappings(cx, peer, session, &mappings);
         }
         SupervisorToDispatcher::Report(report) => {
-            cx.dispatch.note_report(peer, report, now_ms);
+            cx.dispatch.fleet.note_report(peer, report, now_ms);
         }
     }
     Ok(())
@@ -46,7 +48,7 @@ pub(super) fn handle_supervisor_message(
 
 /// Where a supervisor that has said hello calls from.
 pub(super) fn note_address_of(cx: &mut Context, peer: &Caller, address: String) {
-    cx.dispatch.note_address_of(peer, address);
+    cx.dispatch.fleet.note_address(peer, address);
 }
 
 fn greet(
@@ -60,7 +62,7 @@ fn greet(
         // An answer would prolong its lease, and it may hold tasks of the former dispatcher.
         return Ok(());
     }
-    match cx.dispatch.greet(hello) {
+    match cx.dispatch.fleet.greet(hello) {
         Greeting::Joins => welcome(cx, drains, peer, hello, now_ms),
         Greeting::Outdated => Ok(()),
         Greeting::NameTaken => {
@@ -113,7 +115,7 @@ fn welcome(
     cx.send_to_supervisor(peer, welcome);
     recalls::resend_recalls(cx, &hello.supervisor);
     if cx.draining {
-        cx.dispatch.drain();
+        cx.dispatch.fleet.drain();
         cx.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
     } else if drains.concern(&hello.supervisor) {
         drain::tell_to_drain(cx, &hello.supervisor);
@@ -124,7 +126,7 @@ fn welcome(
 /// A supervisor lacks a set of mappings. If it is not in force any more, the supervisor is about to
 /// hear of its successor.
 fn give_mappings(cx: &mut Context, peer: &Caller, session: u64, wanted: &MappingsVersion) {
-    if !cx.dispatch.is_in_session(peer, session) {
+    if !cx.dispatch.fleet.is_in_session(peer, session) {
         cx.send_to_supervisor(peer, DispatcherToSupervisor::SayHello { session });
     } else if *wanted == cx.mappings.version {
         let Mappings { version, sources } = cx.mappings.clone();
@@ -139,7 +141,7 @@ fn give_mappings(cx: &mut Context, peer: &Caller, session: u64, wanted: &Mapping
 
 fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat, now_ms: i64) {
     let session = beat.session;
-    let ahead_ms = cx.dispatch.clock_ahead_ms_of(peer);
+    let ahead_ms = machines::clock_ahead_ms(cx, peer);
     let answer = match cx.dispatch.heartbeat(peer, beat, now_ms) {
         HeartbeatReply::InSync {
             heard_ms,
@@ -160,7 +162,7 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
 
 /// Tells the frontier whether a supervisor of the lane `browser` is connected.
 fn update_browser_lane(cx: &mut Context) {
-    let browsers = cx.dispatch.has_lane(Lane::Browser);
+    let browsers = cx.dispatch.fleet.has_lane(Lane::Browser);
     cx.frontier.releases().set_browsers(browsers);
 }
 
@@ -197,7 +199,7 @@ pub(super) fn remove_gone_supervisors(
     drains: &mut Drains,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    for name in cx.dispatch.left_supervisors(now_ms) {
+    for name in cx.dispatch.fleet.left(now_ms) {
         tracing::info!(
             event = "supervisor_left",
             supervisor = name,
@@ -205,7 +207,7 @@ pub(super) fn remove_gone_supervisors(
         );
         remove_supervisor(cx, drains, &name, Gone::Left, now_ms)?;
     }
-    for name in cx.dispatch.lost_supervisors(now_ms) {
+    for name in cx.dispatch.fleet.lost(now_ms) {
         cx.counters.supervisors_lost += 1;
         tracing::error!(
             event = "supervisor_lost",
@@ -224,8 +226,8 @@ pub(super) fn tell_silent_supervisors(cx: &mut Context, now_ms: i64) {
         tracing::warn!(
             event = "supervisor_silent",
             supervisor = name,
-            sites = cx.dispatch.sites_of(&name),
-            leased = cx.dispatch.leased_to(&name),
+            sites = cx.dispatch.schedule.owned_by(&name),
+            leased = cx.dispatch.leases.held_by(&name),
             lost_in_s = (lost_ms - now_ms) / 1_000,
             "a supervisor is not heard of: its idle sites go to others now, the tasks that it holds when it is lost"
         );
@@ -236,7 +238,7 @@ pub(super) fn tell_silent_supervisors(cx: &mut Context, now_ms: i64) {
 /// Stores for how long supervisors from before the start are silent, so that a dispatcher that
 /// is restarted often still finds them lost.
 pub(super) fn note_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for (name, silent_ms) in cx.dispatch.silences(now_ms) {
+    for (name, silent_ms) in cx.dispatch.fleet.silences(now_ms) {
         cx.frontier.supervisors().note_silence(&name, silent_ms)?;
     }
     Ok(())

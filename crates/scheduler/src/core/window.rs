@@ -78,12 +78,16 @@ pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
         .window
         .next_site_ms
         .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
-    if !is_due || cx.dispatch.supervisor_count() == 0 {
+    if !is_due || cx.dispatch.fleet.present() == 0 {
         return Ok(());
     }
     let spare = cx.settings.window_sites / 8;
     let needed = (spare + 1).saturating_sub(room_in_window(cx));
-    for (site, clock) in cx.dispatch.evict_distant(needed, FEW_SITES, now_ms) {
+    for (site, clock) in cx
+        .dispatch
+        .schedule
+        .evict_distant(needed, FEW_SITES, now_ms)
+    {
         cx.frontier.sites().put_back(site, &clock)?;
     }
     if room_in_window(cx) > 0 {
@@ -93,7 +97,7 @@ pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     if room > 0 {
         let most = room.min(MOST_ADMITTED);
         for site in cx.frontier.sites().admit(now_ms + LOOKAHEAD_MS, most)? {
-            cx.dispatch.add_site(site);
+            cx.dispatch.schedule.add(site);
         }
         cx.window.next_site_ms = cx.frontier.sites().next_due_ms()?;
     }
@@ -112,7 +116,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
         let Some(crawl) = cx.window.underserved.next() else {
             break;
         };
-        let wanted = FEW_SITES.saturating_sub(cx.dispatch.admitted_for(crawl));
+        let wanted = FEW_SITES.saturating_sub(cx.dispatch.schedule.admitted_for(crawl));
         let most = wanted.min(room_in_window(cx));
         let found = cx
             .frontier
@@ -122,7 +126,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
             cx.window.underserved.add(crawl);
         }
         for site in found {
-            cx.dispatch.add_site(site);
+            cx.dispatch.schedule.add(site);
         }
     }
     Ok(())
@@ -130,7 +134,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
 
 /// Sites with nothing to do leave the window, and those that would fill it while they wait.
 pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for (site, clock) in cx.dispatch.evict_idle() {
+    for (site, clock) in cx.dispatch.schedule.evict_idle() {
         cx.frontier.sites().put_back(site, &clock)?;
     }
     evict_surplus(cx, now_ms)
@@ -158,6 +162,6 @@ fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
 }
 
 pub(super) fn room_in_window(cx: &Context) -> usize {
-    let in_window = cx.dispatch.sites_in_window();
+    let in_window = cx.dispatch.schedule.sites_in_window();
     cx.settings.window_sites.saturating_sub(in_window)
 }

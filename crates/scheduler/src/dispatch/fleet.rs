@@ -43,7 +43,7 @@ pub struct Presence {
 
 /// All supervisors, by name.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
     names: BTreeMap<Caller, String>,
@@ -103,7 +103,7 @@ impl Fleet {
     }
 
     /// Awaited supervisors, with the time of their silence.
-    pub(super) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
+    pub(crate) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         let awaited = self.supervisors.iter();
         awaited
             .filter(|(_, supervisor)| supervisor.session.is_none())
@@ -119,11 +119,11 @@ impl Fleet {
     }
 
     /// How many supervisors are connected.
-    pub(super) fn present(&self) -> usize {
+    pub(crate) fn present(&self) -> usize {
         self.names.len()
     }
 
-    pub(super) fn greet(&self, hello: &Hello) -> Greeting {
+    pub(crate) fn greet(&self, hello: &Hello) -> Greeting {
         match self.supervisors.get(&hello.supervisor) {
             Some(known) if known.instance != hello.instance => Greeting::NameTaken,
             Some(known) if known.has_session_since(hello.session) => Greeting::Outdated,
@@ -170,7 +170,7 @@ impl Fleet {
         (gone.starved, gone.egress)
     }
 
-    pub(super) fn name_of(&self, peer: &Caller) -> Option<&String> {
+    pub(crate) fn name_of(&self, peer: &Caller) -> Option<&String> {
         self.names.get(peer)
     }
 
@@ -180,7 +180,7 @@ impl Fleet {
         (session.id == id).then_some(supervisor)
     }
 
-    pub(super) fn is_in_session(&mut self, peer: &Caller, id: u64) -> bool {
+    pub(crate) fn is_in_session(&mut self, peer: &Caller, id: u64) -> bool {
         self.session(peer, id).is_some()
     }
 
@@ -219,7 +219,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn begin_leaving(
+    pub(crate) fn begin_leaving(
         &mut self,
         peer: &Caller,
         id: u64,
@@ -233,7 +233,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn note_outcomes(&mut self, name: &str, id: u64, number: u64, pages: u64) {
+    pub(crate) fn note_outcomes(&mut self, name: &str, id: u64, number: u64, pages: u64) {
         if let Some(session) = self.session_of(name)
             && session.id == id
         {
@@ -245,8 +245,34 @@ impl Fleet {
         self.supervisors.get_mut(name)?.session.as_mut()
     }
 
+    /// A supervisor's peer and session.
+    pub(crate) fn peer(&mut self, supervisor: &str) -> Option<(Caller, u64)> {
+        let session = self.session_of(supervisor)?;
+        Some((session.peer.clone(), session.id))
+    }
+
+    /// Where to send a message: the peer, its session and the message's number.
+    pub(crate) fn address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
+        let session = self.session_of(supervisor)?;
+        Some((session.peer.clone(), session.id, session.next_number()))
+    }
+
+    /// Resets the record of which crawls the supervisor was told of, if there are too many. Returns
+    /// whether it was reset; the supervisor must be told to forget them, too.
+    pub(crate) fn forget_crawls_if_too_many(&mut self, supervisor: &str) -> bool {
+        let session = self.session_of(supervisor);
+        session.is_some_and(|session| session.forget_crawls_if_too_many())
+    }
+
+    /// Records that the supervisor is told of a crawl. Returns whether this is the first time, so
+    /// that the crawl's settings must go along with the task.
+    pub(crate) fn note_crawl_sent(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
+        let session = self.session_of(supervisor);
+        session.is_some_and(|session| session.note_crawl_told(crawl))
+    }
+
     /// Supervisors that have said goodbye and whose last outcomes have arrived.
-    pub(super) fn left(&self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn left(&self, now_ms: i64) -> Vec<String> {
         let patience_ms = self.patience_ms();
         let has_left = |supervisor: &Supervisor| {
             let session = supervisor.session.as_ref();
@@ -256,7 +282,7 @@ impl Fleet {
     }
 
     /// Supervisors silent for so long that none of their requests can still be under way.
-    pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn lost(&self, now_ms: i64) -> Vec<String> {
         self.names_where(|supervisor| now_ms > supervisor.lost_at_ms(self.lease_ms))
     }
 
@@ -283,7 +309,7 @@ impl Fleet {
         })
     }
 
-    pub(super) fn presence(&self, name: &str, now_ms: i64) -> Presence {
+    pub(crate) fn presence(&self, name: &str, now_ms: i64) -> Presence {
         let Some(supervisor) = self.supervisors.get(name) else {
             return Presence::default();
         };
@@ -297,14 +323,14 @@ impl Fleet {
     }
 
     /// All supervisors, with the time when their leases are over unless a heartbeat arrives.
-    pub(super) fn lease_ends(&self) -> Vec<(String, i64)> {
+    pub(crate) fn lease_ends(&self) -> Vec<(String, i64)> {
         let all = self.supervisors.iter();
         all.map(|(name, supervisor)| (name.clone(), supervisor.lease_ends_ms(self.lease_ms)))
             .collect()
     }
 
     /// The name of a connected supervisor, and when its leases are over.
-    pub(super) fn lease_end(&self, peer: &Caller) -> Option<(&str, i64)> {
+    pub(crate) fn lease_end(&self, peer: &Caller) -> Option<(&str, i64)> {
         let name = self.names.get(peer)?;
         let supervisor = self.supervisors.get(name)?;
         Some((name, supervisor.lease_ends_ms(self.lease_ms)))
@@ -319,7 +345,7 @@ impl Fleet {
     }
 
     /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
-    pub(super) fn clock_ahead_ms(&self, name: &str) -> i64 {
+    pub(crate) fn clock_ahead_ms(&self, name: &str) -> i64 {
         self.supervisors
             .get(name)
             .map_or(0, |supervisor| supervisor.clock_ahead_ms)
@@ -348,7 +374,7 @@ impl Fleet {
     }
 
     /// Whether a supervisor of this lane is connected.
-    pub(super) fn has_lane(&self, lane: Lane) -> bool {
+    pub(crate) fn has_lane(&self, lane: Lane) -> bool {
         let mut all = self.supervisors.values();
         all.any(|supervisor| supervisor.lane() == Some(lane))
     }
@@ -373,14 +399,14 @@ impl Fleet {
         supervisor.map_or(Vec::new(), |found| std::mem::take(&mut found.starved))
     }
 
-    pub(super) fn forget_crawl(&mut self, crawl: CrawlKey) {
+    pub(crate) fn forget_crawl(&mut self, crawl: CrawlKey) {
         for session in self.sessions() {
             session.forget_crawl(crawl);
         }
     }
 
     /// Sends no further tasks.
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         for session in self.sessions() {
             session.draining = true;
         }
@@ -397,12 +423,12 @@ impl Fleet {
         all.filter_map(|supervisor| supervisor.session.as_mut())
     }
 
-    pub(super) fn peers(&self) -> impl Iterator<Item = &Caller> {
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &Caller> {
         self.names.keys()
     }
 
     /// The names and lanes of the connected supervisors.
-    pub(super) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
+    pub(crate) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
         let all = self.supervisors.iter();
         all.filter_map(|(name, supervisor)| Some((name.as_str(), supervisor.lane()?)))
     }

@@ -3,9 +3,8 @@
 
 use webfill_wire::TaskDone;
 
-use super::egress::{Attempt, Change, CutOff, MachineFailures, Reach};
+use super::egress::{Attempt, Change, MachineFailures, Reach};
 use super::{Dispatch, Lease};
-use crate::caller::Caller;
 use crate::frontier::{SiteId, Standing};
 
 /// What an attempt says about the machine that made it.
@@ -29,7 +28,7 @@ impl Dispatch {
     }
 
     fn lease_of(&self, done: &TaskDone) -> Option<&Lease> {
-        let lease = self.lease(done.task)?;
+        let lease = self.leases.get(done.task)?;
         (lease.delivery == done.delivery).then_some(lease)
     }
 
@@ -76,47 +75,5 @@ impl Dispatch {
         for id in self.fleet.take_all_starved(name) {
             self.schedule.make_ready(id);
         }
-    }
-
-    /// Since when and why a supervisor's machine is cut off.
-    pub fn cut_off(&self, supervisor: &str) -> Option<&CutOff> {
-        self.fleet.cut_off(supervisor)
-    }
-
-    /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
-    pub fn clock_ahead_ms(&self, supervisor: &str) -> i64 {
-        self.fleet.clock_ahead_ms(supervisor)
-    }
-
-    pub fn clock_ahead_ms_of(&self, peer: &Caller) -> i64 {
-        let name = self.fleet.name_of(peer);
-        name.map_or(0, |name| self.fleet.clock_ahead_ms(name))
-    }
-
-    /// The name of a connected supervisor.
-    pub fn name_of(&self, peer: &Caller) -> Option<&String> {
-        self.fleet.name_of(peer)
-    }
-
-    /// If all connected supervisors are cut off: the one that is so for longest.
-    pub fn all_cut_off(&self) -> Option<&CutOff> {
-        let mut longest: Option<&CutOff> = None;
-        for (name, _) in self.supervisors() {
-            let cut_off = self.cut_off(name)?;
-            if longest.is_none_or(|found| cut_off.since_ms < found.since_ms) {
-                longest = Some(cut_off);
-            }
-        }
-        longest
-    }
-
-    /// When the next round of probes of a machine that is cut off is due.
-    pub fn next_probe_ms(&self) -> Option<i64> {
-        self.fleet.next_probe_ms()
-    }
-
-    /// How many sites of the window a supervisor owns.
-    pub fn sites_of(&self, supervisor: &str) -> usize {
-        self.schedule.owned_by(supervisor)
     }
 }

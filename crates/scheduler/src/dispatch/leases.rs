@@ -1,10 +1,12 @@
 //! The leases: recorded when tasks are handed out, removed when they end, restored after a start.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use webfill_wire::{CrawlKey, Delivery, SiteClock};
 
 use super::groups::Group;
+use super::held::Held;
 use super::{ClockUpdate, Dispatch};
 use crate::frontier::{HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
 
@@ -33,47 +35,87 @@ pub enum LastRequest {
     PossiblyUntilNow,
 }
 
-impl Dispatch {
-    pub fn leases_out(&self) -> usize {
-        self.leases.len()
+/// All leases.
+#[derive(Debug, Default)]
+pub struct Leases {
+    by_task: BTreeMap<TaskId, Lease>,
+    /// The same, by supervisor.
+    held: Held,
+}
+
+impl Leases {
+    /// How many tasks are out.
+    pub fn count(&self) -> usize {
+        self.by_task.len()
     }
 
     /// How many tasks are leased to a supervisor.
-    pub fn leased_to(&self, name: &str) -> usize {
+    pub fn held_by(&self, name: &str) -> usize {
         self.held.count(name)
     }
 
+    /// How many leases of this priority or a higher one a supervisor holds.
+    pub(super) fn held_at_least(&self, name: &str, priority: u8) -> u64 {
+        self.held.at_least(name, priority)
+    }
+
     /// The leases of a supervisor; those of others cost nothing.
-    pub fn leases_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
-        let lease = |task| Some((task, self.leases.get(&task)?));
+    pub fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
+        let lease = |task| Some((task, self.by_task.get(&task)?));
         self.held.tasks(name).filter_map(lease)
     }
 
+    /// The site of a leased task.
+    pub fn site_of(&self, task: TaskId) -> Option<SiteId> {
+        self.by_task.get(&task).map(|lease| lease.site)
+    }
+
+    /// The lease of a task that is out.
+    pub fn get(&self, task: TaskId) -> Option<&Lease> {
+        self.by_task.get(&task)
+    }
+
+    /// The lease of each of these crawls that was made first, found in one pass over all leases; those of
+    /// before the dispatcher's start count from then.
+    pub fn oldest(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
+        let mut oldest: BTreeMap<CrawlKey, (TaskId, &Lease)> = BTreeMap::new();
+        let asked_for = |(_, lease): &(&TaskId, &Lease)| crawls.contains(&lease.crawl);
+        for (task, lease) in self.by_task.iter().filter(asked_for) {
+            let found = oldest.entry(lease.crawl).or_insert((*task, lease));
+            if (lease.since_ms, *task) < (found.1.since_ms, found.0) {
+                *found = (*task, lease);
+            }
+        }
+        oldest
+    }
+
+    fn add(&mut self, task: TaskId, lease: Lease) {
+        self.held.add(&lease.supervisor, task, lease.priority);
+        self.by_task.insert(task, lease);
+    }
+
+    fn remove(&mut self, task: TaskId) -> Option<Lease> {
+        let lease = self.by_task.remove(&task)?;
+        self.held.remove(&lease.supervisor, task, lease.priority);
+        Some(lease)
+    }
+}
+
+impl Dispatch {
     pub(super) fn add_lease(&mut self, task: TaskId, lease: Lease) {
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.leases += 1;
             site.lowest_leased = site.lowest_leased.min(lease.priority);
             site.recalled_below = 0;
         }
-        self.held.add(&lease.supervisor, task, lease.priority);
         if let Some(group) = &lease.group {
             self.schedule.groups.lease(group);
         }
-        self.leases.insert(task, lease);
-    }
-
-    /// The site of a leased task.
-    pub fn site_of(&self, task: TaskId) -> Option<SiteId> {
-        self.leases.get(&task).map(|lease| lease.site)
-    }
-
-    pub(super) fn lease(&self, task: TaskId) -> Option<&Lease> {
-        self.leases.get(&task)
+        self.leases.add(task, lease);
     }
 
     fn remove_lease(&mut self, task: TaskId, now_ms: i64) -> Option<Lease> {
-        let lease = self.leases.remove(&task)?;
-        self.held.remove(&lease.supervisor, task, lease.priority);
+        let lease = self.leases.remove(task)?;
         if let Some(egress) = self.fleet.egress_of(&lease.supervisor) {
             egress.lease_over(task, now_ms);
         }
@@ -164,7 +206,7 @@ impl Dispatch {
 
     /// A leased task came back because its site is at this address.
     pub fn note_address(&mut self, task: TaskId, address: IpAddr) {
-        if let Some(lease) = self.leases.get(&task) {
+        if let Some(lease) = self.leases.get(task) {
             self.schedule.set_address(lease.site, address);
         }
     }

@@ -3,31 +3,31 @@
 
 use std::collections::HashMap;
 
-use super::Dispatch;
+use super::schedule::Schedule;
 use super::site::Site;
 use crate::frontier::SiteId;
 
 /// The due sites that were found at the last look, and since when they are.
 #[derive(Debug, Default)]
-pub(super) struct Overdue {
+pub struct Overdue {
     since_ms: HashMap<SiteId, i64>,
     looked_ms: i64,
 }
 
-impl Dispatch {
+impl Overdue {
     /// How long the site of the window that has been due for longest waits, as far as calls of this have
     /// seen it; looks at each site.
-    pub fn oldest_due_ms(&mut self, now_ms: i64) -> i64 {
+    pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let Overdue {
             since_ms,
             looked_ms,
-        } = std::mem::take(&mut self.overdue);
+        } = std::mem::take(self);
         let mut found = Overdue {
             since_ms: HashMap::new(),
             looked_ms: now_ms,
         };
         let mut oldest_ms = 0;
-        for (id, site) in self.schedule.sites() {
+        for (id, site) in schedule.sites() {
             if !is_due(site, now_ms) {
                 continue;
             }
@@ -37,7 +37,7 @@ impl Dispatch {
             found.since_ms.insert(*id, since_ms);
             oldest_ms = oldest_ms.max(now_ms - since_ms);
         }
-        self.overdue = found;
+        *self = found;
         oldest_ms
     }
 }

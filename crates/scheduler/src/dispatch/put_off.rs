@@ -47,12 +47,6 @@ impl Dispatch {
         self.schedule.put_off(grant.site, now_ms + for_ms);
         set_aside
     }
-
-    /// How many sites of the window are set aside.
-    pub fn sites_set_aside(&self) -> usize {
-        let sites = self.schedule.sites().values();
-        sites.filter(|site| site.empty_grants > 1).count()
-    }
 }
 
 impl Schedule {

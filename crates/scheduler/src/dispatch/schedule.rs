@@ -27,6 +27,9 @@ use super::site::Site;
 use crate::frontier::{Clock, SiteDue, SiteId, Woken};
 
 mod grouped;
+mod waits;
+
+pub use self::waits::SiteWait;
 
 /// A site that is not due for this long may be evicted from a full window.
 const LONG_MS: i64 = 1_000;
@@ -36,7 +39,7 @@ pub const SURPLUS_RETURNS_AFTER_MS: i64 = 10_000;
 
 /// The sites of the window, by when they are due.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub struct Schedule {
     default_delay_ms: u32,
     sites: HashMap<SiteId, Site>,
     delayed: BTreeSet<(i64, SiteId)>,
@@ -69,7 +72,7 @@ impl Schedule {
     }
 
     /// How many sites were admitted to the window for a crawl.
-    pub(super) fn admitted_for(&self, crawl: CrawlKey) -> usize {
+    pub(crate) fn admitted_for(&self, crawl: CrawlKey) -> usize {
         self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
 
@@ -82,7 +85,7 @@ impl Schedule {
     }
 
     /// How many sites of the window a supervisor owns.
-    pub(super) fn owned_by(&self, name: &str) -> usize {
+    pub(crate) fn owned_by(&self, name: &str) -> usize {
         self.owned_by.get(name).copied().unwrap_or(0)
     }
 
@@ -146,7 +149,7 @@ impl Schedule {
     }
 
     /// A site enters the window.
-    pub(super) fn add(&mut self, due: SiteDue) {
+    pub(crate) fn add(&mut self, due: SiteDue) {
         let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
             group: self.groups.of(&due.name, due.clock.address),
@@ -216,7 +219,7 @@ impl Schedule {
     }
 
     /// The rule of a site has changed, or it was forgotten, and perhaps the time when it is due.
-    pub(super) fn change_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
+    pub(crate) fn change_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
         };
@@ -266,7 +269,7 @@ impl Schedule {
     }
 
     /// When the next site becomes ready.
-    pub(super) fn next_ready_ms(&self) -> Option<i64> {
+    pub(crate) fn next_ready_ms(&self) -> Option<i64> {
         let delayed_ms = self.delayed.first().map(|(from_ms, _)| *from_ms);
         delayed_ms
             .into_iter()
@@ -372,7 +375,7 @@ impl Schedule {
         })
     }
 
-    pub(super) fn default_delay_ms(&self) -> u32 {
+    pub(crate) fn default_delay_ms(&self) -> u32 {
         self.default_delay_ms
     }
 
@@ -397,7 +400,7 @@ impl Schedule {
     }
 
     /// Evicts sites that have nothing to hand out and nothing leased.
-    pub(super) fn evict_idle(&mut self) -> Vec<(SiteId, Clock)> {
+    pub(crate) fn evict_idle(&mut self) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         for id in std::mem::take(&mut self.idle) {
             if self.sites.get(&id).is_some_and(Site::is_idle) {
@@ -428,7 +431,7 @@ impl Schedule {
 
     /// Evicts up to `most` sites that are not due for long: first those of crawls that have more
     /// than `few` sites in the window, then any.
-    pub(super) fn evict_distant(
+    pub(crate) fn evict_distant(
         &mut self,
         most: usize,
         few: usize,

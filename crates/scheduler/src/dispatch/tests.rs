@@ -1,7 +1,7 @@
-use webfill_wire::{Delivery, Lane, SiteClock};
+use webfill_wire::{AddressBounds, Delivery, Lane, SiteClock};
 
 use super::*;
-use crate::frontier::{HeldLease, LeaseBatch, Leased, SavedSupervisor, SiteRule, Turn};
+use crate::frontier::{HeldLease, LeaseBatch, Leased, SavedSupervisor, SiteDue, SiteRule, Turn};
 
 mod granting;
 mod groups;
@@ -32,7 +32,7 @@ fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> 
 
 fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<(TaskId, Lease)> {
     let mut session = 1;
-    while dispatch.greet(&hello(name, session)) == Greeting::Outdated {
+    while dispatch.fleet.greet(&hello(name, session)) == Greeting::Outdated {
         session += 1;
     }
     let hello = Hello {
@@ -76,7 +76,7 @@ fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
 
 /// Heartbeats keep the lease in force up to this time.
 fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
-    let (_, over_ms) = dispatch.lease_end(&peer(name)).unwrap();
+    let (_, over_ms) = dispatch.fleet.lease_end(&peer(name)).unwrap();
     let before = (over_ms - LEASE_MS..until_ms).step_by(LEASE_MS as usize / 2);
     before.for_each(|at_ms| assert!(hear(dispatch, name, at_ms)));
     hear(dispatch, name, until_ms)

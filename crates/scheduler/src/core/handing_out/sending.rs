@@ -16,12 +16,16 @@ pub(super) fn send_tasks(
     if leased.is_empty() {
         return Ok(());
     }
-    let Some((peer, session)) = cx.dispatch.peer(&grant.supervisor) else {
+    let Some((peer, session)) = cx.dispatch.fleet.peer(&grant.supervisor) else {
         return Ok(());
     };
-    let site = cx.dispatch.site_name(grant.site);
+    let site = cx.dispatch.schedule.site_name(grant.site);
     let site = site.unwrap_or_default().to_owned();
-    if cx.dispatch.forget_crawls_if_too_many(&grant.supervisor) {
+    if cx
+        .dispatch
+        .fleet
+        .forget_crawls_if_too_many(&grant.supervisor)
+    {
         cx.send_to_supervisor(&peer, DispatcherToSupervisor::ForgetCrawls { session });
     }
     send_scripts(cx, grant, &site);
@@ -29,12 +33,16 @@ pub(super) fn send_tasks(
     let mut tasks = Vec::with_capacity(leased.len());
     for task in leased {
         log_leased(cx, grant, &task)?;
-        if cx.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
+        if cx
+            .dispatch
+            .fleet
+            .note_crawl_sent(&grant.supervisor, task.crawl)
+        {
             crawls.push(cx.crawls.settings(&mut cx.frontier, task.crawl)?);
         }
         tasks.push(task_message(cx, grant, &site, task));
     }
-    let Some((peer, session, number)) = cx.dispatch.address(&grant.supervisor) else {
+    let Some((peer, session, number)) = cx.dispatch.fleet.address(&grant.supervisor) else {
         return Ok(());
     };
     let message = DispatcherToSupervisor::Tasks {
@@ -64,7 +72,10 @@ fn task_message(cx: &Context, grant: &Grant, site: &str, task: Leased) -> Task {
         delay_ms: grant.delay_ms,
         failed_attempts: task.failed_attempts,
         unreachable: task.unreachable,
-        address_bounds: cx.dispatch.address_bounds(grant.site, task.delivery.number),
+        address_bounds: cx
+            .dispatch
+            .schedule
+            .address_bounds(grant.site, task.delivery.number),
     }
 }
 
@@ -90,7 +101,7 @@ fn send_scripts(cx: &mut Context, grant: &Grant, site: &str) {
     let Some(scripts) = cx.frontier.scripts_for_worker(grant.site, site) else {
         return;
     };
-    let Some((peer, session, number)) = cx.dispatch.address(&grant.supervisor) else {
+    let Some((peer, session, number)) = cx.dispatch.fleet.address(&grant.supervisor) else {
         return;
     };
     let message = DispatcherToSupervisor::SiteScripts {

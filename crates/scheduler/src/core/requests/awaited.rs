@@ -71,7 +71,7 @@ fn awaited(
     now_ms: i64,
 ) -> Result<Option<String>, FrontierError> {
     let mut awaited: Vec<String> = lane.into_iter().collect();
-    if awaited.is_empty() && cx.dispatch.supervisors().next().is_none() {
+    if awaited.is_empty() && cx.dispatch.fleet.present_lanes().next().is_none() {
         awaited.push("a supervisor".into());
     }
     if machines::all_cut_off(cx).is_some() {

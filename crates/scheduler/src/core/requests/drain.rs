@@ -64,7 +64,10 @@ impl Drains {
         if self.0.len() >= MOST_DRAINS {
             return Refusal::new("$", "too many drains are under way: ask again later").into();
         }
-        let connected: BTreeSet<String> = cx.dispatch.connected().map(str::to_owned).collect();
+        let connected: BTreeSet<String> = {
+            let connected = cx.dispatch.fleet.present_lanes();
+            connected.map(|(name, _)| name.to_owned()).collect()
+        };
         let awaited = match supervisor {
             None => connected,
             Some(name) if connected.contains(&name) => BTreeSet::from([name]),
@@ -122,7 +125,7 @@ pub(in crate::core) fn tell_to_drain(cx: &mut Context, supervisor: &str) {
         "a supervisor is told to drain"
     );
     cx.dispatch.drain_supervisor(supervisor);
-    if let Some((peer, ..)) = cx.dispatch.address(supervisor) {
+    if let Some((peer, ..)) = cx.dispatch.fleet.address(supervisor) {
         cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
     }
 }

@@ -204,7 +204,7 @@ fn carry_out_plan(
             let spec = spec.expect("a crawl of new ids has its first spec");
             let crawl = cx.frontier.crawls().upsert(known, spec)?;
             // Workers get the new settings with the crawl's next task.
-            cx.dispatch.forget_crawl(crawl);
+            cx.dispatch.fleet.forget_crawl(crawl);
             closing.next_expiry_ms = cx.frontier.crawls().next_expiry_ms()?;
             Ok(crawl)
         }

@@ -135,14 +135,14 @@ impl BackoffReport {
         });
         let soon_ms = now_ms + SOON_MS;
         let mut waiting = cx.frontier.reports().waiting_sites(soon_ms)?;
-        let (delayed, first_ms) = cx.dispatch.sites_delayed_until(soon_ms);
+        let (delayed, first_ms) = cx.dispatch.schedule.sites_delayed_until(soon_ms);
         waiting.add("delay", delayed, first_ms);
         *self = BackoffReport {
             waiting,
             next_ms: now_ms + pause_ms(sites),
             sites,
             first: first.collect(),
-            least_time_left_ms: cx.dispatch.least_time_left_ms(now_ms),
+            least_time_left_ms: cx.dispatch.schedule.least_time_left_ms(now_ms),
         };
         Ok(())
     }
@@ -162,7 +162,7 @@ fn open_crawl(
     let crawl = cx.frontier.crawls().open(spec)?;
     cx.frontier.site_states().begin_patience(now_ms)?;
     cx.window.next_site_ms = Some(now_ms);
-    cx.dispatch.forget_crawl(crawl);
+    cx.dispatch.fleet.forget_crawl(crawl);
     crawls::register_crawl(cx, crawl, now_ms)?;
     // Records refer to the crawl's document in the store.
     crawl_writes::write_crawl(cx, crawl, now_ms)?;
@@ -343,7 +343,7 @@ pub(in crate::core) fn crawl_status(
         waiting: backoffs.waiting.clone(),
         cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
     };
-    let supervisors = cx.dispatch.supervisor_count();
+    let supervisors = cx.dispatch.fleet.present();
     let mut answer = local_crawl::status(&total, &backoff, finished, limit_reached, supervisors);
     if let Some(shortage) = &cx.surroundings.low_disk {
         answer["paused"] = shortage.as_str().into();

@@ -104,7 +104,7 @@ pub(super) fn fleet_status(
         "sites": {
             "waiting": tally.sites_waiting,
             "waiting_at_least": tally.sites_waiting == MOST_WAITING_COUNTED,
-            "in_window": cx.dispatch.sites_in_window(),
+            "in_window": cx.dispatch.schedule.sites_in_window(),
         },
         "draining": cx.draining,
         "messages": {"received": cx.counters.messages.received, "sent": cx.counters.messages.sent},
@@ -150,7 +150,7 @@ pub(super) fn add_progress(
 
 /// What of each of these crawls is out longest.
 pub(super) fn oldest_leases(cx: &Context, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
-    let oldest = cx.dispatch.oldest_leases(crawls).into_iter();
+    let oldest = cx.dispatch.leases.oldest(crawls).into_iter();
     let told = oldest.map(|(crawl, (task, lease))| {
         let oldest = OldestLease {
             task,
@@ -183,23 +183,23 @@ pub(super) fn add_oldest_lease(
 
 /// The connected supervisors, for operators.
 pub(super) fn supervisors_told(cx: &Context, now_ms: i64) -> Vec<Value> {
-    let told = cx.dispatch.supervisors().map(|(name, lane)| {
-        let cut_off = cx.dispatch.cut_off(name);
-        let presence = cx.dispatch.presence(name, now_ms);
-        let particulars = cx.dispatch.particulars(name);
+    let told = cx.dispatch.fleet.present_lanes().map(|(name, lane)| {
+        let cut_off = cx.dispatch.fleet.cut_off(name);
+        let presence = cx.dispatch.fleet.presence(name, now_ms);
+        let particulars = cx.dispatch.fleet.particulars(name);
         let mut told = json!({
             "id": name,
             "lane": lane,
-            "sites": cx.dispatch.sites_of(name),
+            "sites": cx.dispatch.schedule.owned_by(name),
             "pages": presence.pages,
-            "clock_ahead_s": seconds(cx.dispatch.clock_ahead_ms(name)),
+            "clock_ahead_s": seconds(cx.dispatch.fleet.clock_ahead_ms(name)),
             "draining": presence.is_draining,
             "heard_ago_s": seconds(presence.heard_ago_ms),
             "lost_in_s": presence.lost_in_ms.map(seconds),
             "egress": if cut_off.is_some() { "cut_off" } else { "open" },
             "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
             "sign": cut_off.map(|found| &found.sign),
-            "leased": cx.dispatch.leased_to(name),
+            "leased": cx.dispatch.leases.held_by(name),
             "state": state_of(presence, cut_off.is_some(), particulars),
         });
         if let Some(particulars) = particulars {

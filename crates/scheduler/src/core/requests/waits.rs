@@ -137,13 +137,13 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
     if let Some(why) = cx.surroundings.backends.store_fault() {
         add("store", format!("pages wait for the store: {why}"));
     }
-    let mut supervisors = cx.dispatch.supervisors().peekable();
+    let mut supervisors = cx.dispatch.fleet.present_lanes().peekable();
     if supervisors.peek().is_none() {
         add(
             "supervisor",
             "it waits for a supervisor: none is connected".into(),
         );
-    } else if supervisors.all(|(name, _)| cx.dispatch.presence(name, now_ms).is_draining) {
+    } else if supervisors.all(|(name, _)| cx.dispatch.fleet.presence(name, now_ms).is_draining) {
         add(
             "supervisor",
             "it waits for a supervisor: all that are connected drain".into(),
@@ -213,11 +213,11 @@ pub(super) fn waits_of_crawl(
 
 /// What holds a crawl's tasks at a site, until when (0: not known), and the site's delay.
 pub(super) fn held_for(cx: &Context, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
-    let default_ms = cx.dispatch.default_delay_ms();
+    let default_ms = cx.dispatch.schedule.default_delay_ms();
     let by_hand = site.rule_delay_ms;
     let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
     let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
-    let window = cx.dispatch.site_wait(site.id, now_ms);
+    let window = cx.dispatch.schedule.site_wait(site.id, now_ms);
     let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
     if let Some((SiteWait::Leased, _)) = window {
         return (HeldFor::Leased, 0, delay_ms);

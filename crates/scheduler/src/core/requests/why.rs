@@ -97,7 +97,7 @@ fn tell_task(
             at_ms,
         } => why_ended(task, (outcome, status_code, at_ms), now_ms),
         Stage::Leased => {
-            let lease = cx.dispatch.lease_told(task.id);
+            let lease = cx.dispatch.leases.get(task.id);
             let supervisor = lease.map(|lease| lease.supervisor.clone());
             let since_ms = lease.map(|lease| lease.since_ms);
             told["supervisor"] = supervisor.as_deref().into();

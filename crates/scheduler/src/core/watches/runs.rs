@@ -41,7 +41,7 @@ impl Watches {
             }
             Err(error) => return Err(error),
         };
-        cx.dispatch.forget_crawl(crawl);
+        cx.dispatch.fleet.forget_crawl(crawl);
         // A crawl that began no later than its run is in its first run: that is told from the two times.
         crawls::register_crawl(cx, crawl, began_ms)?;
         // Records refer to the crawl's document in the store.

@@ -18,7 +18,7 @@ pub struct FleetFigures {
 }
 
 impl Fleet {
-    pub(in crate::dispatch) fn figures(&self) -> FleetFigures {
+    pub(crate) fn figures(&self) -> FleetFigures {
         let mut figures = FleetFigures::default();
         for supervisor in self.supervisors.values() {
             let session = supervisor.session.as_ref();

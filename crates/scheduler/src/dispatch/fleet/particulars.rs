@@ -11,12 +11,7 @@ const MOST_CHARACTERS: usize = 300;
 
 impl Fleet {
     /// A supervisor has told of itself. One that is not of its session is ignored.
-    pub(in crate::dispatch) fn note_report(
-        &mut self,
-        peer: &Caller,
-        mut report: SupervisorReport,
-        now_ms: i64,
-    ) {
+    pub(crate) fn note_report(&mut self, peer: &Caller, mut report: SupervisorReport, now_ms: i64) {
         let Some(supervisor) = self.session(peer, report.session) else {
             return;
         };
@@ -26,14 +21,14 @@ impl Fleet {
     }
 
     /// Where a connected supervisor calls from.
-    pub(in crate::dispatch) fn note_address(&mut self, peer: &Caller, address: String) {
+    pub(crate) fn note_address(&mut self, peer: &Caller, address: String) {
         let name = self.names.get(peer);
         if let Some(supervisor) = name.and_then(|name| self.supervisors.get_mut(name)) {
             supervisor.particulars.address = Some(address);
         }
     }
 
-    pub(in crate::dispatch) fn particulars(&self, name: &str) -> Option<&Particulars> {
+    pub(crate) fn particulars(&self, name: &str) -> Option<&Particulars> {
         self.supervisors.get(name).map(|found| &found.particulars)
     }
 }

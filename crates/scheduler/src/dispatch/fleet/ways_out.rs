@@ -66,7 +66,7 @@ impl Fleet {
     }
 
     /// Since when and why a supervisor is cut off.
-    pub(in crate::dispatch) fn cut_off(&self, name: &str) -> Option<&CutOff> {
+    pub(crate) fn cut_off(&self, name: &str) -> Option<&CutOff> {
         self.supervisors.get(name)?.egress.cut_off()
     }
 
@@ -78,7 +78,7 @@ impl Fleet {
     }
 
     /// When the next round of probes of a supervisor that is cut off is due.
-    pub(in crate::dispatch) fn next_probe_ms(&self) -> Option<i64> {
+    pub(crate) fn next_probe_ms(&self) -> Option<i64> {
         let connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected.filter_map(|one| one.egress.probe_at_ms()).min()
     }
@@ -88,5 +88,17 @@ impl Fleet {
         let all = self.supervisors.iter();
         all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_none())
             .map(|(name, _)| name)
+    }
+
+    /// If all connected supervisors are cut off: the one that is so for longest.
+    pub(crate) fn all_cut_off(&self) -> Option<&CutOff> {
+        let mut longest: Option<&CutOff> = None;
+        for (name, _) in self.present_lanes() {
+            let cut_off = self.cut_off(name)?;
+            if longest.is_none_or(|found| cut_off.since_ms < found.since_ms) {
+                longest = Some(cut_off);
+            }
+        }
+        longest
     }
 }

@@ -111,7 +111,7 @@ impl Schedule {
 
     /// Whether the worker is to compare the address of a task's host with the one that it is counted
     /// for. A provider's bounds hold wherever the site is.
-    pub(in crate::dispatch) fn address_bounds(&self, id: SiteId, delivery: u32) -> AddressBounds {
+    pub(crate) fn address_bounds(&self, id: SiteId, delivery: u32) -> AddressBounds {
         let (Some(bounds), Some(site)) = (self.groups.bounds(), self.sites.get(&id)) else {
             return AddressBounds::None;
         };

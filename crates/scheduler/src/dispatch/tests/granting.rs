@@ -6,7 +6,7 @@ use super::*;
 fn new_sites_go_to_the_supervisors_in_turn() {
     let mut dispatch = dispatch(&[("a", 10), ("b", 10), ("c", 10)]);
     for id in 1..=6 {
-        dispatch.add_site(site(id, 0, None));
+        dispatch.schedule.add(site(id, 0, None));
     }
     let mut got: Vec<String> = std::iter::from_fn(|| hand_out(&mut dispatch, NOW))
         .map(|(supervisor, _)| supervisor)
@@ -19,20 +19,23 @@ fn new_sites_go_to_the_supervisors_in_turn() {
 fn a_known_site_goes_to_its_owner() {
     let mut dispatch = dispatch(&[("a", 10), ("b", 10)]);
     for id in 1..=4 {
-        dispatch.add_site(site(id, 0, Some("b")));
+        dispatch.schedule.add(site(id, 0, Some("b")));
     }
     while let Some((supervisor, _)) = hand_out(&mut dispatch, NOW) {
         assert_eq!(supervisor, "b");
     }
-    assert_eq!(dispatch.leases_out(), 4);
+    assert_eq!(dispatch.leases.count(), 4);
 }
 
 #[test]
 fn a_site_that_waits_for_its_delay_uses_no_credit() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, NOW + 10_000, None));
+    dispatch.schedule.add(site(1, NOW + 10_000, None));
     assert!(dispatch.next_grant(NOW).is_none());
-    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 10_000 - LOOKAHEAD_MS));
+    assert_eq!(
+        dispatch.schedule.next_ready_ms(),
+        Some(NOW + 10_000 - LOOKAHEAD_MS)
+    );
     let grant = dispatch.next_grant(NOW + 10_000 - LOOKAHEAD_MS).unwrap();
     assert_eq!(i64::from(grant.wait_ms), LOOKAHEAD_MS);
     assert_eq!(grant.tasks, 1, "one at a time, at this pace");
@@ -42,7 +45,7 @@ fn a_site_that_waits_for_its_delay_uses_no_credit() {
 fn no_more_tasks_are_leased_than_the_credit_allows() {
     let mut dispatch = dispatch(&[("a", 2)]);
     for id in 1..=5 {
-        dispatch.add_site(site(id, 0, None));
+        dispatch.schedule.add(site(id, 0, None));
     }
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_some());
@@ -65,7 +68,7 @@ fn url_bytes_are_credit_too() {
     };
     dispatch.join(&narrow, peer("a"), NOW);
     for id in 1..=5 {
-        dispatch.add_site(site(id, 0, None));
+        dispatch.schedule.add(site(id, 0, None));
     }
     let handed_out = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
     assert_eq!(handed_out, 2, "two URLs of 20 bytes reach a limit of 30");
@@ -74,8 +77,8 @@ fn url_bytes_are_credit_too() {
 #[test]
 fn an_owner_without_credit_does_not_delay_other_sites() {
     let mut dispatch = dispatch(&[("a", 0), ("b", 10)]);
-    dispatch.add_site(site(1, 0, Some("a")));
-    dispatch.add_site(site(2, 0, Some("b")));
+    dispatch.schedule.add(site(1, 0, Some("a")));
+    dispatch.schedule.add(site(2, 0, Some("b")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("b".into(), 2)));
     assert_eq!(hand_out(&mut dispatch, NOW), None);
     dispatch.credit(&peer("a"), 1, credit(1), NOW);
@@ -85,19 +88,19 @@ fn an_owner_without_credit_does_not_delay_other_sites() {
 #[test]
 fn the_highest_priority_is_served_first() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     let urgent = SiteDue {
         next: Some(turn(90)),
         ..site(2, NOW, None)
     };
-    dispatch.add_site(urgent);
+    dispatch.schedule.add(urgent);
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 2)));
 }
 
 #[test]
 fn the_next_task_comes_when_the_last_one_has_ended() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_none());
     let clock = SiteClock {
@@ -116,7 +119,7 @@ fn a_site_without_delay_has_many_leases() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
     let mut fast = site(1, 0, None);
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     assert_eq!(
         dispatch.next_grant(NOW).unwrap().tasks as u32,
         site::MAX_LEASES

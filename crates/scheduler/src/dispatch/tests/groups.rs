@@ -62,7 +62,7 @@ fn sites_of(handed_out: &[(i64, i64)]) -> Vec<i64> {
 fn no_more_tasks_of_a_group_are_leased_than_may_be_in_flight() {
     let mut dispatch = bounded(0, 3);
     for id in 1..=5 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 2, 3]);
     end(&mut dispatch, 2, NOW);
@@ -80,7 +80,7 @@ fn a_site_without_delay_gets_only_what_its_group_has_room_for() {
     let mut dispatch = bounded(0, 3);
     let mut fast = site_at(1, PUBLIC);
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     assert_eq!(dispatch.next_grant(NOW).unwrap().tasks, 3);
 }
 
@@ -88,16 +88,16 @@ fn a_site_without_delay_gets_only_what_its_group_has_room_for() {
 fn the_requests_of_a_group_start_one_delay_apart() {
     let mut dispatch = bounded(100, 50);
     for id in 1..=9 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
-    dispatch.add_site(site_at(10, OTHER));
+    dispatch.schedule.add(site_at(10, OTHER));
     let first = hand_out_all(&mut dispatch, NOW);
     let expected = [(1, 0), (2, 100), (3, 200), (4, 300), (10, 0)];
     for (site, after_ms) in expected {
         assert!(first.contains(&(site, NOW + after_ms)), "{first:?}");
     }
     assert_eq!(first.len(), 5, "no longer ahead than the lookahead");
-    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 100));
+    assert_eq!(dispatch.schedule.next_ready_ms(), Some(NOW + 100));
     assert_eq!(hand_out_all(&mut dispatch, NOW + 99), []);
     assert_eq!(hand_out_all(&mut dispatch, NOW + 100), [(5, NOW + 400)]);
 }
@@ -108,7 +108,7 @@ fn a_request_for_robots_counts_as_well() {
     for id in 1..=3 {
         let mut new = site_at(id, PUBLIC);
         new.clock.last_start_ms = None;
-        dispatch.add_site(new);
+        dispatch.schedule.add(new);
     }
     let starts = [(1, NOW), (2, NOW + 200)];
     assert_eq!(hand_out_all(&mut dispatch, NOW), starts);
@@ -118,21 +118,21 @@ fn a_request_for_robots_counts_as_well() {
 fn sites_of_one_provider_share_bounds_from_the_first_request_on() {
     let mut dispatch = bounded(0, 1);
     for (id, name) in [(1, "a.github.io"), (2, "b.github.io"), (3, "c.example")] {
-        dispatch.add_site(SiteDue {
+        dispatch.schedule.add(SiteDue {
             name: name.into(),
             ..site(id, 0, None)
         });
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 3]);
-    let bounds = [1, 3].map(|id| dispatch.address_bounds(SiteId(id), 1));
+    let bounds = [1, 3].map(|id| dispatch.schedule.address_bounds(SiteId(id), 1));
     assert_eq!(bounds, [AddressBounds::None, AddressBounds::OfPublic(None)]);
 }
 
 #[test]
 fn a_site_joins_its_group_when_its_address_is_known() {
     let mut dispatch = bounded(0, 1);
-    dispatch.add_site(site(1, 0, None));
-    dispatch.add_site(site_at(2, PUBLIC));
+    dispatch.schedule.add(site(1, 0, None));
+    dispatch.schedule.add(site_at(2, PUBLIC));
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 2]);
     dispatch.note_address(100, ip(PUBLIC));
     let (_, clock) = dispatch
@@ -143,9 +143,9 @@ fn a_site_joins_its_group_when_its_address_is_known() {
     end(&mut dispatch, 2, NOW);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
     let counted = AddressBounds::OfPublic(Some(ip(PUBLIC)));
-    assert_eq!(dispatch.address_bounds(SiteId(1), 2), counted);
+    assert_eq!(dispatch.schedule.address_bounds(SiteId(1), 2), counted);
     assert_eq!(
-        dispatch.address_bounds(SiteId(1), 6),
+        dispatch.schedule.address_bounds(SiteId(1), 6),
         AddressBounds::None,
         "it was counted for several addresses already"
     );
@@ -156,12 +156,12 @@ fn a_lease_counts_for_the_group_that_it_was_given_in() {
     let mut dispatch = bounded(0, 2);
     let mut fast = site_at(1, PUBLIC);
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 1, "two tasks");
     dispatch.note_address(101, ip(OTHER));
     dispatch.return_lease(101, Some(turn(50)), LastRequest::None, NOW);
-    dispatch.add_site(site_at(2, PUBLIC));
-    dispatch.add_site(site_at(3, PUBLIC));
+    dispatch.schedule.add(site_at(2, PUBLIC));
+    dispatch.schedule.add(site_at(3, PUBLIC));
     let handed_out = sites_of(&hand_out_all(&mut dispatch, NOW));
     assert!(handed_out.contains(&2), "one place is left: {handed_out:?}");
     assert!(!handed_out.contains(&3), "{handed_out:?}");
@@ -171,7 +171,7 @@ fn a_lease_counts_for_the_group_that_it_was_given_in() {
 fn private_addresses_are_bounded_only_on_request() {
     let mut dispatch = bounded(0, 1);
     for id in 1..=4 {
-        dispatch.add_site(site_at(id, PRIVATE));
+        dispatch.schedule.add(site_at(id, PRIVATE));
     }
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 4);
     let bounds = GroupBounds {
@@ -182,7 +182,7 @@ fn private_addresses_are_bounded_only_on_request() {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, Some(bounds));
     join(&mut dispatch, "a", 10_000);
     for id in 1..=4 {
-        dispatch.add_site(site_at(id, PRIVATE));
+        dispatch.schedule.add(site_at(id, PRIVATE));
     }
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 1);
 }
@@ -191,12 +191,12 @@ fn private_addresses_are_bounded_only_on_request() {
 fn an_address_in_a_url_is_known_without_a_worker() {
     let mut dispatch = bounded(0, 1);
     for (id, name) in [(1, "93.184.216.34"), (2, "[2606:4700::1]")] {
-        dispatch.add_site(SiteDue {
+        dispatch.schedule.add(SiteDue {
             name: name.into(),
             ..site(id, 0, None)
         });
     }
-    dispatch.add_site(site_at(3, PUBLIC));
+    dispatch.schedule.add(site_at(3, PUBLIC));
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 2]);
 }
 
@@ -204,7 +204,7 @@ fn an_address_in_a_url_is_known_without_a_worker() {
 fn the_highest_priority_is_called_first() {
     let mut dispatch = bounded(0, 1);
     for id in 1..=3 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
     let woken = Woken {
@@ -221,7 +221,7 @@ fn the_highest_priority_is_called_first() {
 fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
     let mut dispatch = bounded(0, 1);
     for id in 1..=4 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
     let blocked = SiteDue {
@@ -231,14 +231,14 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
         },
         ..site_at(2, PUBLIC)
     };
-    dispatch.change_rule(&blocked);
+    dispatch.schedule.change_rule(&blocked, false);
     end(&mut dispatch, 1, NOW);
     // The third is called, and turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
     dispatch.record_handed_out(&grant, &batch(&[], 0, None));
     assert_eq!(dispatch.next_grant(NOW), None);
-    let again_ms = dispatch.next_ready_ms().unwrap();
+    let again_ms = dispatch.schedule.next_ready_ms().unwrap();
     assert!(again_ms > NOW && again_ms < NOW + 1_000);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [4]);
 }
@@ -250,12 +250,12 @@ fn an_owner_without_credit_does_not_stop_its_group() {
     for (id, owner) in [(1, "a"), (2, "poor"), (3, "a")] {
         let mut due = site_at(id, PUBLIC);
         due.clock.owner = Some(owner.into());
-        dispatch.add_site(due);
+        dispatch.schedule.add(due);
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
     end(&mut dispatch, 1, NOW);
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
-    let again_ms = dispatch.next_ready_ms().unwrap();
+    let again_ms = dispatch.schedule.next_ready_ms().unwrap();
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [3]);
     end(&mut dispatch, 3, again_ms);
     dispatch.credit(&peer("poor"), 1, credit(5), again_ms);
@@ -266,12 +266,12 @@ fn an_owner_without_credit_does_not_stop_its_group() {
 fn of_a_group_of_many_sites_one_is_called_for_each_start() {
     let mut dispatch = bounded(100, 8);
     for id in 1..=5_000 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 4);
     assert_eq!(dispatch.schedule.groups.waiting(), 4_996);
     for start in 1..=4 {
-        let at_ms = dispatch.next_ready_ms().unwrap();
+        let at_ms = dispatch.schedule.next_ready_ms().unwrap();
         assert_eq!(at_ms, NOW + start * 100);
         assert_eq!(
             dispatch
@@ -282,24 +282,28 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
         assert_eq!(dispatch.schedule.groups.waiting(), 4_996 - start as usize);
         assert_eq!(hand_out_all(&mut dispatch, at_ms).len(), 1);
     }
-    assert_eq!(dispatch.next_ready_ms(), None, "eight are in flight");
+    assert_eq!(
+        dispatch.schedule.next_ready_ms(),
+        None,
+        "eight are in flight"
+    );
 }
 
 #[test]
 fn a_group_of_many_sites_does_not_fill_the_window() {
     let mut dispatch = bounded(100, 8);
     for id in 1..=200 {
-        dispatch.add_site(site_at(id, PUBLIC));
+        dispatch.schedule.add(site_at(id, PUBLIC));
     }
     let handed_out = hand_out_all(&mut dispatch, NOW).len();
     let left = dispatch.evict_surplus(100, NOW);
     assert_eq!(left.len(), 100 - handed_out);
-    assert_eq!(dispatch.sites_in_window(), 100 + handed_out);
+    assert_eq!(dispatch.schedule.sites_in_window(), 100 + handed_out);
     for (_, clock) in &left {
         assert!(clock.due_at_ms >= NOW + 10_000, "{clock:?}");
     }
     assert_eq!(dispatch.evict_surplus(10, NOW).len(), 36, "a few are kept");
-    assert!(dispatch.next_ready_ms().is_some());
+    assert!(dispatch.schedule.next_ready_ms().is_some());
 }
 
 #[test]
@@ -315,7 +319,7 @@ fn leases_count_for_their_groups_after_a_restart() {
     let mut due = site_at(1, PUBLIC);
     due.clock.owner = Some("a".into());
     dispatch.restore(Vec::new(), vec![due], vec![held], NOW);
-    dispatch.add_site(site_at(2, PUBLIC));
+    dispatch.schedule.add(site_at(2, PUBLIC));
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
     end(&mut dispatch, 1, NOW);
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 1);

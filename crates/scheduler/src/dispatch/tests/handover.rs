@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_supervisor_that_lost_its_leases_gives_them_back() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
     let holds = Hello {
         held: vec![(100, Delivery::new(0, 1))],
@@ -38,7 +38,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
 #[test]
 fn the_clock_in_a_returned_lease_is_kept() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
     let clock = SiteClock {
         next_in_ms: 4_000,
@@ -54,13 +54,13 @@ fn the_clock_in_a_returned_lease_is_kept() {
 #[test]
 fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way() {
     let mut dispatch = dispatch(&[("a", 10), ("b", 10)]);
-    dispatch.add_site(site(1, 0, Some("a")));
+    dispatch.schedule.add(site(1, 0, Some("a")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
     assert!(hear_until(&mut dispatch, "b", hand_over));
-    assert!(dispatch.lost_supervisors(hand_over).is_empty());
+    assert!(dispatch.fleet.lost(hand_over).is_empty());
     let later = hand_over + 2_000;
-    assert_eq!(dispatch.lost_supervisors(later), ["a"]);
+    assert_eq!(dispatch.fleet.lost(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
     dispatch.return_lease(
         leases[0].0,
@@ -98,7 +98,7 @@ fn restarted() -> Dispatch {
 fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
     let mut dispatch = restarted();
     join(&mut dispatch, "b", 10);
-    dispatch.add_site(site(2, 0, Some("a")));
+    dispatch.schedule.add(site(2, 0, Some("a")));
     assert!(hand_out(&mut dispatch, NOW).is_none());
     let holds = Hello {
         held: vec![(7, Delivery::new(0, 3))],
@@ -120,7 +120,7 @@ fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
 fn after_a_restart_an_owner_that_stays_away_is_lost_in_the_end() {
     let mut dispatch = restarted();
     let later = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64 + 2_000;
-    assert_eq!(dispatch.lost_supervisors(later), ["a"]);
+    assert_eq!(dispatch.fleet.lost(later), ["a"]);
     assert_eq!(dispatch.remove_supervisor("a").len(), 1);
 }
 
@@ -136,10 +136,10 @@ fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
             silent_ms,
         };
         dispatch.restore(vec![kept], Vec::new(), Vec::new(), NOW);
-        if dispatch.lost_supervisors(NOW) == ["a"] {
+        if dispatch.fleet.lost(NOW) == ["a"] {
             return;
         }
-        silent_ms = dispatch.silences(NOW + 500)[0].1;
+        silent_ms = dispatch.fleet.silences(NOW + 500)[0].1;
     }
     panic!("it is never lost");
 }

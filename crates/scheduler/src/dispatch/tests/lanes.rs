@@ -39,8 +39,8 @@ fn end(dispatch: &mut Dispatch, task: TaskId) {
 fn new_sites_go_to_their_lanes() {
     let mut dispatch = mixed(9, 9);
     for id in [1, 3] {
-        dispatch.add_site(site(id, 0, None));
-        dispatch.add_site(scripts_site(id + 1, None));
+        dispatch.schedule.add(site(id, 0, None));
+        dispatch.schedule.add(scripts_site(id + 1, None));
     }
     let mut given: Vec<(String, i64)> =
         std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).collect();
@@ -52,16 +52,16 @@ fn new_sites_go_to_their_lanes() {
 #[test]
 fn a_grant_names_the_lane_of_its_supervisor() {
     let mut dispatch = mixed(9, 9);
-    dispatch.add_site(scripts_site(1, None));
+    dispatch.schedule.add(scripts_site(1, None));
     assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Browser);
-    dispatch.add_site(site(2, 0, None));
+    dispatch.schedule.add(site(2, 0, None));
     assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Http);
 }
 
 #[test]
 fn a_site_stays_with_an_owner_that_has_browsers_without_needing_them() {
     let mut dispatch = mixed(9, 9);
-    dispatch.add_site(site(1, 0, Some("b")));
+    dispatch.schedule.add(site(1, 0, Some("b")));
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
 }
 
@@ -69,17 +69,17 @@ fn a_site_stays_with_an_owner_that_has_browsers_without_needing_them() {
 fn supervisors_with_browsers_get_all_new_sites_if_there_are_no_others() {
     let mut dispatch = dispatch(&[]);
     join_lane(&mut dispatch, "b", Lane::Browser, 9);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
     join(&mut dispatch, "h", 9);
-    dispatch.add_site(site(2, 0, None));
+    dispatch.schedule.add(site(2, 0, None));
     assert_eq!(give(&mut dispatch, 2, turn(50)), Some(("h".into(), 2)));
 }
 
 #[test]
 fn sites_that_waited_for_a_lane_go_to_the_other_when_the_first_is_gone() {
     let mut dispatch = mixed(0, 9);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert_eq!(dispatch.next_grant(NOW), None, "those without are full");
     dispatch.remove_supervisor("h");
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
@@ -91,7 +91,7 @@ fn a_site_changes_its_owner_when_none_of_its_tasks_is_leased() {
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
     fast.clock.last_start_ms = Some(NOW - 5_000);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     for task in [1, 2] {
         let next = if task == 1 { turn(50) } else { scripts(50) };
         assert_eq!(give(&mut dispatch, task, next), Some(("h".into(), 1)));
@@ -120,7 +120,7 @@ fn a_site_that_awaits_a_new_owner_stays_for_a_higher_priority() {
     let mut dispatch = mixed(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     give(&mut dispatch, 1, scripts(50));
     assert_eq!(dispatch.next_grant(NOW), None);
     dispatch.wake(Woken {
@@ -136,7 +136,7 @@ fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
     let mut dispatch = mixed(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     give(&mut dispatch, 1, turn(50));
     let site = SiteId(1);
     let same = scripts(50);
@@ -155,10 +155,10 @@ fn a_lane_without_credit_does_not_delay_the_other() {
         let mut dispatch = mixed(http, browser);
         let mut urgent = scripts_site(2, None);
         urgent.next = Some(scripts(90));
-        dispatch.add_site(urgent);
+        dispatch.schedule.add(urgent);
         let mut plain = site(3, 0, None);
         plain.next = Some(turn(if http == 0 { 95 } else { 50 }));
-        dispatch.add_site(plain);
+        dispatch.schedule.add(plain);
         let given = give(&mut dispatch, 1, turn(50)).map(|(_, site)| site);
         assert_eq!(given, Some(site_of_other));
         assert_eq!(dispatch.next_grant(NOW), None);
@@ -169,7 +169,7 @@ fn a_lane_without_credit_does_not_delay_the_other() {
 fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
     let mut dispatch = mixed(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
-        dispatch.add_site(SiteDue {
+        dispatch.schedule.add(SiteDue {
             next: Some(scripts(priority)),
             ..site(id, 0, None)
         });
@@ -187,18 +187,18 @@ fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
 fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
     let mut dispatch = mixed(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
-        dispatch.add_site(SiteDue {
+        dispatch.schedule.add(SiteDue {
             next: Some(scripts(priority)),
             ..site(id, 0, None)
         });
     }
-    dispatch.add_site(site(4, 0, None));
+    dispatch.schedule.add(site(4, 0, None));
     while give(&mut dispatch, 4, turn(50)).is_some() {}
     let surplus = dispatch.evict_surplus(1, NOW);
     let left: Vec<i64> = surplus.iter().map(|(site, _)| site.0).collect();
     assert_eq!(left, [1, 3], "the last first");
     assert!(surplus.iter().all(|(_, clock)| clock.due_at_ms > NOW));
-    assert_eq!(dispatch.sites_in_window(), 2);
+    assert_eq!(dispatch.schedule.sites_in_window(), 2);
     dispatch.credit(&peer("b"), 1, credit(1), NOW);
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 2)));
 }
@@ -206,10 +206,10 @@ fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
 #[test]
 fn a_supervisor_that_comes_back_without_browsers_keeps_only_sites_that_need_none() {
     let mut dispatch = mixed(9, 9);
-    dispatch.add_site(scripts_site(1, None));
+    dispatch.schedule.add(scripts_site(1, None));
     assert_eq!(give(&mut dispatch, 1, scripts(50)), Some(("b".into(), 1)));
     end(&mut dispatch, 1);
-    dispatch.add_site(site(2, 0, Some("b")));
+    dispatch.schedule.add(site(2, 0, Some("b")));
     join_lane(&mut dispatch, "b", Lane::Http, 9);
     join_lane(&mut dispatch, "c", Lane::Browser, 9);
     let mut given: Vec<(String, i64)> = (2..=3)
@@ -222,7 +222,7 @@ fn a_supervisor_that_comes_back_without_browsers_keeps_only_sites_that_need_none
 #[test]
 fn without_any_browser_the_grant_goes_to_the_owner() {
     let mut dispatch = dispatch(&[("h", 9)]);
-    dispatch.add_site(scripts_site(1, Some("h")));
+    dispatch.schedule.add(scripts_site(1, Some("h")));
     let grant = dispatch.next_grant(NOW).expect("the crawl is to be held");
     assert_eq!((&*grant.supervisor, grant.lane), ("h", Lane::Http));
 }

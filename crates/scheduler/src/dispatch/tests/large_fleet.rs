@@ -22,7 +22,7 @@ impl Warm {
             now_ms: NOW,
         };
         (0..machines).for_each(|number| warm.start(&format!("machine-{number:03}")));
-        (1..=machines * sites_each).for_each(|id| warm.dispatch.add_site(site(id, NOW, None)));
+        (1..=machines * sites_each).for_each(|id| warm.dispatch.schedule.add(site(id, NOW, None)));
         warm.fetch_rounds(1);
         warm
     }
@@ -38,8 +38,10 @@ impl Warm {
 
     /// It has nothing leased.
     fn stop(&mut self, name: &str) {
-        self.dispatch.goodbye(&peer(name), 1, 0, self.now_ms);
-        assert_eq!(self.dispatch.left_supervisors(self.now_ms), [name]);
+        self.dispatch
+            .fleet
+            .begin_leaving(&peer(name), 1, 0, self.now_ms);
+        assert_eq!(self.dispatch.fleet.left(self.now_ms), [name]);
         assert_eq!(self.dispatch.remove_supervisor(name), []);
         self.names.retain(|other| other != name);
     }
@@ -66,7 +68,7 @@ impl Warm {
 
     /// How many sites each machine has.
     fn shares(&self) -> Vec<usize> {
-        let sites = |name: &String| self.dispatch.sites_of(name);
+        let sites = |name: &String| self.dispatch.schedule.owned_by(name);
         self.names.iter().map(sites).collect()
     }
 }
@@ -116,7 +118,7 @@ fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
     warm.start("late");
     for site in finished {
         assert!(site.clock.owner.is_some());
-        warm.dispatch.add_site(site);
+        warm.dispatch.schedule.add(site);
     }
     warm.fetch_rounds(2);
     assert!(is_even(&warm.shares()), "{:?}", warm.shares());

@@ -67,7 +67,7 @@ fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> Judgement {
 #[test]
 fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
     let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
-    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     let (of_a, of_b): (Vec<_>, Vec<_>) = hand_out_all(&mut dispatch, NOW)
         .into_iter()
         .partition(|(_, name)| name == "a");
@@ -83,7 +83,7 @@ fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
     assert!(last.is_excused);
     let (name, failures) = last.cut_off.expect("five sites that were well");
     assert_eq!((name.as_str(), failures.tasks.len()), ("a", 5));
-    assert!(dispatch.cut_off("a").is_some());
+    assert!(dispatch.fleet.cut_off("a").is_some());
 
     let again = hand_out_all(&mut dispatch, NOW + 1);
     assert_eq!(again.len(), 11, "all but the one that is still with a");
@@ -97,7 +97,7 @@ fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
 #[test]
 fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
-    (1..=60).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    (1..=60).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
     let tasks = hand_out_all(&mut dispatch, NOW);
     let judged: Vec<Judgement> = tasks
         .iter()
@@ -108,12 +108,12 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     assert_eq!(hand_out_all(&mut dispatch, NOW + 1), []);
     let mut probed = BTreeSet::new();
     for _ in 0..4 {
-        let now_ms = dispatch.next_probe_ms().expect("a round comes");
+        let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
         assert!(hear_until(&mut dispatch, "a", now_ms));
         let handed_out = hand_out_all(&mut dispatch, now_ms);
         let sites: BTreeSet<u64> = handed_out.iter().map(|(task, _)| task / 100).collect();
         assert_eq!((handed_out.len(), sites.len()), (16, 16), "{handed_out:?}");
-        assert_eq!(dispatch.next_probe_ms(), None, "one round at a time");
+        assert_eq!(dispatch.fleet.next_probe_ms(), None, "one round at a time");
         for (task, _) in handed_out {
             fail(&mut dispatch, task, now_ms);
         }
@@ -121,7 +121,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     }
     assert!(probed.len() >= 40, "sites are drawn from all: {probed:?}");
 
-    let now_ms = dispatch.next_probe_ms().expect("a round comes");
+    let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
     assert!(hear_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
     let judgement = dispatch.judge_machine(&answered(task), WELL, now_ms);
@@ -136,7 +136,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
 #[test]
 fn a_probe_goes_to_a_site_that_others_reach() {
     let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
-    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     let all = hand_out_all(&mut dispatch, NOW);
     for (task, name) in &all {
         match name == "a" {
@@ -144,12 +144,12 @@ fn a_probe_goes_to_a_site_that_others_reach() {
             false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
         }
     }
-    assert!(dispatch.cut_off("a").is_some());
+    assert!(dispatch.fleet.cut_off("a").is_some());
     for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
         dispatch.end_lease(task, SiteClock::default(), NOW + 1);
     }
-    assert_eq!(dispatch.sites_of("a"), 0);
-    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    assert_eq!(dispatch.schedule.owned_by("a"), 0);
+    let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in ["a", "b"] {
         assert!(hear_until(&mut dispatch, name, now_ms));
     }
@@ -160,7 +160,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
 
 /// Lets the next round of probes of `a` go out and fail; returns the site of its first.
 fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
-    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in connected {
         assert!(hear_until(dispatch, name, now_ms));
     }
@@ -176,7 +176,7 @@ fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
 #[test]
 fn a_site_at_which_a_probe_has_failed_goes_to_a_machine_with_a_way_out() {
     let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
-    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     for (task, name) in &hand_out_all(&mut dispatch, NOW) {
         match name == "a" {
             true => drop(fail(&mut dispatch, *task, NOW)),
@@ -195,7 +195,7 @@ fn a_site_at_which_a_probe_has_failed_goes_to_a_machine_with_a_way_out() {
 #[test]
 fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
     let mut dispatch = dispatch(&[("a", 100)]);
-    (1..=8).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    (1..=8).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
     for (task, _) in hand_out_all(&mut dispatch, NOW) {
         fail(&mut dispatch, task, NOW);
     }
@@ -209,11 +209,29 @@ fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
 #[test]
 fn a_machine_that_joins_late_gets_its_share() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
-    (1..=40).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    (1..=40).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
     join(&mut dispatch, "b", 1_000);
-    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (40, 0));
+    assert_eq!(
+        (
+            dispatch.schedule.owned_by("a"),
+            dispatch.schedule.owned_by("b")
+        ),
+        (40, 0)
+    );
     hand_out_all(&mut dispatch, NOW);
-    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (22, 18));
+    assert_eq!(
+        (
+            dispatch.schedule.owned_by("a"),
+            dispatch.schedule.owned_by("b")
+        ),
+        (22, 18)
+    );
     dispatch.remove_supervisor("b");
-    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (22, 0));
+    assert_eq!(
+        (
+            dispatch.schedule.owned_by("a"),
+            dispatch.schedule.owned_by("b")
+        ),
+        (22, 0)
+    );
 }

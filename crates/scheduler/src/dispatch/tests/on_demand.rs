@@ -12,7 +12,7 @@ fn woken(site: i64, priority: u8) -> Woken {
 #[test]
 fn leases_in_the_way_of_a_higher_priority_are_recalled() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert_eq!(dispatch.wake(woken(1, 50)), None, "not higher");
     let (owner, scope) = dispatch.wake(woken(1, 90)).expect("it is in the way");
@@ -24,7 +24,7 @@ fn leases_in_the_way_of_a_higher_priority_are_recalled() {
         Some(Some(95))
     );
 
-    let (task, _) = dispatch.leases_of("a").next().expect("it is out");
+    let (task, _) = dispatch.leases.of("a").next().expect("it is out");
     dispatch.return_lease(task, Some(turn(50)), LastRequest::None, NOW);
     let grant = dispatch.next_grant(NOW).expect("its turn");
     assert_eq!(grant.site, SiteId(1));
@@ -35,7 +35,7 @@ fn a_fast_site_leases_a_higher_priority_beside_its_other_tasks() {
     let mut dispatch = dispatch(&[("a", 100)]);
     let mut fast = site(1, 0, None);
     fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
+    dispatch.schedule.add(fast);
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert_eq!(dispatch.wake(woken(1, 90)), None);
     assert!(hand_out(&mut dispatch, NOW).is_some());
@@ -45,7 +45,7 @@ fn a_fast_site_leases_a_higher_priority_beside_its_other_tasks() {
 fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
     let mut dispatch = dispatch(&[("a", 32)]);
     for id in 1..=40 {
-        dispatch.add_site(site(id, 0, Some("a")));
+        dispatch.schedule.add(site(id, 0, Some("a")));
     }
     let ordinary = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
     assert_eq!(ordinary, 30);
@@ -66,25 +66,35 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
 fn a_full_window_evicts_sites_that_are_not_due_for_long() {
     let mut dispatch = dispatch(&[("a", 10)]);
     for id in 1..=4 {
-        dispatch.add_site(site(id, NOW + 10_000 * id, None));
+        dispatch.schedule.add(site(id, NOW + 10_000 * id, None));
     }
     let mut of_another = site(5, NOW + 900_000, None);
     of_another.next = Some(Turn {
         crawl: 2,
         ..turn(50)
     });
-    dispatch.add_site(of_another);
-    dispatch.add_site(site(6, NOW + 500, None));
-    let far = dispatch.evict_distant(3, 1, NOW);
+    dispatch.schedule.add(of_another);
+    dispatch.schedule.add(site(6, NOW + 500, None));
+    let far = dispatch.schedule.evict_distant(3, 1, NOW);
     let ids: Vec<i64> = far.iter().map(|(id, _)| id.0).collect();
     assert_eq!(ids, [4, 3, 2], "a crawl with few sites keeps them");
     assert_eq!(
-        dispatch.evict_distant(9, 1, NOW).len(),
+        dispatch.schedule.evict_distant(9, 1, NOW).len(),
         2,
         "until there are no others"
     );
-    assert_eq!(dispatch.sites_in_window(), 1, "what is due soon stays");
-    assert_eq!((dispatch.admitted_for(1), dispatch.admitted_for(2)), (1, 0));
+    assert_eq!(
+        dispatch.schedule.sites_in_window(),
+        1,
+        "what is due soon stays"
+    );
+    assert_eq!(
+        (
+            dispatch.schedule.admitted_for(1),
+            dispatch.schedule.admitted_for(2)
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -92,9 +102,9 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
     let mut dispatch = dispatch(&[("a", 10)]);
     let mut known = site(1, NOW + 10_000, Some("a"));
     known.clock.last_start_ms = Some(NOW - 5_000);
-    dispatch.add_site(known.clone());
+    dispatch.schedule.add(known.clone());
     known.rule.delay_ms = Some(1_000);
-    dispatch.change_rule(&known);
+    dispatch.schedule.change_rule(&known, false);
     let grant = dispatch.next_grant(NOW).expect("a shorter delay");
     assert_eq!((grant.delay_ms, grant.wait_ms), (Some(1_000), 0));
     assert_eq!(
@@ -106,11 +116,14 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
     dispatch.return_lease(7, Some(turn(50)), LastRequest::None, NOW);
 
     known.rule.block_until_ms = Some(NOW + 60_000);
-    dispatch.change_rule(&known);
+    dispatch.schedule.change_rule(&known, false);
     assert!(dispatch.next_grant(NOW + 59_000).is_none());
-    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 60_000 - LOOKAHEAD_MS));
+    assert_eq!(
+        dispatch.schedule.next_ready_ms(),
+        Some(NOW + 60_000 - LOOKAHEAD_MS)
+    );
     known.rule.block_until_ms = None;
-    dispatch.change_rule(&known);
+    dispatch.schedule.change_rule(&known, false);
     assert!(dispatch.next_grant(NOW).is_some());
 }
 
@@ -123,14 +136,17 @@ fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
         let mut known = site(1, due_at_ms, Some("a"));
         known.clock.delay_ms = Some(delay_ms);
         known.clock.last_start_ms = Some(NOW);
-        dispatch.add_site(known.clone());
+        dispatch.schedule.add(known.clone());
         let blocked = Some(NOW + 1_000);
         for (block_until_ms, pages_left) in [(blocked, None), (None, Some(5)), (None, None)] {
             known.rule.block_until_ms = block_until_ms;
             known.rule.pages_left = pages_left;
-            dispatch.change_rule(&known);
+            dispatch.schedule.change_rule(&known, false);
         }
-        assert_eq!(dispatch.next_ready_ms(), Some(due_at_ms - LOOKAHEAD_MS));
+        assert_eq!(
+            dispatch.schedule.next_ready_ms(),
+            Some(due_at_ms - LOOKAHEAD_MS)
+        );
     }
 }
 
@@ -141,12 +157,12 @@ fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
         let mut dispatch = dispatch(&[("a", 10)]);
         let mut stored = site(1, NOW + 60_000, Some("a"));
         stored.clock.delay_ms = delay_ms;
-        dispatch.add_site(stored.clone());
+        dispatch.schedule.add(stored.clone());
         stored.clock.due_at_ms = NOW;
-        dispatch.change_rule(&stored);
+        dispatch.schedule.change_rule(&stored, false);
         assert!(dispatch.next_grant(NOW).is_none(), "{delay_ms:?}");
         stored.clock.delay_ms = None;
-        dispatch.forget_site(&stored);
+        dispatch.schedule.change_rule(&stored, true);
         assert!(dispatch.next_grant(NOW).is_some(), "{delay_ms:?}");
     }
 }

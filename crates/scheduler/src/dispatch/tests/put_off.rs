@@ -29,24 +29,24 @@ fn a_site_with_nothing_to_hand_out_keeps_no_other_waiting() {
         next: Some(turn(90)),
         ..site(9, 0, None)
     };
-    dispatch.add_site(urgent);
+    dispatch.schedule.add(urgent);
     for id in 1..=3 {
-        dispatch.add_site(site(id, 10, None));
+        dispatch.schedule.add(site(id, 10, None));
     }
     assert_eq!(grant_all(&mut dispatch, 9, NOW), [9, 1, 2, 3]);
-    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 100));
+    assert_eq!(dispatch.schedule.next_ready_ms(), Some(NOW + 100));
 }
 
 #[test]
 fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     let mut dispatch = dispatch(&[("a", 100)]);
-    dispatch.add_site(site(1, 0, None));
+    dispatch.schedule.add(site(1, 0, None));
     let mut now_ms = NOW;
     let mut waits = Vec::new();
     for _ in 0..12 {
         hear_until(&mut dispatch, "a", now_ms);
         assert_eq!(grant_all(&mut dispatch, 1, now_ms), [1]);
-        let next_ms = dispatch.next_ready_ms().unwrap();
+        let next_ms = dispatch.schedule.next_ready_ms().unwrap();
         waits.push(next_ms - now_ms);
         hear_until(&mut dispatch, "a", next_ms - 1);
         assert!(grant_all(&mut dispatch, 1, next_ms - 1).is_empty());
@@ -54,10 +54,10 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     }
     assert_eq!(waits[..4], [100, 200, 400, 800]);
     assert_eq!(waits[10..], [60_000, 60_000]);
-    assert_eq!(dispatch.sites_set_aside(), 1);
+    assert_eq!(dispatch.schedule.sites_set_aside(), 1);
     hear_until(&mut dispatch, "a", now_ms);
     assert_eq!(grant_all(&mut dispatch, 2, now_ms), [1]);
-    assert_eq!(dispatch.sites_set_aside(), 0);
+    assert_eq!(dispatch.schedule.sites_set_aside(), 0);
 }
 
 type What<'w> = &'w dyn Fn(&mut Dispatch);
@@ -71,7 +71,7 @@ fn what_happens_at_a_site_brings_it_back_at_once() {
     let kinds: [(&str, What<'_>); 4] = [
         ("a new task", &|dispatch| drop(dispatch.wake(woken))),
         ("a changed rule", &|dispatch| {
-            dispatch.change_rule(&site(1, 0, None));
+            dispatch.schedule.change_rule(&site(1, 0, None), false);
         }),
         ("another supervisor", &|dispatch| {
             join(dispatch, "b", 10);
@@ -82,7 +82,7 @@ fn what_happens_at_a_site_brings_it_back_at_once() {
     ];
     for (what, happens) in kinds {
         let mut dispatch = dispatch(&[("a", 100), ("c", 0)]);
-        dispatch.add_site(site(1, 0, Some("a")));
+        dispatch.schedule.add(site(1, 0, Some("a")));
         for now_ms in [NOW, NOW + 100, NOW + 300] {
             assert_eq!(grant_all(&mut dispatch, 1, now_ms), [1], "{what}");
         }
@@ -104,7 +104,7 @@ fn it_comes_again_in_the_next_turn_when_something_has_changed() {
         (NothingHandedOut::OtherLane, other),
     ] {
         let mut dispatch = dispatch(&[("a", 100)]);
-        dispatch.add_site(site(1, 0, None));
+        dispatch.schedule.add(site(1, 0, None));
         let grant = dispatch.next_grant(NOW).unwrap();
         dispatch.record_handed_out(&grant, &batch(&[], 9, Some(next)));
         assert_eq!(dispatch.put_off(&grant, why, Some(next), NOW), None);
@@ -127,7 +127,7 @@ fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
         let mut due = site(id, 10 - id, None);
         due.clock.address = Some("10.0.0.1".parse().unwrap());
         due.clock.last_start_ms = Some(NOW - 60_000);
-        dispatch.add_site(due);
+        dispatch.schedule.add(due);
     }
     let mut granted = grant_all(&mut dispatch, 9, NOW);
     granted.extend(grant_all(&mut dispatch, 9, NOW + 20));
@@ -148,7 +148,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
         due.clock.address = Some("10.0.0.1".parse().unwrap());
         due.clock.last_start_ms = Some(NOW - 60_000);
         due.is_unreachable = id < 3;
-        dispatch.add_site(due);
+        dispatch.schedule.add(due);
     }
     for id in 1..=3 {
         let grant = dispatch.next_grant(NOW).unwrap();
@@ -165,7 +165,7 @@ fn many_tasks_of_a_site_that_is_unreachable_are_handed_out_at_once() {
         is_unreachable: true,
         ..site(1, NOW + 60_000, None)
     };
-    dispatch.add_site(unreachable);
+    dispatch.schedule.add(unreachable);
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.tasks as u32, site::MAX_LEASES);
 }

@@ -9,11 +9,11 @@ fn a_name_belongs_to_its_instance_as_long_as_that_may_be_alive() {
         instance: 2,
         ..hello("a", 9)
     };
-    assert_eq!(dispatch.greet(&elsewhere), Greeting::NameTaken);
-    assert_eq!(dispatch.greet(&hello("a", 1)), Greeting::Outdated);
-    assert_eq!(dispatch.greet(&hello("a", 2)), Greeting::Joins);
+    assert_eq!(dispatch.fleet.greet(&elsewhere), Greeting::NameTaken);
+    assert_eq!(dispatch.fleet.greet(&hello("a", 1)), Greeting::Outdated);
+    assert_eq!(dispatch.fleet.greet(&hello("a", 2)), Greeting::Joins);
     dispatch.remove_supervisor("a");
-    assert_eq!(dispatch.greet(&elsewhere), Greeting::Joins);
+    assert_eq!(dispatch.fleet.greet(&elsewhere), Greeting::Joins);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn lost_messages_are_noticed_in_both_directions() {
     let patience_ms = 3 * LEASE_MS / 10;
     for (received, outcomes_sent) in [(0, 0), (1, 1)] {
         let mut dispatch = dispatch(&[("a", 10)]);
-        let (_, session, number) = dispatch.address("a").unwrap();
+        let (_, session, number) = dispatch.fleet.address("a").unwrap();
         assert_eq!((session, number), (1, 1));
         let beat = SupervisorHeartbeat {
             received,
@@ -42,15 +42,15 @@ fn lost_messages_are_noticed_in_both_directions() {
 fn only_a_new_session_renews_a_lease_that_has_run_out() {
     let mut dispatch = dispatch(&[("a", 10)]);
     let over_ms = NOW + LEASE_MS + 1_000;
-    assert_eq!(dispatch.lease_ends(), [("a".into(), over_ms)]);
+    assert_eq!(dispatch.fleet.lease_ends(), [("a".into(), over_ms)]);
     assert!(hear(&mut dispatch, "a", over_ms - 1));
     let over_ms = over_ms - 1 + LEASE_MS + 1_000;
     assert!(!hear(&mut dispatch, "a", over_ms));
     assert!(!hear(&mut dispatch, "a", over_ms + 1), "not even then");
-    assert_eq!(dispatch.lease_ends(), [("a".into(), over_ms)]);
+    assert_eq!(dispatch.fleet.lease_ends(), [("a".into(), over_ms)]);
     dispatch.join(&hello("a", 2), peer("a"), over_ms + 2);
     assert_eq!(
-        dispatch.lease_end(&peer("a")),
+        dispatch.fleet.lease_end(&peer("a")),
         Some(("a", over_ms + 2 + LEASE_MS + 1_000))
     );
 }
@@ -69,11 +69,11 @@ fn an_unknown_session_is_asked_to_say_hello() {
 #[test]
 fn a_supervisor_has_left_when_its_last_outcomes_have_arrived() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.goodbye(&peer("a"), 1, 2, NOW);
-    dispatch.note_outcomes("a", 1, 2, 3);
-    assert!(dispatch.left_supervisors(NOW).is_empty(), "one is missing");
-    dispatch.note_outcomes("a", 1, 1, 4);
-    assert_eq!(dispatch.left_supervisors(NOW), ["a"]);
+    dispatch.fleet.begin_leaving(&peer("a"), 1, 2, NOW);
+    dispatch.fleet.note_outcomes("a", 1, 2, 3);
+    assert!(dispatch.fleet.left(NOW).is_empty(), "one is missing");
+    dispatch.fleet.note_outcomes("a", 1, 1, 4);
+    assert_eq!(dispatch.fleet.left(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!hear(&mut dispatch, "a", NOW));
 }

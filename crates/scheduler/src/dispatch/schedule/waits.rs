@@ -1,0 +1,87 @@
+//! What the sites of the window wait for, and for how long, for people. Nothing here changes what is handed out.
+
+use super::Schedule;
+use crate::dispatch::site::{LOOKAHEAD_MS, Site};
+use crate::frontier::SiteId;
+
+/// What a site of the window waits for before its next task can be handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiteWait {
+    /// For the outcomes of the tasks that are leased.
+    Leased,
+    /// For its clock, a block or a backoff.
+    Time { until_ms: i64 },
+    /// For other sites of its address or provider.
+    Group,
+    /// For another supervisor, because a probe of its machine has failed at it.
+    Aside { until_ms: i64 },
+    /// It had nothing to hand out in its turn.
+    SetAside { until_ms: i64 },
+    /// For room at its supervisor, or for one that serves its lane.
+    Room,
+    /// For its turn.
+    Turn,
+}
+
+impl Schedule {
+    /// What a site waits for, and the delay between two requests to it. `None`: it is not in the window.
+    pub(crate) fn site_wait(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
+        let site = self.site(id)?;
+        let delay_ms = site.delay_ms(self.default_delay_ms());
+        Some((wait_of(site, now_ms), delay_ms))
+    }
+
+    pub(crate) fn sites_in_window(&self) -> usize {
+        self.sites().len()
+    }
+
+    /// How many sites of the window, beside those that back off, are not due before `ms`, and when the first is.
+    pub(crate) fn sites_delayed_until(&self, ms: i64) -> (u64, Option<i64>) {
+        let sites = self.sites().values();
+        let waiting = sites.filter(|site| {
+            let backoff = site.backoff_until_ms.is_some_and(|until_ms| until_ms > ms);
+            site.queued > 0 && site.leases == 0 && !backoff && site.next_request_ms() > ms
+        });
+        let due: Vec<i64> = waiting.map(|site| site.next_request_ms()).collect();
+        (due.len() as u64, due.iter().min().copied())
+    }
+
+    /// How long the slowest site of the window takes at least until nothing of it is queued.
+    pub(crate) fn least_time_left_ms(&self, now_ms: i64) -> i64 {
+        let default_delay_ms = self.default_delay_ms();
+        let sites = self.sites().values();
+        let least = sites.map(|site| site.least_time_left_ms(default_delay_ms, now_ms));
+        least.max().unwrap_or(0)
+    }
+
+    /// How many sites of the window are set aside.
+    pub(crate) fn sites_set_aside(&self) -> usize {
+        let sites = self.sites().values();
+        sites.filter(|site| site.empty_grants > 1).count()
+    }
+
+    pub(crate) fn site_name(&self, id: SiteId) -> Option<&str> {
+        self.site(id).map(|site| site.name.as_str())
+    }
+}
+
+fn wait_of(site: &Site, now_ms: i64) -> SiteWait {
+    let until_ms = site.next_request_ms();
+    if site.leases > 0 {
+        SiteWait::Leased
+    } else if site.place_in_group.is_some() {
+        SiteWait::Group
+    } else if site.aside_until_ms > now_ms {
+        let until_ms = site.aside_until_ms;
+        SiteWait::Aside { until_ms }
+    } else if site.empty_grants > 0 && site.put_off_until_ms > now_ms {
+        let until_ms = site.put_off_until_ms;
+        SiteWait::SetAside { until_ms }
+    } else if until_ms - LOOKAHEAD_MS > now_ms {
+        SiteWait::Time { until_ms }
+    } else if site.place.is_some() {
+        SiteWait::Turn
+    } else {
+        SiteWait::Room
+    }
+}
