@@ -3,14 +3,14 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts]...
+#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/../.."
-wanted=${*:-extraction blocks changes learning truth redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names scripts}
+wanted=${*:-extraction blocks changes learning truth fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names scripts}
 cache=.cache
 missed=0
 
@@ -120,6 +120,7 @@ if wants scripts; then
 fi
 if wants learning; then run "$programs/learning"; fi
 if wants truth; then run truth; fi
+if wants fill; then run "$programs/fill"; fi
 if wants redesign; then run "$programs/redesign"; fi
 if wants frontier; then run "$programs/frontier"; fi
 if wants dispatch; then run "$programs/dispatch"; fi

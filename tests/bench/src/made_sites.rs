@@ -44,14 +44,25 @@ const LAYOUTS: [(&str, Layout); 17] = [
 ///
 /// Never: the URLs are constant except for a number.
 pub fn made_sites(pages: usize) -> Vec<Site> {
-    let sites = LAYOUTS.iter().map(|(name, layout)| Site {
+    let sites = LAYOUTS.iter().map(|(name, _)| made_site(name, pages));
+    sites.collect()
+}
+
+/// One generated site, with this many pages.
+///
+/// # Panics
+///
+/// There is no layout of this name.
+pub fn made_site(name: &str, pages: usize) -> Site {
+    let found = LAYOUTS.iter().find(|(layout, _)| *layout == name);
+    let (name, layout) = found.expect("a layout of this name");
+    Site {
         name: (*name).to_owned(),
         pages: (0..pages)
             .map(|number| page(name, *layout, number))
             .collect(),
         mapping: None,
-    });
-    sites.collect()
+    }
 }
 
 fn page(name: &str, layout: Layout, number: usize) -> LabelledPage {

@@ -1,0 +1,182 @@
+//! Completing a table, by `webfill fill` as people run it: coverage, precision, doubts, time and memory on catalogues
+//! whose truth is known.
+//!
+//! Four sites in four layouts have the same number of pages each. A table links to all of them; some of its values are
+//! deleted, and some of the rest replaced by those of other rows. The outputs are judged against the values that the
+//! pages are made of.
+//!
+//!     fill             all of it
+//!     fill --keep DIR  the tables and all outputs are kept in this new folder
+
+mod catalogue;
+mod judging;
+mod running;
+mod web;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use catalogue::{Catalogue, Table};
+use judging::Judged;
+use running::{accept_all, fill, forget_mappings};
+use webfill_bench::sites::Failure;
+use webfill_bench::{Limit, Size, Verdict, report};
+
+/// A measurement in one of the tables, its goal, and its limit: what is reached today. The goals are those of the
+/// command; where one is missed, the figure says so.
+struct Aim {
+    what: &'static str,
+    goal: Limit,
+    limit: Limit,
+}
+
+/// A way to spoil a table.
+struct Draw {
+    name: &'static str,
+    deleted: f64,
+    /// Of those that are left.
+    wrong: f64,
+}
+
+const USUAL: Draw = Draw {
+    name: "40 % deleted, 10 % wrong",
+    deleted: 0.4,
+    wrong: 0.1,
+};
+const SPARSE: Draw = Draw {
+    name: "90 % deleted, 10 % wrong",
+    deleted: 0.9,
+    wrong: 0.1,
+};
+const DIRTY: Draw = Draw {
+    name: "40 % deleted, 30 % wrong",
+    deleted: 0.4,
+    wrong: 0.3,
+};
+
+const COVERAGE: Aim = Aim {
+    what: "gaps filled, share",
+    goal: Limit::AtLeast(0.985),
+    limit: Limit::AtLeast(0.75),
+};
+const PRECISION_OF_USUAL: Aim = Aim {
+    what: "filled values that are right, share",
+    goal: Limit::AtLeast(0.992),
+    limit: Limit::AtLeast(0.992),
+};
+const PRECISION: Aim = Aim {
+    what: "filled values that are right, share",
+    goal: Limit::AtLeast(0.985),
+    limit: Limit::AtLeast(0.985),
+};
+const RIGHT_ROWS: Aim = Aim {
+    what: "rows wholly right once the doubts are accepted, share",
+    goal: Limit::AtLeast(0.95),
+    limit: Limit::AtLeast(0.85),
+};
+/// Of known values whose page was fetched, as the next one.
+const WRONG_LISTED: Aim = Aim {
+    what: "wrong known values that are listed, share",
+    goal: Limit::AtLeast(0.99),
+    limit: Limit::AtLeast(0.75),
+};
+const RIGHT_LISTED: Aim = Aim {
+    what: "right known values that are listed, share",
+    goal: Limit::AtMost(0.005),
+    limit: Limit::AtMost(0.005),
+};
+const SECONDS: Aim = Aim {
+    what: "learning and filling beside the fetching, s",
+    goal: Limit::AtMost(10.0),
+    limit: Limit::AtMost(10.0),
+};
+const MEMORY: Aim = Aim {
+    what: "largest memory of the command, MiB",
+    goal: Limit::AtMost(256.0),
+    limit: Limit::AtMost(256.0),
+};
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let temporary = tempfile::tempdir()?;
+    let folder = kept_folder()?.unwrap_or_else(|| temporary.path().to_owned());
+    let catalogue = Catalogue::make(size.pick(1_000, 100));
+    let address = web::serve(&catalogue)?;
+    let mut verdicts = usual(&catalogue, &folder, &address)?;
+    for draw in [&SPARSE, &DIRTY] {
+        let table = catalogue.table(draw.deleted, draw.wrong);
+        let folder = new_folder(&folder, draw)?;
+        let cost = fill(&table, &folder, &address, None)?;
+        println!("{}: {:.1} s", draw.name, cost.seconds);
+        let judged = Judged::of(&table, &folder)?;
+        verdicts.push(draw.verdict(&COVERAGE, judged.coverage()));
+        verdicts.push(draw.verdict(&PRECISION, judged.precision()));
+    }
+    Ok(report(&verdicts, size))
+}
+
+/// The usual table, and what it costs.
+fn usual(catalogue: &Catalogue, folder: &Path, address: &str) -> Result<Vec<Verdict>, Failure> {
+    let draw = &USUAL;
+    let table = catalogue.table(draw.deleted, draw.wrong);
+    let folder = new_folder(folder, draw)?;
+    let cost = fill(&table, &folder, address, None)?;
+    println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
+    let judged = Judged::of(&table, &folder)?;
+    // With all pages there, the same command learns, reads, judges and writes, and fetches nothing.
+    forget_mappings(&folder)?;
+    let again = fill(&table, &folder, address, None)?;
+    accept_all(&folder)?;
+    fill(&table, &folder, address, Some("books.doubts.csv"))?;
+    let accepted = Judged::of(&table, &folder)?;
+    let peak_kib = cost.peak_kib.max(again.peak_kib);
+    Ok(vec![
+        draw.verdict(&COVERAGE, judged.coverage()),
+        draw.verdict(&PRECISION_OF_USUAL, judged.precision()),
+        draw.verdict(&RIGHT_ROWS, accepted.right_rows(&table)),
+        draw.verdict(&WRONG_LISTED, judged.wrong_listed()),
+        draw.verdict(&RIGHT_LISTED, judged.right_listed()),
+        draw.verdict(&SECONDS, again.seconds),
+        draw.verdict(&MEMORY, peak_kib as f64 / 1024.0),
+    ])
+}
+
+impl Draw {
+    fn verdict(&self, aim: &Aim, figure: f64) -> Verdict {
+        let missed = match aim.goal {
+            Limit::AtLeast(least) if figure < least => format!(" (goal: {least})"),
+            Limit::AtMost(most) if figure > most => format!(" (goal: {most})"),
+            _ => String::new(),
+        };
+        Verdict {
+            what: format!("{}: {}{missed}", self.name, aim.what),
+            figure,
+            limit: aim.limit,
+        }
+    }
+}
+
+fn new_folder(folder: &Path, draw: &Draw) -> Result<PathBuf, Failure> {
+    let folder = folder.join(draw.name.replace([' ', '%', ','], ""));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn kept_folder() -> Result<Option<PathBuf>, Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.as_slice() {
+        [] => Ok(None),
+        [flag, folder] if flag == "--keep" => {
+            std::fs::create_dir(folder)?;
+            Ok(Some(PathBuf::from(folder)))
+        }
+        _ => Err("fill [--keep DIR]".into()),
+    }
+}
+
+/// The table's file.
+fn file_of(table: &Table, folder: &Path) -> Result<PathBuf, Failure> {
+    let file = folder.join("books.csv");
+    std::fs::write(&file, table.text()?)?;
+    Ok(file)
+}

@@ -1,0 +1,88 @@
+//! Runs `webfill fill` and takes its time and memory.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use webfill_bench::program::binary;
+use webfill_bench::sites::Failure;
+
+use crate::catalogue::Table;
+use crate::file_of;
+
+/// The kernel keeps the largest memory of a process only while it lives.
+const SAMPLE_EVERY: Duration = Duration::from_millis(20);
+
+pub struct Cost {
+    pub seconds: f64,
+    /// The largest memory of the command itself, without the processes of its crawl.
+    pub peak_kib: u64,
+}
+
+/// Completes the table in this folder, as fast as the web answers.
+pub fn fill(
+    table: &Table,
+    folder: &Path,
+    address: &str,
+    doubts: Option<&str>,
+) -> Result<Cost, Failure> {
+    file_of(table, folder)?;
+    let resolve = format!("*:80:{address}");
+    let mut command = Command::new(binary()?);
+    command
+        .args(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .args(["--allow-private-networks", "--resolve", &resolve])
+        .current_dir(folder)
+        .stdout(Stdio::null());
+    if let Some(doubts) = doubts {
+        command.args(["--doubts", doubts]);
+    }
+    let began = Instant::now();
+    let mut child = command.spawn()?;
+    let mut peak_kib = 0;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        peak_kib = peak_kib.max(largest_memory(child.id()).unwrap_or(0));
+        std::thread::sleep(SAMPLE_EVERY);
+    };
+    match status.success() {
+        true => Ok(Cost {
+            seconds: began.elapsed().as_secs_f64(),
+            peak_kib,
+        }),
+        false => Err(format!("webfill fill ended with {status}").into()),
+    }
+}
+
+fn largest_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Leaves the pages, and removes what was learned from them.
+pub fn forget_mappings(folder: &Path) -> Result<(), Failure> {
+    for name in ["mappings", "learned"] {
+        std::fs::remove_dir_all(folder.join("books.webfill").join(name))?;
+    }
+    Ok(())
+}
+
+/// Answers all doubts with `accept`.
+pub fn accept_all(folder: &Path) -> Result<(), Failure> {
+    let file = folder.join("books.doubts.csv");
+    let mut reader = csv::Reader::from_path(&file)?;
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record(reader.headers()?)?;
+    for record in reader.records() {
+        let record = record?;
+        let cells = record.iter().take(record.len() - 1);
+        out.write_record(cells.chain(["accept"]))?;
+    }
+    let text = out.into_inner().map_err(|error| error.to_string())?;
+    Ok(std::fs::write(file, text)?)
+}

@@ -1,0 +1,64 @@
+//! The web of the catalogues, on loopback.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use webfill_bench::sites::Failure;
+
+use crate::catalogue::Catalogue;
+
+/// Pages by host and path.
+type Pages = HashMap<String, String>;
+
+/// Serves all pages until the process ends, and returns the address.
+pub fn serve(catalogue: &Catalogue) -> Result<String, Failure> {
+    let pages = catalogue.pages.iter();
+    let pages: Pages = pages
+        .map(|page| {
+            let name = page.url.as_str().trim_start_matches("http://");
+            (name.to_owned(), page.html.clone())
+        })
+        .collect();
+    let pages = Arc::new(pages);
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let pages = Arc::clone(&pages);
+            // An error means that the client has disconnected.
+            std::thread::spawn(move || answer(&pages, stream).is_ok());
+        }
+    });
+    Ok(address)
+}
+
+fn answer(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut request = String::new();
+    while reader.read_line(&mut request)? > 0 {
+        let (mut host, mut header) = (String::new(), String::new());
+        while reader.read_line(&mut header)? > 2 {
+            if let Some((name, value)) = header.split_once(':')
+                && name.eq_ignore_ascii_case("host")
+            {
+                value.trim().clone_into(&mut host);
+            }
+            header.clear();
+        }
+        let path = request.split(' ').nth(1).unwrap_or("/");
+        let (status, body) = match pages.get(&format!("{host}{path}")) {
+            Some(page) => ("200 OK", page.as_str()),
+            None => ("404 Not Found", ""),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes())?;
+        request.clear();
+    }
+    Ok(())
+}
