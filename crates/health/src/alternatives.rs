@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::alert::{Event, Warning, WarningKind};
-use crate::mapping_health::{GoodPage, MappingHealth};
+use crate::good_page::GoodPage;
+use crate::mapping_health::MappingHealth;
 use crate::scope::Scope;
 use crate::series::{Series, Witness};
 

@@ -10,8 +10,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::good_page::GoodPage;
 use crate::hash;
-use crate::mapping_health::GoodPage;
 
 /// Remembered pages of all mappings: some minutes of a fast fleet. They take about 6 MB.
 const PAGES: usize = 50_000;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::good_page::GoodPage;
 use crate::has_value;
-use crate::mapping_health::GoodPage;
 use crate::recent::push;
 
 /// The number of pages of each kind.

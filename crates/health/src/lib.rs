@@ -11,6 +11,7 @@
 mod alert;
 mod alternatives;
 mod deliveries;
+mod good_page;
 mod kept;
 mod mapping_health;
 mod profile;
@@ -26,8 +27,9 @@ mod template;
 
 pub use alert::{Alert, Event, FallenField, Sign, Warning, WarningKind};
 pub use deliveries::Deliveries;
+pub use good_page::GoodPage;
 pub use kept::KeptPage;
-pub use mapping_health::{GoodPage, MappingHealth};
+pub use mapping_health::MappingHealth;
 pub use profile::{Finding, Profile};
 pub use rows::{RowsOfPage, rows_named};
 pub use scope::{FieldHealth, Scope};

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::deliveries::Keys;
+use crate::good_page::GoodPage;
 use crate::hash;
-use crate::mapping_health::GoodPage;
 
 /// A repeated page usually follows soon.
 const PAGES: usize = 256;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::good_page::GoodPage;
 use crate::has_value;
-use crate::mapping_health::GoodPage;
 use crate::series::{Series, Step, Witness};
 
 /// The most fields of a mapping that are judged; no hand-written mapping has more.

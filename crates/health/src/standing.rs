@@ -7,9 +7,10 @@
 use serde_json::{Map, Value};
 
 use crate::alert::{Alert, Event, FallenField, Sign};
+use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::kept::{KEPT, KeptPage};
-use crate::mapping_health::{GoodPage, MappingHealth};
+use crate::mapping_health::MappingHealth;
 use crate::series::Series;
 
 /// The most cleared alerts remembered.
