@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use webfill_service::child;
 
-use crate::courier::Verdict;
+use crate::verdict::Verdict;
 
 /// How long a command may take.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);

@@ -11,6 +11,7 @@ use webfill_service::Fault;
 
 use crate::command::{self, Call};
 use crate::permissions::Permissions;
+use crate::verdict::Verdict;
 use crate::webhook::{Post, Webhooks};
 use crate::{file, mail, sign};
 
@@ -31,16 +32,6 @@ pub struct Delivery {
 pub struct Ended {
     pub id: i64,
     pub verdict: Verdict,
-}
-
-/// The result of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    Delivered,
-    /// It failed and is retried; with the reason.
-    Failed(String),
-    /// It failed and is not retried; with the reason.
-    Dropped(String),
 }
 
 /// Publishes a notification of an application on the firehose.

@@ -19,15 +19,17 @@ pub mod silence;
 mod smtp_address;
 mod tls;
 mod told;
+mod verdict;
 mod webhook;
 
 pub use config::{AllowedCommand, NotificationsConfig};
-pub use courier::{Courier, Delivery, Ended, Publish, Verdict};
+pub use courier::{Courier, Delivery, Ended, Publish};
 pub use digest::compose;
 pub use permissions::Permissions;
 pub use signature::sign;
 pub use silence::SiteTrouble;
 pub use told::{Event, Facts, ReadChanges, Standing, Told, ToldAlert, ToldSilence};
+pub use verdict::Verdict;
 
 /// A time for people, such as `2026-01-31T02:00:00Z`.
 fn iso_time(ms: i64) -> String {

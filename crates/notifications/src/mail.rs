@@ -9,8 +9,8 @@ use lettre::{Address, Message, SmtpTransport, Transport};
 use serde_json::Value;
 
 use crate::config::NotificationsConfig;
-use crate::courier::Verdict;
 use crate::smtp_address::{Secrecy, SmtpAddress};
+use crate::verdict::Verdict;
 
 /// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -10,8 +10,8 @@ use reqwest::{Client, StatusCode, Url};
 use webfill_urls::address::{Judgement, judge};
 
 use crate::config::NotificationsConfig;
-use crate::courier::Verdict;
 use crate::tls;
+use crate::verdict::Verdict;
 
 /// The time limit of a receiver.
 const TIMEOUT: Duration = Duration::from_secs(20);
