@@ -7,8 +7,6 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use http::response::Parts;
-use reqwest::header::HeaderMap;
-use serde::{Deserialize, Serialize};
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
@@ -20,13 +18,14 @@ use crate::documents;
 use crate::fetch_error::FetchError;
 use crate::memory::Share;
 use crate::permits::Denied;
-use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 use crate::site_headers::SiteHeaders;
 use crate::sitemaps;
 
 mod body;
 mod coding;
+mod config;
+mod fetched;
 mod head;
 mod header;
 mod incoming;
@@ -37,6 +36,8 @@ mod rule;
 mod sending;
 
 use body::{BodyLimits, NoBody};
+pub use config::FetchConfig;
+pub use fetched::Fetched;
 use head::outcome_of_head;
 pub use header::retry_after;
 use incoming::IncomingBody;
@@ -46,94 +47,6 @@ pub use request::PageRequest;
 use request::RequestSpec;
 use rule::BodyRule;
 pub use rule::Files;
-
-/// The limits of one request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FetchConfig {
-    /// Seconds for the name lookup, which precedes the request.
-    pub lookup_timeout: f64,
-    /// Seconds for connect and TLS handshake together.
-    pub connect_timeout: f64,
-    /// Seconds until the head of the answer has arrived.
-    pub head_timeout: f64,
-    /// Seconds that a body may pause between two pieces.
-    pub body_timeout: f64,
-    /// Seconds for the whole request.
-    pub total_timeout: f64,
-    /// The most bytes of a body, after decompression.
-    pub max_body_bytes: usize,
-    /// HTTP(S) or SOCKS5 proxy for all fetches; the environment is not consulted.
-    pub proxy: Option<String>,
-    /// `HOST:PORT:ADDR[:PORT]` as curl's; `*` as HOST is a wildcard.
-    pub resolve: Vec<String>,
-    /// A PEM file of certificate authorities to trust in addition to the system's.
-    pub ca_file: Option<std::path::PathBuf>,
-    /// `SITE NAME: VALUE`: headers for the pages of a site and its subdomains; `*` is every site.
-    pub headers: Vec<String>,
-}
-
-impl Default for FetchConfig {
-    fn default() -> Self {
-        FetchConfig {
-            lookup_timeout: 10.0,
-            connect_timeout: 10.0,
-            head_timeout: 20.0,
-            body_timeout: 20.0,
-            total_timeout: 60.0,
-            max_body_bytes: 8 << 20,
-            proxy: None,
-            resolve: Vec::new(),
-            ca_file: None,
-            headers: Vec::new(),
-        }
-    }
-}
-
-/// The result of a request.
-#[derive(Debug)]
-pub struct Fetched {
-    pub outcome: Outcome,
-    pub status_code: Option<u16>,
-    pub content_type: Option<String>,
-    /// The answer's headers, if there was an answer.
-    pub headers: HeaderMap,
-    /// The decoded body of a page worth reading; empty otherwise.
-    pub body: Vec<u8>,
-    /// The beginning of a refusal's HTML, only for recognising blocks; empty otherwise.
-    pub refusal_body: Vec<u8>,
-    /// Absolute or relative, as the server sent it.
-    pub redirect: Option<String>,
-    /// What went wrong, for the log.
-    pub error: Option<String>,
-    /// See [`FetchError`].
-    pub no_route: bool,
-    /// When the answer began, or the attempt ended without one. The site's delay counts from here.
-    pub answered_at: Instant,
-    pub answer: Answer,
-    /// For the archive, if there is one.
-    pub exchange: Option<Box<Exchange>>,
-}
-
-impl Fetched {
-    /// A request that ended without a response.
-    pub fn refused(outcome: Outcome, error: impl ToString) -> Fetched {
-        Fetched {
-            outcome,
-            status_code: None,
-            content_type: None,
-            headers: HeaderMap::new(),
-            body: Vec::new(),
-            refusal_body: Vec::new(),
-            redirect: None,
-            error: Some(error.to_string()),
-            no_route: false,
-            answered_at: Instant::now(),
-            answer: Answer::Silent,
-            exchange: None,
-        }
-    }
-}
 
 /// Sends requests within the configured limits.
 pub struct Fetcher {

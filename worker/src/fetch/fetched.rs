@@ -1,0 +1,54 @@
+//! The result of a request.
+
+use std::time::Instant;
+
+use reqwest::header::HeaderMap;
+use webfill_wire::Outcome;
+
+use crate::archive::Exchange;
+use crate::politeness::Answer;
+
+/// The result of a request.
+#[derive(Debug)]
+pub struct Fetched {
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub content_type: Option<String>,
+    /// The answer's headers, if there was an answer.
+    pub headers: HeaderMap,
+    /// The decoded body of a page worth reading; empty otherwise.
+    pub body: Vec<u8>,
+    /// The beginning of a refusal's HTML, only for recognising blocks; empty otherwise.
+    pub refusal_body: Vec<u8>,
+    /// Absolute or relative, as the server sent it.
+    pub redirect: Option<String>,
+    /// What went wrong, for the log.
+    pub error: Option<String>,
+    /// See [`FetchError`](crate::fetch_error::FetchError).
+    pub no_route: bool,
+    /// When the answer began, or the attempt ended without one. The site's delay counts from here.
+    pub answered_at: Instant,
+    pub answer: Answer,
+    /// For the archive, if there is one.
+    pub exchange: Option<Box<Exchange>>,
+}
+
+impl Fetched {
+    /// A request that ended without a response.
+    pub fn refused(outcome: Outcome, error: impl ToString) -> Fetched {
+        Fetched {
+            outcome,
+            status_code: None,
+            content_type: None,
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            refusal_body: Vec::new(),
+            redirect: None,
+            error: Some(error.to_string()),
+            no_route: false,
+            answered_at: Instant::now(),
+            answer: Answer::Silent,
+            exchange: None,
+        }
+    }
+}
