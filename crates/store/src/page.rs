@@ -8,6 +8,7 @@ use webfill_wire::{Delivery, FailedAttempt, Outcome};
 use crate::crawl::CrawlId;
 use crate::list::PageOfList;
 use crate::listing::Listing;
+use crate::record::{Leads, PageValues};
 use crate::row_counts::RowCounts;
 use crate::sample::SampleText;
 use crate::validators::Validators;
@@ -122,6 +123,21 @@ impl Page {
             document: None,
             validators: None,
             look: None,
+        }
+    }
+
+    /// Its values, which may fill records.
+    pub(crate) fn values<'a>(&'a self, leads: &'a Leads) -> PageValues<'a> {
+        PageValues {
+            fields: &self.fields,
+            url: &self.url,
+            mapping: self.mapping.as_deref(),
+            started_at_ms: self.started_at_ms,
+            ended_at_ms: self.ended_at_ms(),
+            depth: Some(self.depth),
+            leads,
+            is_of_other: false,
+            is_reread: false,
         }
     }
 

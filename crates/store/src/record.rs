@@ -45,6 +45,7 @@ pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, tell_doubts};
 pub(crate) use input::Entry;
 pub(crate) use row::{Lost, RowValues};
+pub use spelling::has_value;
 pub(crate) use spelling::is_one as is_one_value;
 
 /// The longest record id.
@@ -83,16 +84,6 @@ pub enum RecordState {
 pub struct RecordCounts {
     pub total: u64,
     pub resolved: u64,
-}
-
-/// Whether a value counts as one. Null, [], and texts without a visible character do not; they leave a field missing.
-pub fn has_value(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !webfill_values::is_blank(text),
-        Value::Array(items) => !items.is_empty(),
-        _ => true,
-    }
 }
 
 /// The most candidates of one field.

@@ -11,6 +11,7 @@ use crate::browse::Browse;
 use crate::cache::Cache;
 use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
+use crate::open_mode::{OpenMode, Uses};
 use crate::sqlite::{self, Sqlite};
 use crate::store::Store;
 
@@ -21,31 +22,6 @@ pub enum StoreUri {
     Sqlite(PathBuf),
     /// `mongodb://...` or `mongodb+srv://...`; shown without credentials.
     MongoDb(MongoUri),
-}
-
-/// What to do if the store does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenMode {
-    Create,
-    MustExist,
-}
-
-/// What a database is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Uses {
-    Store,
-    Cache,
-    Both,
-}
-
-impl Uses {
-    pub(crate) fn includes_store(self) -> bool {
-        self != Uses::Cache
-    }
-
-    pub(crate) fn includes_cache(self) -> bool {
-        self != Uses::Store
-    }
 }
 
 impl StoreUri {

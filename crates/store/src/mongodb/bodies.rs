@@ -13,11 +13,11 @@ use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, raw
 use webfill_wire::Delivery;
 
 use super::Mongo;
-use super::cache::time;
 use super::command::{Db, number, with_timeout};
+use super::conditions::replace_if;
 use super::fault::Fault;
 use super::indexes;
-use super::pages::{date, replace_if};
+use super::members::{date, time};
 use super::value::binary;
 use crate::bodies::{
     BESIDE_BODY, Bodies, Body, BodyChange, DroppedBodies, MAX_KEPT_BYTES, keys_of,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::Mongo;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::pages::date;
+use super::members::date;
 use super::{bodies, content_changes, export, indexes, site_states};
 use crate::bodies::Body;
 use crate::browse::{

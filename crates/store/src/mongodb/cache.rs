@@ -9,12 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{DateTime, RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::Mongo;
 use super::command::{Db, Updated};
+use super::conditions::{is_not_older, replace_if};
 use super::fault::Fault;
-use super::pages::{date, is_not_older, replace_if};
+use super::members::{date, integer, time};
 use super::reservations;
 use super::value::or_null;
 use crate::cache::{
@@ -157,18 +158,6 @@ pub(super) fn forget_at() -> RawDocumentBuf {
         {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},
         SITE_KEPT_MS,
     ]}
-}
-
-pub(super) fn time(stored: &RawDocument, name: &str) -> Option<i64> {
-    stored
-        .get_datetime(name)
-        .ok()
-        .map(DateTime::timestamp_millis)
-}
-
-pub(super) fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
-    let short = || stored.get_i32(name).ok().map(i64::from);
-    stored.get_i64(name).ok().or_else(short)
 }
 
 impl Updated {

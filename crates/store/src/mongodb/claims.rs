@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::command::{Db, majority};
 use super::fault::Fault;
-use super::pages::date;
+use super::members::date;
 use super::{Mongo, value};
 use crate::claim::CrawlClaim;
 use crate::error::StoreError;

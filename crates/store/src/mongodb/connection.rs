@@ -14,7 +14,7 @@ use super::indexes;
 use super::page_log;
 use super::uri::MongoUri;
 use crate::error::StoreError;
-use crate::uri::{OpenMode, Uses};
+use crate::open_mode::{OpenMode, Uses};
 
 /// How long a call waits for a server that accepts it; `serverSelectionTimeoutMS` in the URI.
 const SELECTION_WITHIN: Duration = Duration::from_secs(5);

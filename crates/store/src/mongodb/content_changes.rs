@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::Mongo;
 use super::browse::Listing;
-use super::cache::{integer, time};
 use super::command::{Db, with_timeout};
+use super::conditions::replace_if;
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::indexes::CHANGES_OF_CRAWL;
-use super::pages::{date, replace_if};
+use super::members::{date, integer, time};
 use super::value::{self, binary, bson, or_null};
 use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};

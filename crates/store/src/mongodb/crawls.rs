@@ -9,7 +9,7 @@ use super::Mongo;
 use super::command::{Db, number};
 use super::fault::Fault;
 use super::field_counts;
-use super::pages::date;
+use super::members::date;
 use super::value::{self, bson, document, or_null};
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;

@@ -29,7 +29,7 @@ use super::command::{Db, majority};
 use super::fault::Fault;
 use super::lists;
 use crate::cache::ROBOTS_KEPT_MS;
-use crate::uri::Uses;
+use crate::open_mode::Uses;
 
 /// The index of `records` by which webfill recognises its own collection.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";

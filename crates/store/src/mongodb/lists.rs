@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::pages::date;
+use super::members::date;
 use super::value;
 use super::{Mongo, records};
 use crate::crawl::CrawlId;

@@ -16,6 +16,7 @@ mod cache;
 mod changes;
 mod claims;
 mod command;
+mod conditions;
 mod connection;
 mod content_changes;
 mod crawls;
@@ -26,6 +27,7 @@ mod field_counts;
 mod health;
 mod indexes;
 mod lists;
+mod members;
 mod page_log;
 mod pages;
 mod records;
@@ -45,8 +47,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::error::StoreError;
+use crate::open_mode::{OpenMode, Uses};
 use crate::record::FillRules;
-use crate::uri::{OpenMode, Uses};
 
 use command::Db;
 pub use dataset::{Dataset, DatasetDocument, DatasetSource, Documents, WriteBack};

@@ -5,12 +5,14 @@ use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{DateTime, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value};
 use webfill_wire::FailedAttempt;
 
 use super::command::Db;
+use super::conditions::replace_if;
 use super::fault::Fault;
+use super::members::date;
 use super::page_log;
 use super::records::{self, PutRows};
 use super::samples;
@@ -18,10 +20,10 @@ use super::value::{self, binary, bson, document, or_null, texts};
 use super::{Mongo, lists, pace, taking_back, validators};
 use crate::error::StoreError;
 use crate::list::{Lack, PageOfList};
-use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
+use crate::row_page::RowPage;
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
@@ -74,7 +76,7 @@ pub(super) async fn save(
     {
         let of_page = |record: &String| records::FillRequest {
             record: record.clone(),
-            values: PageValues::of(&save.page, &leads[index]),
+            values: save.page.values(&leads[index]),
             entry: index,
         };
         requests.extend(save.records.iter().map(of_page));
@@ -179,34 +181,6 @@ fn is_not_earlier(page: &Page) -> RawDocumentBuf {
         ],
         ["$epoch", "$task", "$attempts", "$started_at"],
     ]}
-}
-
-/// The condition that the stored document has no later time in `time_field`.
-pub(super) fn is_not_older(time_field: &str, time: DateTime) -> RawDocumentBuf {
-    let stored_time = format!("${time_field}");
-    rawdoc! {"$gte": [{"$literal": time}, stored_time]}
-}
-
-/// The statement that replaces a document if a condition about the stored one holds. Values from outside
-/// stand below `$literal`, where the server does not evaluate them.
-pub(super) fn replace_if(
-    id: &str,
-    condition: RawDocumentBuf,
-    replacement: RawDocumentBuf,
-) -> RawDocumentBuf {
-    rawdoc! {
-        "q": {"_id": id},
-        "u": [{"$replaceWith": {"$cond": [
-            condition,
-            {"$literal": replacement},
-            "$$ROOT",
-        ]}}],
-        "upsert": true,
-    }
-}
-
-pub(super) fn date(at_ms: i64) -> DateTime {
-    DateTime::from_millis(at_ms)
 }
 
 fn stored_page(

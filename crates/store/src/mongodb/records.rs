@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::Db;
 use super::fault::{DUPLICATE_KEY, Fault};
-use super::pages::date;
+use super::members::date;
 use super::value::{self, document, key, or_null, texts};
 use super::{Mongo, fail_all};
 use crate::crawl::CrawlId;

@@ -9,16 +9,17 @@ use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::pages::{alternatives, date, row_counts};
+use super::members::date;
+use super::pages::{alternatives, row_counts};
 use super::records;
 use super::value::{document, or_null};
 use super::{Mongo, page_log};
 use crate::error::StoreError;
-use crate::listing::RowPage;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
+use crate::row_page::RowPage;
 use crate::sqlite::Trial;
 use crate::store::Rereading;
 

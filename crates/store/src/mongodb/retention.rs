@@ -11,8 +11,8 @@ use mongodb::bson::{Document, RawArrayBuf, RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
+use super::members::date;
 use super::page_log::{self, LOG};
-use super::pages::date;
 use super::samples::{self, SAMPLES};
 use super::value::texts;
 use super::{Mongo, indexes};

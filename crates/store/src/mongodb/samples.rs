@@ -7,10 +7,9 @@ use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
 use super::Mongo;
-use super::cache::time;
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
-use super::pages::date;
+use super::members::{date, time};
 use super::value::{self, binary, or_null, texts};
 use crate::error::StoreError;
 use crate::sample::Sample;

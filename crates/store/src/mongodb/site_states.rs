@@ -5,10 +5,9 @@ use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 
 use super::Mongo;
 use super::browse::Listing;
-use super::cache::{integer, time};
 use super::command::Db;
 use super::fault::Fault;
-use super::pages::date;
+use super::members::{date, integer, time};
 use super::value::or_null;
 use crate::browse::{Place, Slice};
 use crate::error::StoreError;

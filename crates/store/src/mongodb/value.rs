@@ -8,10 +8,9 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use mongodb::bson::Binary;
 use mongodb::bson::raw::{CStr, CString};
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use mongodb::bson::{Binary, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde_json::{Map, Number, Value};
 use webfill_values::Decimal;
 

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use super::gathered::MAX_PARTS;
 use super::identity::EVIDENCE;
-use crate::page::Page;
 use crate::timestamp::iso_time;
 
 /// The names of mappings, in the order of their priority. A mapping that is not listed comes last.
@@ -183,20 +182,6 @@ pub(crate) struct PageValues<'a> {
 }
 
 impl<'a> PageValues<'a> {
-    pub(crate) fn of(page: &'a Page, leads: &'a Leads) -> PageValues<'a> {
-        PageValues {
-            depth: Some(page.depth),
-            leads,
-            is_of_other: false,
-            is_reread: false,
-            fields: &page.fields,
-            url: &page.url,
-            mapping: page.mapping.as_deref(),
-            started_at_ms: page.started_at_ms,
-            ended_at_ms: page.ended_at_ms(),
-        }
-    }
-
     pub(super) fn source(&self, evidence: Option<u32>) -> Value {
         let mut source = json!({
             "url": self.url,

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
-use crate::listing::{KeyedRow, RowPage};
+use crate::listing::KeyedRow;
+use crate::row_page::RowPage;
 use crate::timestamp::iso_time;
 
 /// A row, and where it was.

@@ -3,8 +3,6 @@
 use serde_json::Value;
 use webfill_values::same_value;
 
-use super::has_value;
-
 /// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides how a value is
 /// spelt, so another spelling is another value.
 pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
@@ -22,4 +20,14 @@ pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
 /// Whether two values are the same, perhaps in different spellings.
 pub(crate) fn is_one(one: &Value, other: &Value) -> bool {
     one == other || same_value(one, other)
+}
+
+/// Whether a value counts as one. Null, [], and texts without a visible character do not; they leave a field missing.
+pub fn has_value(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !webfill_values::is_blank(text),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
 }

@@ -19,7 +19,7 @@ pub(super) fn write_each<T, R>(
     match db.transaction(all) {
         Ok(written) => Vec::into_iter(written).map(Ok).collect(),
         Err(Fault::InvalidEntry(_)) => write_each_in_savepoint(db, entries, name, write),
-        Err(fault) => super::fail_all(entries.len(), &db.error(fault)),
+        Err(fault) => fail_all(entries.len(), &db.error(fault)),
     }
 }
 
@@ -38,7 +38,7 @@ fn write_each_in_savepoint<T, R>(
     };
     match db.transaction(each) {
         Ok(written) => written,
-        Err(fault) => super::fail_all(entries.len(), &db.error(fault)),
+        Err(fault) => fail_all(entries.len(), &db.error(fault)),
     }
 }
 
@@ -61,4 +61,9 @@ fn in_savepoint<R>(
     };
     conn.execute_batch("RELEASE entry")?;
     Ok(written)
+}
+
+/// The same error for each entry of a batch that failed as a whole.
+pub(super) fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
+    (0..entries).map(|_| Err(error.clone())).collect()
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::Sqlite;
-use super::crawls::time;
+use super::columns::time;
 use super::fault::Fault;
 use super::reservations;
 use crate::cache::{

@@ -12,8 +12,8 @@ use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
 use super::Sqlite;
-use super::export::{STEP_BYTES, STEP_ROWS, row_object};
 use super::fault::Fault;
+use super::objects::{STEP_BYTES, STEP_ROWS, row_object};
 use crate::cursor::{Cursor, Kept, check_cursor, too_late};
 use crate::store::{Changes, ExportError, ExportFilter};
 

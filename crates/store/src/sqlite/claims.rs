@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Sqlite;
-use super::crawls::time;
+use super::columns::time;
 use super::fault::Fault;
 use crate::claim::CrawlClaim;
 use crate::crawl::CrawlId;

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
-use crate::uri::OpenMode;
+use crate::open_mode::OpenMode;
 
 /// How long a call waits for other writers before it fails with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);

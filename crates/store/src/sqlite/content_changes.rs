@@ -8,10 +8,9 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use serde_json::Value;
 
 use super::Sqlite;
-use super::browse::slice;
-use super::crawls::time;
+use super::columns::{time, to_json};
 use super::fault::Fault;
-use super::records::to_json;
+use super::slices::slice;
 use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::crawl::CrawlId;

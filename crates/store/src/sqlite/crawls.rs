@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Sqlite;
+use super::columns::{from_json, time, to_json};
 use super::fault::Fault;
 use super::field_counts;
-use super::records::{from_json, to_json};
 use crate::crawl::{Crawl, CrawlId, CrawlState};
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
 use crate::store::Crawls;
-use crate::timestamp::{iso_time, parse_iso_time};
+use crate::timestamp::iso_time;
 
 const UPSERT: &str = "
 INSERT INTO crawls (_id, app_id, crawl_id, request, state, counts, started_at, updated_at,
@@ -78,12 +78,6 @@ pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts
         })
         .optional()?;
     Ok(counts.unwrap_or_default())
-}
-
-/// Reads a stored time.
-pub(super) fn time(text: &str) -> Result<i64, Fault> {
-    parse_iso_time(text)
-        .ok_or_else(|| Fault::InvalidEntry(format!("its stored time `{text}` is no time")))
 }
 
 #[async_trait]

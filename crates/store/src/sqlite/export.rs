@@ -8,24 +8,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD as BASE64;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
-use serde_json::{Map, Value};
+use rusqlite::{Connection, params};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
+use super::objects::{STEP_BYTES, STEP_ROWS, row_object};
 use super::{Sqlite, changes};
 use crate::error::StoreError;
-use crate::record::tell_doubts;
+use crate::open_mode::OpenMode;
 use crate::store::{Export, ExportError, ExportFilter, ExportKind};
-use crate::uri::OpenMode;
-
-/// A step ends after this many rows, or bytes of text in them.
-pub(super) const STEP_ROWS: usize = 256;
-pub(super) const STEP_BYTES: usize = 1 << 20;
 
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
@@ -52,27 +45,6 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
     WHERE record = records._id AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)))
 ORDER BY rowid";
-
-/// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 17] = [
-    "parent_fields",
-    "doubts",
-    "alternatives",
-    "row_counts",
-    "records",
-    "fields",
-    "links",
-    "attrs",
-    "sources",
-    "candidates",
-    "history",
-    "missing",
-    "tries",
-    "headers",
-    "document",
-    "urls",
-    "row",
-];
 
 type Step = Result<Vec<Value>, StoreError>;
 
@@ -124,44 +96,6 @@ fn read_step(
         step.push(Value::Object(row_object(row, &mut bytes)?));
     }
     Ok(step)
-}
-
-/// A row as an object, without its first column, which is its position. Adds the length of its
-/// texts to `bytes`.
-pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
-    let columns = row.as_ref().column_count();
-    let mut object = Map::with_capacity(columns);
-    for column in 1..columns {
-        let name = row.as_ref().column_name(column)?;
-        let value = match row.get_ref(column)? {
-            ValueRef::Integer(number) => Value::from(number),
-            ValueRef::Text(text) => {
-                *bytes += text.len();
-                text_value(name, text)?
-            }
-            ValueRef::Blob(blob) => {
-                *bytes += blob.len();
-                Value::String(BASE64.encode(blob))
-            }
-            // Most records are not rows.
-            _ if name == "row" || name == "parent_fields" => continue,
-            _ => Value::Null,
-        };
-        object.insert(name.to_owned(), value);
-    }
-    tell_doubts(&mut object);
-    Ok(object)
-}
-
-fn text_value(name: &str, text: &[u8]) -> Result<Value, Fault> {
-    if JSON_COLUMNS.contains(&name) {
-        return serde_json::from_slice(text).map_err(|error| {
-            Fault::InvalidEntry(format!(
-                "a stored `{name}` is not as webfill writes it: {error}"
-            ))
-        });
-    }
-    Ok(Value::String(String::from_utf8_lossy(text).into_owned()))
 }
 
 #[async_trait]

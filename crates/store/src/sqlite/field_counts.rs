@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, params};
 
+use super::columns::from_json;
 use super::fault::Fault;
-use super::records::from_json;
 use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 use crate::row_counts::RowCounts;

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Sqlite;
+use super::columns::{from_json, to_json};
 use super::fault::Fault;
-use super::records::{self, from_json, to_json};
+use super::records;
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::list::{Lack, ListedPage, ListedRows, MarkedGone, PageOfList};

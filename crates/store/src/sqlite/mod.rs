@@ -11,10 +11,13 @@
 pub(crate) mod backup;
 mod batch;
 mod bodies;
+mod bodies_file;
 mod browse;
+mod browsing;
 mod cache;
 mod changes;
 mod claims;
+mod columns;
 mod connection;
 mod connection_thread;
 mod content_changes;
@@ -24,6 +27,7 @@ mod fault;
 mod field_counts;
 mod health;
 mod lists;
+mod objects;
 mod pages;
 mod records;
 mod reread;
@@ -34,6 +38,7 @@ mod samples;
 mod schema;
 mod scratch;
 mod site_states;
+mod slices;
 mod source_documents;
 mod tally;
 mod trial;
@@ -49,12 +54,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rusqlite::Connection;
 
 use crate::error::StoreError;
+use crate::open_mode::OpenMode;
 use crate::record::FillRules;
-use crate::uri::OpenMode;
 
-use batch::write_each;
-use bodies::BodiesFile;
-use browse::Browsing;
+use batch::{fail_all, write_each};
+use bodies_file::BodiesFile;
+use browsing::Browsing;
 use connection::Db;
 use connection_thread::ConnectionThread;
 use fault::{Fault, store_name};
@@ -128,9 +133,4 @@ fn open_file(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
         tracing::warn!(%error, "cannot forget idle sites, will try at the next start");
     }
     Ok(db)
-}
-
-/// The same error for each entry of a batch that failed as a whole.
-fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
-    (0..entries).map(|_| Err(error.clone())).collect()
 }

@@ -9,18 +9,19 @@ use serde_json::{Map, Value, json};
 use webfill_wire::FailedAttempt;
 
 use super::Sqlite;
+use super::columns::{from_json, to_json};
 use super::fault::Fault;
 use super::lists;
-use super::records::{self, from_json, to_json};
+use super::records;
 use super::rows;
 use super::samples;
 use super::validators;
 use crate::error::StoreError;
 use crate::list::PageOfList;
-use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
+use crate::row_page::RowPage;
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
@@ -78,7 +79,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
             &save.page.links,
         ),
     };
-    let mut values = PageValues::of(&save.page, &leads);
+    let mut values = save.page.values(&leads);
     // A single record is checked by its own URLs.
     values.is_of_other =
         save.records.len() > 1 && records::is_named(conn, &save.records, values.url)?;

@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::Sqlite;
+use super::columns::{from_json, to_json};
 use super::fault::Fault;
 use super::lists;
 use super::source_documents;
@@ -369,23 +368,6 @@ fn add_to_crawl(
     let resolved = i64::from(state == RecordState::Resolved);
     conn.prepare_cached(count)?.execute([crawl, resolved])?;
     Ok(())
-}
-
-/// A value as the JSON text of a column.
-pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|error| Fault::InvalidEntry(error.to_string()))
-}
-
-/// Reads a column's JSON text. It is only invalid if another program has changed it.
-pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
-    let text = row.get_ref(column)?;
-    let text = text.as_str().map_err(rusqlite::Error::from)?;
-    serde_json::from_str(text).map_err(|error| {
-        let name = row.as_ref().column_name(column).unwrap_or("a column");
-        Fault::InvalidEntry(format!(
-            "its stored `{name}` is not as webfill writes it: {error}"
-        ))
-    })
 }
 
 /// The values of records that are not from pages.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::Sqlite;
+use super::batch::fail_all;
+use super::columns::to_json;
 use super::connection::Db;
 use super::fault::Fault;
 use super::pages::{alternatives_to_json, row_counts_to_json};
-use super::records::{self, to_json};
+use super::records;
 use super::rows;
 use super::trial::Trial;
-use super::{Sqlite, fail_all};
 use crate::error::StoreError;
 use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::crawls::time;
+use super::columns::time;
 use super::fault::Fault;
 use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
 use crate::site_clock::{HeldReservation, SiteClock, clamped};

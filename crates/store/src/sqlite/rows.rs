@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::records;
-use crate::listing::RowPage;
 use crate::record::{FillRules, RecordState, RowValues};
+use crate::row_page::RowPage;
 use crate::store::RowLead;
 
 /// The results of the rows of a page.

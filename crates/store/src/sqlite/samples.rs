@@ -4,9 +4,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
-use super::crawls::time;
+use super::columns::{from_json, time, to_json};
 use super::fault::Fault;
-use super::records::{from_json, to_json};
 use crate::error::StoreError;
 use crate::retention::Cutoff;
 use crate::sample::Sample;

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
-use crate::uri::OpenMode;
+use crate::open_mode::OpenMode;
 
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;

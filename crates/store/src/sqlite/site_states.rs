@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
-use super::browse::slice;
-use super::crawls::time;
+use super::columns::time;
 use super::fault::Fault;
+use super::slices::slice;
 use crate::browse::{Place, Slice};
 use crate::error::StoreError;
 use crate::site_state::SiteState;

@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Sqlite;
+use super::columns::{from_json, to_json};
 use super::fault::Fault;
-use super::records::{from_json, to_json};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::record::StoredRecord;

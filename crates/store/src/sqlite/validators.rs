@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
+use super::columns::from_json;
 use super::fault::Fault;
-use super::records::from_json;
 use crate::validators::KnownPage;
 
 /// Those of the pages with these keys that have validators.

@@ -4,10 +4,10 @@ use mongodb::bson::{Bson, Document, RawDocument, doc};
 
 use super::{Listing, before, broken, key, place_of};
 use crate::browse::{Order, PageFilter, PageRow, Place, Slice};
-use crate::mongodb::cache::integer;
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
+use crate::mongodb::members::integer;
 
 pub(super) async fn list(
     db: &Db,

@@ -14,12 +14,11 @@ use crate::browse::{
 };
 use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
-use crate::mongodb::cache::time;
 use crate::mongodb::command::{Db, with_timeout};
-use crate::mongodb::export;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
-use crate::mongodb::value;
+use crate::mongodb::members::time;
+use crate::mongodb::{export, value};
 use crate::record::RecordState;
 use crate::store::ExportKind;
 

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use super::{
     EntryResult, RecordDocument, Results, group_by_record, read_all, read_modify_write, refusals,
 };
-use crate::listing::{KeyedRow, RowPage};
+use crate::listing::KeyedRow;
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{FillRules, RecordState, RowValues};
+use crate::row_page::RowPage;
 use crate::store::RowLead;
 use crate::timestamp::iso_time;
 

@@ -3,11 +3,12 @@
 use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
 
-use super::{has_index, slice};
+use super::has_index;
 use crate::browse::{Count, CrawlFigures, CrawlFilter, Place, Slice};
 use crate::crawl::{Crawl, CrawlId};
 use crate::sqlite::crawls;
 use crate::sqlite::fault::Fault;
+use crate::sqlite::slices::slice;
 use crate::timestamp::iso_time;
 
 /// Without its index, which is created before browsing, all crawls are sorted.

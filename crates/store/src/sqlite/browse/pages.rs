@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{has_index, slice};
+use super::has_index;
 use crate::browse::{PageFilter, PageRow, Place, Slice};
 use crate::crawl::CrawlId;
-use crate::sqlite::crawls::time;
+use crate::sqlite::columns::time;
 use crate::sqlite::fault::Fault;
+use crate::sqlite::slices::slice;
 
 /// The columns of a row that are not long.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 
 use super::has_index;
 use crate::error::StoreError;
+use crate::open_mode::OpenMode;
 use crate::sqlite::connection::Db;
 use crate::sqlite::fault::{Fault, store_error, store_name};
-use crate::uri::OpenMode;
 
 /// Each with its name. All end with the row's position, which SQLite adds.
 pub(super) const INDEXES: [(&str, &str); 5] = [

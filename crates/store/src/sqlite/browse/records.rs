@@ -5,17 +5,18 @@ use std::time::Instant;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use super::{LOOKED_FOR, has_index, slice};
+use super::has_index;
 use crate::browse::{
     Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
     RecordRow, Slice, WholeRecord, is_of,
 };
 use crate::crawl::CrawlId;
 use crate::record::RecordState;
-use crate::sqlite::crawls::time;
-use crate::sqlite::export::{RECORD_COLUMNS, row_object};
+use crate::sqlite::columns::{from_json, time};
+use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::records::from_json;
+use crate::sqlite::objects::row_object;
+use crate::sqlite::slices::{LOOKED_FOR, slice};
 
 const OPEN: &str = "INDEXED BY records_by_state
     WHERE dataset = ?1 AND resolved_at IS NULL AND record_id >= ?2 AND record_id < ?3

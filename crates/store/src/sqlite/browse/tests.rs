@@ -10,6 +10,7 @@ use webfill_wire::Outcome;
 use super::prepare::INDEXES;
 use super::*;
 use crate::browse::Order;
+use crate::open_mode::OpenMode;
 use crate::record::RecordState;
 use crate::sqlite::schema;
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::super::bodies;
+use super::super::bodies_file;
 use super::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
@@ -26,12 +26,12 @@ const FORMATS: [Format; 2] = [
         raised_in: "SCHEMA_VERSION in crates/store/src/sqlite/schema.rs",
     },
     Format {
-        tables: bodies::TABLES,
-        version: bodies::VERSION,
-        application_id: bodies::APPLICATION_ID,
-        open: bodies::open,
+        tables: bodies_file::TABLES,
+        version: bodies_file::VERSION,
+        application_id: bodies_file::APPLICATION_ID,
+        open: bodies_file::open,
         name: "bodies",
-        raised_in: "VERSION in crates/store/src/sqlite/bodies.rs",
+        raised_in: "VERSION in crates/store/src/sqlite/bodies_file.rs",
     },
 ];
 

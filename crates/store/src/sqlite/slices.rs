@@ -1,0 +1,51 @@
+//! Slices of the rows of a statement.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, Rows};
+
+use super::fault::Fault;
+use crate::browse::{Place, Slice};
+
+/// A slice ends after checking this many rows, or after this time, or after this much text.
+const MOST_LOOKED_AT: u64 = 20_000;
+pub(super) const LOOKED_FOR: Duration = Duration::from_millis(100);
+const MOST_BYTES: usize = 4 << 20;
+
+/// Makes a slice of the rows of a statement, which follow an index: `read` returns the place of a row, and the row if
+/// it is wanted.
+pub(super) fn slice<T>(
+    mut rows: Rows<'_>,
+    wanted: usize,
+    mut read: impl FnMut(&Row<'_>) -> Result<(Place, Option<T>), Fault>,
+) -> Result<Slice<T>, Fault> {
+    let began = Instant::now();
+    let mut slice = Slice::end();
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        bytes += text_bytes(row)?;
+        let (place, found) = read(row)?;
+        slice.looked_at += 1;
+        slice.rows.extend(found);
+        let is_full = slice.rows.len() >= wanted
+            || slice.looked_at >= MOST_LOOKED_AT
+            || bytes >= MOST_BYTES
+            || began.elapsed() >= LOOKED_FOR;
+        if is_full {
+            slice.next = rows.next()?.map(|_| place);
+            break;
+        }
+    }
+    Ok(slice)
+}
+
+fn text_bytes(row: &Row<'_>) -> Result<usize, Fault> {
+    let mut bytes = 0;
+    for column in 0..row.as_ref().column_count() {
+        if let ValueRef::Text(text) = row.get_ref(column)? {
+            bytes += text.len();
+        }
+    }
+    Ok(bytes)
+}
