@@ -33,7 +33,6 @@ use self::host::Host;
 use self::job::{Jobs, Trouble};
 use self::mappings::{Folder, NotSaved};
 use crate::answer::Problem;
-use crate::visit::Visit;
 
 /// The folder of drafts, in the dashboard's own.
 const DRAFTS: &str = "editor-drafts";
@@ -82,24 +81,6 @@ impl Editor {
         let folder = self.folder.clone();
         let done = tokio::task::spawn_blocking(move || work(&folder)).await;
         done.map_err(Problem::broken)
-    }
-
-    /// The mapping editor, if the visitor may use it. Mappings belong to all applications, and working on one changes
-    /// it.
-    fn of(visit: &Visit) -> Result<&Editor, Problem> {
-        let bench = visit.editor();
-        let bench = bench.ok_or_else(|| {
-            Problem::missing(
-                "this dashboard has no mapping editor: name a folder of mappings by --mappings",
-            )
-        })?;
-        visit.needs_whole_fleet()?;
-        match visit.can_change() {
-            true => Ok(bench),
-            false => Err(Problem::forbidden(
-                "your token may read, and the mapping editor changes mappings",
-            )),
-        }
     }
 }
 

@@ -10,8 +10,6 @@ use webfill_health::MappingHealth;
 use webfill_store::HealthState;
 
 use crate::answer::Problem;
-use crate::views::reading::{store, within};
-use crate::visit::Visit;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
@@ -30,16 +28,18 @@ type Read = Option<(Instant, Arc<Vec<Extraction>>)>;
 pub(crate) struct Extractions(Mutex<Read>);
 
 impl Extractions {
-    /// The extractions of the visitor's store, by name.
-    pub(crate) async fn get(&self, visit: &Visit) -> Result<Arc<Vec<Extraction>>, Problem> {
+    /// All extractions, by name. `states` reads the store; it is only run if the last reading is too old.
+    pub(crate) async fn get_or_read(
+        &self,
+        states: impl Future<Output = Result<Vec<HealthState>, Problem>>,
+    ) -> Result<Arc<Vec<Extraction>>, Problem> {
         let mut read = self.0.lock().await;
         if let Some((at, found)) = &*read
             && at.elapsed() < FRESH_FOR
         {
             return Ok(Arc::clone(found));
         }
-        let store = store(visit).await?;
-        let states = within(store.store.health()).await?;
+        let states = states.await?;
         let found = tokio::task::spawn_blocking(move || of_states(&states)).await;
         let found = Arc::new(found.map_err(Problem::broken)?);
         *read = Some((Instant::now(), Arc::clone(&found)));

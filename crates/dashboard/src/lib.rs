@@ -32,6 +32,7 @@
 //! State in memory (sessions, messages) is lost with the process, and visitors log in again.
 
 mod answer;
+mod answering;
 mod assets;
 pub mod editor;
 mod extractions;
@@ -54,5 +55,6 @@ mod told;
 mod views;
 mod visit;
 
+pub use self::answering::entrance;
 pub use self::fleet::{Fleet, Visitor};
-pub use self::service::{Dashboard, DashboardSetup, entrance};
+pub use self::service::{Dashboard, DashboardSetup};

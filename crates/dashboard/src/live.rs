@@ -22,9 +22,6 @@ use crate::answer::{Problem, Shown};
 use crate::views::overview;
 use crate::visit::Visit;
 
-/// The most listeners at a time.
-pub(crate) const MOST_LISTENERS: usize = 24;
-
 /// The time between checks for changes.
 const EVERY: Duration = Duration::from_secs(2);
 

@@ -12,9 +12,8 @@ use crate::editor::Editor;
 use crate::fleet::Visitor;
 use crate::service::Dashboard;
 use crate::snapshot::now_ms;
-use crate::templates;
+use crate::templates::{self, encoded};
 use crate::views::navigation;
-use crate::views::reading::link;
 
 /// The visitor, and the request.
 pub(crate) struct Visit {
@@ -56,6 +55,23 @@ impl Visit {
             .filter(|value| !value.is_empty())
     }
 
+    /// This page with other values in its query. Empty values are left out.
+    pub(crate) fn link(&self, values: &[(&str, &str)]) -> String {
+        let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
+        let kept = self.query.iter();
+        let kept = kept.map(|(key, value)| (key.as_str(), value.as_str()));
+        let kept = kept.filter(|(key, _)| !is_other(key) && *key != "told");
+        let all = kept.chain(values.iter().copied());
+        let pairs = all.filter(|(_, value)| !value.is_empty());
+        let pairs: Vec<String> = pairs
+            .map(|(key, value)| format!("{}={}", encoded(key), encoded(value)))
+            .collect();
+        match pairs[..] {
+            [] => self.path.clone(),
+            _ => format!("{}?{}", self.path, pairs.join("&")),
+        }
+    }
+
     /// Asks the fleet, with the visitor's rights.
     pub(crate) async fn ask(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
@@ -87,6 +103,24 @@ impl Visit {
 
     pub(crate) fn editor(&self) -> Option<&Editor> {
         self.dashboard.editor.as_ref()
+    }
+
+    /// The mapping editor, if the visitor may use it. Mappings belong to all applications, and working on one changes
+    /// it.
+    pub(crate) fn usable_editor(&self) -> Result<&Editor, Problem> {
+        let bench = self.editor();
+        let bench = bench.ok_or_else(|| {
+            Problem::missing(
+                "this dashboard has no mapping editor: name a folder of mappings by --mappings",
+            )
+        })?;
+        self.needs_whole_fleet()?;
+        match self.can_change() {
+            true => Ok(bench),
+            false => Err(Problem::forbidden(
+                "your token may read, and the mapping editor changes mappings",
+            )),
+        }
     }
 
     pub(crate) fn can_change(&self) -> bool {
@@ -175,7 +209,7 @@ impl Visit {
         let frame = Frame {
             title,
             path: &self.path,
-            here: link(self, &[]),
+            here: self.link(&[]),
             is_bound: self.visitor.rights.is_bound(),
             visitor: self.visitor.name.as_deref(),
             rights: self.visitor.rights.to_string(),

@@ -36,7 +36,7 @@ struct Asked {
 }
 
 pub(super) async fn take(visit: &Visit, id: &str, action: &str, form: &Form) -> Shown {
-    let bench = Editor::of(visit)?;
+    let bench = visit.usable_editor()?;
     let answering = async {
         let asked = match form.raw.is_empty() {
             true => Asked::default(),

@@ -9,6 +9,7 @@
 mod candidates;
 mod child;
 mod nodes;
+mod page;
 mod parent;
 mod reading;
 mod repairing;

@@ -28,7 +28,7 @@ pub(crate) fn most_bytes(parts: &[&str]) -> usize {
 
 /// Shows the views below `/dashboard/editor`.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
-    let bench = Editor::of(visit)?;
+    let bench = visit.usable_editor()?;
     match parts {
         [] => start(visit, bench).await,
         ["schema"] => Ok(json_answer(200, &webfill_mapping::schema())),
@@ -49,7 +49,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
 
 /// Handles posts below `/dashboard/editor`.
 pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
-    let bench = Editor::of(visit)?;
+    let bench = visit.usable_editor()?;
     match parts {
         ["new"] => begin(visit, bench, form).await,
         ["repair"] => repair(visit, bench, form).await,

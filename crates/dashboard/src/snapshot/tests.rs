@@ -6,7 +6,7 @@ use webfill_service::http::InForce;
 
 use super::*;
 use crate::fleet::Fleet;
-use crate::service::DashboardSetup;
+use crate::service::{Dashboard, DashboardSetup};
 
 /// Does not answer at first, like a dispatcher that opens its frontier.
 struct Starting {

@@ -6,7 +6,7 @@ use webfill_store::PageFilter;
 
 use super::page::can_bench;
 use super::pages;
-use super::reading::{part, store, within};
+use super::reading::{extractions, part, store, within};
 use crate::answer::{Problem, Shown};
 use crate::extractions::Extraction;
 use crate::visit::Visit;
@@ -46,7 +46,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
 }
 
 async fn stored(visit: &Visit, name: &str) -> Result<(Option<Extraction>, Vec<Value>), Problem> {
-    let all = visit.dashboard.extractions.get(visit).await?;
+    let all = extractions(visit).await?;
     let read = all.iter().find(|one| one.mapping == name).cloned();
     let filter = PageFilter {
         mapping: Some(name.to_owned()),

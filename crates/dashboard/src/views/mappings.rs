@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
 
 use super::page::can_bench;
-use super::reading::part;
+use super::reading::{extractions, part};
 use crate::answer::Shown;
 use crate::extractions::Extraction;
 use crate::visit::Visit;
@@ -18,7 +18,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         .as_ref()
         .and_then(|found| found.as_ref().as_ref().ok());
     let (read, store_fault) = match visit.dashboard.store.is_named() {
-        true => part(visit.dashboard.extractions.get(visit).await),
+        true => part(extractions(visit).await),
         false => (None, None),
     };
     let read = read.as_deref().map(Vec::as_slice).unwrap_or_default();

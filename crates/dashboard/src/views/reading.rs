@@ -3,6 +3,7 @@
 //! If the store is unavailable, the rest of a view must still be shown: the view reports the fault in that part
 //! ([`part`]).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use webfill_store::{Browsing, Place, Slice, StoreError};
 
 use crate::answer::Problem;
-use crate::templates::encoded;
+use crate::extractions::Extraction;
 use crate::visit::Visit;
 
 /// The longest time that a visitor waits for an answer of the store.
@@ -75,8 +76,8 @@ impl List {
         let next = slice.next.as_ref().map(ToString::to_string);
         List {
             rows: slice.rows.iter().map(row).collect(),
-            next: next.map(|next| link(visit, &[("after", &next)])),
-            beginning: link(visit, &[("after", "")]),
+            next: next.map(|next| visit.link(&[("after", &next)])),
+            beginning: visit.link(&[("after", "")]),
             is_beginning: visit.asked("after").is_none(),
             looked_at: slice.looked_at,
         }
@@ -87,8 +88,8 @@ impl List {
         List {
             looked_at: rows.len() as u64,
             rows,
-            next: next.map(|next| link(visit, &[("after", &next)])),
-            beginning: link(visit, &[("after", "")]),
+            next: next.map(|next| visit.link(&[("after", &next)])),
+            beginning: visit.link(&[("after", "")]),
             is_beginning: visit.asked("after").is_none(),
         }
     }
@@ -102,21 +103,10 @@ pub(crate) fn place(visit: &Visit) -> Result<Option<Place>, Problem> {
         .transpose()
 }
 
-/// This page with other values in its query. Empty values are left out.
-pub(crate) fn link(visit: &Visit, values: &[(&str, &str)]) -> String {
-    let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
-    let kept = visit.query.iter();
-    let kept = kept.map(|(key, value)| (key.as_str(), value.as_str()));
-    let kept = kept.filter(|(key, _)| !is_other(key) && *key != "told");
-    let all = kept.chain(values.iter().copied());
-    let pairs = all.filter(|(_, value)| !value.is_empty());
-    let pairs: Vec<String> = pairs
-        .map(|(key, value)| format!("{}={}", encoded(key), encoded(value)))
-        .collect();
-    match pairs[..] {
-        [] => visit.path.clone(),
-        _ => format!("{}?{}", visit.path, pairs.join("&")),
-    }
+/// The health of all extractions of the visitor's store, by name.
+pub(crate) async fn extractions(visit: &Visit) -> Result<Arc<Vec<Extraction>>, Problem> {
+    let read = async { within(store(visit).await?.store.health()).await };
+    visit.dashboard.extractions.get_or_read(read).await
 }
 
 #[cfg(test)]

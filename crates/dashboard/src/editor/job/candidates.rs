@@ -7,8 +7,8 @@ use webfill_document::Document;
 use webfill_learn::{FieldReport, LearnedMapping, Limits, Page as LearnPage, Said, Task, learn};
 use webfill_mapping::{PageKind, Source};
 
-use super::child::Page;
 use super::nodes::{innermost, numbered, path};
+use super::page::Page;
 use super::reading::{elements_of, engine, extract, shorten};
 use super::{MOST_PAGES, Pointed, ROWS};
 

@@ -4,11 +4,10 @@ use std::io::{self, BufRead, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
 
 use serde_json::Value;
-use webfill_document::{Document, Limits};
-use webfill_learn::Page as LearnPage;
-use webfill_mapping::{Metadatum, PageInput, PageKind};
+use webfill_mapping::{Metadatum, PageKind};
 use webfill_urls::Url;
 
+use super::page::Page;
 use super::{
     Answer, MOST_BYTES, MOST_PAGES, Order, PageHead, Work, candidates, reading, repairing, rows,
 };
@@ -30,50 +29,6 @@ pub struct Decoded {
 
 /// A longer line is not an order.
 const MOST_ORDER_BYTES: u64 = 32 << 20;
-
-/// A page, decoded.
-pub(super) struct Page {
-    pub(super) url: Url,
-    pub(super) kind: PageKind,
-    pub(super) text: String,
-    pub(super) metadata: Option<Vec<Metadatum>>,
-    pub(super) head: PageHead,
-}
-
-impl Page {
-    /// The tree. Copies and statements number its elements the same way.
-    pub(super) fn document(&self) -> Document {
-        let limits = Limits {
-            memory_bytes: 256 << 20,
-            ..Limits::default()
-        };
-        match self.kind {
-            PageKind::Html => Document::parse_html(&self.text, &limits),
-            PageKind::Xml => Document::parse_xml(&self.text, &limits),
-            PageKind::Json | PageKind::Text => Document::parse_html("", &limits),
-        }
-    }
-
-    pub(super) fn input(&self) -> PageInput<'_> {
-        PageInput {
-            url: &self.url,
-            kind: self.kind,
-            text: &self.text,
-        }
-    }
-
-    /// The page for the learner, with its known values.
-    pub(super) fn to_learn(&self) -> LearnPage {
-        LearnPage {
-            url: self.url.clone(),
-            kind: self.kind,
-            text: self.text.clone(),
-            record: None,
-            known: self.head.known.clone(),
-            said: Default::default(),
-        }
-    }
-}
 
 /// Carries out the order on standard input. The process should be confined before.
 ///

@@ -9,8 +9,8 @@ use webfill_mapping::{
 };
 
 use super::MEMORY_BYTES;
-use super::child::Page;
 use super::nodes::element_at;
+use super::page::Page;
 
 /// The time for one page.
 const PAGE_TIME: Duration = Duration::from_secs(20);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use webfill_learn::{Limits, repair as learn_again};
 
 use super::MOST_PAGES;
-use super::child::Page;
+use super::page::Page;
 
 /// The mapping with new chains for the fields that no longer read the known values of the pages, and the result for
 /// each field.

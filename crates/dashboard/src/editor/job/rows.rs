@@ -9,8 +9,8 @@ use webfill_learn::{
 use webfill_mapping::Source;
 
 use super::candidates::say;
-use super::child::Page;
 use super::nodes::{numbered, path};
+use super::page::Page;
 use super::reading::{engine, extract, rows_of};
 use super::{MOST_PAGES, Pointed, ROWS};
 

@@ -1,0 +1,197 @@
+//! The path of a request through the dashboard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::{Method, Request};
+use webfill_service::http::body;
+use webfill_service::http::{Answer, Peer, Tokens, note_known_client};
+
+use crate::answer::{Problem, see_other};
+use crate::form::{Form, pairs};
+use crate::guard;
+use crate::history::{self, Counters};
+use crate::live;
+use crate::login::{LOGIN, LetIn};
+use crate::route;
+use crate::service::Dashboard;
+use crate::visit::Visit;
+
+/// After this time, a fleet without a status is asked again for metrics over time.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The first sample is taken after this time, so that there soon is one.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// The header that scripts use instead of the form field `token`.
+const FORM_TOKEN_HEADER: &str = "x-webfill-token";
+
+impl Dashboard {
+    /// Whether a path belongs to the dashboard.
+    pub fn has(path: &str) -> bool {
+        path == "/dashboard" || path.starts_with("/dashboard/")
+    }
+
+    /// Records metrics over time while the dashboard exists.
+    pub async fn attend(self: Arc<Self>) {
+        if self.fleet.is_none() || self.setup.state.is_none() {
+            return;
+        }
+        let mut counters = Counters::default();
+        loop {
+            let snapshot = self.snapshot().await;
+            let sample = match snapshot.fault {
+                None => Some(counters.sample(&snapshot)),
+                Some(_) => None,
+            };
+            let pause = match sample {
+                // The fleet is not available yet, or no longer.
+                None => AGAIN,
+                Some(None) => FIRST,
+                Some(Some(sample)) => {
+                    let dashboard = Arc::clone(&self);
+                    // It writes to a disk. A sample that was not stored is a gap.
+                    let _ =
+                        tokio::task::spawn_blocking(move || dashboard.history().note(sample)).await;
+                    Duration::from_secs(history::EVERY_S as u64)
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        let mut answer = self.answer_unprotected(request, peer).await;
+        guard::protect(&mut answer, peer.is_tls);
+        answer
+    }
+
+    async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        let tokens = self.protection.get().tokens;
+        // In any case, nothing is shown under a foreign name.
+        if let Err(problem) = guard::judge(request.headers(), tokens.is_some()) {
+            return plain(&problem);
+        }
+        let path = request.uri().path().to_owned();
+        let parts = route::parts(&path);
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let let_in = self.let_in(tokens.as_deref(), request.headers(), peer);
+        if let_in.is_some() {
+            note_known_client(&request);
+        }
+        let is_post = *request.method() == Method::POST;
+        if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return plain(&Problem::of_status(405, "expected GET or POST"));
+        }
+        match (&parts[..], tokens, let_in) {
+            (["assets", hash, name], ..) if !is_post => {
+                let found = self.assets.get(hash, name);
+                found.unwrap_or_else(|| plain(&Problem::missing("there is no such file")))
+            }
+            (["login"], Some(tokens), let_in) => match is_post {
+                true => self.take_login(&tokens, request, peer).await,
+                false if let_in.is_some() => see_other("/dashboard/"),
+                false => self.login_form(200, None),
+            },
+            (["login"], None, _) => see_other("/dashboard/"),
+            (_, _, None) => see_other(LOGIN),
+            (_, _, Some(let_in)) => {
+                let query = request.uri().query().unwrap_or_default();
+                let visit = self.visit(let_in, &path, query);
+                match is_post {
+                    true => visit.take(request, peer, &parts).await,
+                    false => visit.show(&parts).await,
+                }
+            }
+        }
+    }
+
+    async fn take_login(&self, tokens: &Tokens, request: Request<Incoming>, peer: Peer) -> Answer {
+        let (head, body) = request.into_parts();
+        let form = self.posted(&head.headers, body, peer, &["login"]).await;
+        let answer = form.and_then(|form| self.log_in(tokens, &head.headers, &form, peer));
+        answer.unwrap_or_else(|problem| plain(&problem))
+    }
+
+    fn visit(self: Arc<Self>, let_in: LetIn, path: &str, query: &str) -> Visit {
+        Visit {
+            form_token: self.guard.form_token(let_in.session.as_deref()),
+            visitor: let_in.visitor,
+            session: let_in.session,
+            path: path.to_owned(),
+            query: pairs(query),
+            dashboard: self,
+        }
+    }
+
+    /// Reads a body posted by a page of the dashboard.
+    async fn posted(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+        peer: Peer,
+        parts: &[&str],
+    ) -> Result<Form, Problem> {
+        guard::judge_post(headers, peer.is_tls)?;
+        let most_bytes = route::most_bytes(parts);
+        let read = body::read_whole(body, most_bytes, &self.large_bodies).await;
+        let body = read.map_err(|fault| Problem::of_status(fault.status(), fault))?;
+        let kind = headers.get(CONTENT_TYPE);
+        Ok(Form::read(kind.and_then(|kind| kind.to_str().ok()), body))
+    }
+}
+
+impl Visit {
+    async fn show(self, parts: &[&str]) -> Answer {
+        if *parts == ["live"] {
+            return live::listen(self).unwrap_or_else(|problem| plain(&problem));
+        }
+        let shown = route::show(&self, parts).await;
+        shown.unwrap_or_else(|problem| self.problem(&problem))
+    }
+
+    async fn take(self, request: Request<Incoming>, peer: Peer, parts: &[&str]) -> Answer {
+        let (head, body) = request.into_parts();
+        let session = self.session.as_deref();
+        let form = self
+            .dashboard
+            .posted(&head.headers, body, peer, parts)
+            .await;
+        let form = form.and_then(|form| {
+            let header = head.headers.get(FORM_TOKEN_HEADER);
+            let header = header.and_then(|token| token.to_str().ok());
+            let token = form.get("token").or(header);
+            self.dashboard
+                .guard
+                .judge_form(session, token)
+                .map(|()| form)
+        });
+        let taken = match form {
+            Ok(_) if *parts == ["logout"] => {
+                Ok(self.dashboard.log_out(&head.headers, session, peer))
+            }
+            Ok(form) => route::take(&self, parts, &form).await,
+            Err(problem) => Err(problem),
+        };
+        taken.unwrap_or_else(|problem| self.problem(&problem))
+    }
+}
+
+/// An answer to a request that was not admitted, or that no one may see.
+fn plain(problem: &Problem) -> Answer {
+    let text = format!("{}\n", problem.text);
+    let kind = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
+    crate::answer::of_kind(problem.status, kind, text.into_bytes())
+}
+
+/// The redirect for browsers without a particular path.
+pub fn entrance() -> Answer {
+    let mut answer = see_other("/dashboard/");
+    // Clients other than browsers get another answer at this path.
+    answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
+    guard::protect(&mut answer, false);
+    answer
+}
