@@ -19,10 +19,9 @@
 //! One thread owns a frontier. Other programs may read the file at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use webfill_urls::DroppedParameters;
 use webfill_wire::{Outcome, SiteScripts};
 
 use self::app_tallies::AppTallies;
@@ -38,25 +37,26 @@ use self::retries::Retries;
 use self::scripts::UnfitMappings;
 use self::transactions::Transactions;
 use self::trickles::Trickles;
-use crate::application_limits::ApplicationLimits;
 use crate::backoff_table::BackoffTable;
 use crate::excluded_sites::ExcludedSites;
-use crate::patience::Patience;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
 mod app_tallies;
-mod attachments;
 mod awaited;
 mod backfill;
 mod backing_off;
 mod backoff;
+mod closing;
 mod completion;
+mod config;
 mod context;
 mod counts;
 mod crawl;
+mod crawl_rows;
 mod crawls;
 mod crawls_in_memory;
+mod doubting;
 mod doubts;
 mod epochs;
 mod error;
@@ -67,8 +67,10 @@ mod forgiving;
 #[cfg(feature = "former-faults")]
 mod former_faults;
 mod give_back;
+mod handing_on;
 mod holding;
 mod journey_lines;
+mod judging;
 mod known_links;
 mod lanes;
 mod lease;
@@ -79,26 +81,31 @@ mod names;
 mod new_tasks;
 mod on_demand;
 pub mod outbox;
+mod parts;
 mod pruning;
 mod queue_order;
 mod queued_sites;
 mod records;
 mod recovery;
+mod releasing;
 mod reopen;
 mod resolved;
 mod restore;
 mod retries;
+mod retrying;
 mod rules;
 mod schema;
 mod scripts;
 mod site_queue;
 mod site_states;
+mod state_changes;
 mod stored_urls;
 mod task_reports;
 mod task_rows;
 mod transactions;
 mod trickles;
 mod tries;
+mod turns;
 mod unlinked;
 mod unreachable;
 
@@ -114,94 +121,35 @@ mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
-pub use self::backing_off::SiteStates;
-pub use self::counts::Counts;
+pub use self::config::{FILE_NAME, FrontierConfig, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
-pub use self::crawls::Crawls;
 pub use self::error::FrontierError;
 pub use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
-pub use self::forgiving::Standing;
-pub use self::holding::Releases;
 pub use self::lanes::SiteLane;
-pub use self::lease::Tasks;
-pub use self::looks::Runs;
 pub use self::model::{
     AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
     CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
     NothingHandedOut, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
-pub use self::pruning::Pruning;
+pub use self::parts::{
+    Counts, Crawls, Pruning, Records, Releases, Reopening, Reports, Runs, SiteStates, Sites,
+    Supervisors, Tasks, UnsavedCrawls, Watches,
+};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
-pub use self::reopen::Reopening;
 pub use self::reopen::{EndedTasks, ReopenWalk};
-pub use self::resolved::Records;
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
-pub use self::site_queue::Sites;
+pub use self::site_states::Standing;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
-pub use self::supervisors::Supervisors;
 pub use self::taking_back::FalsePage;
-pub use self::task_reports::Reports;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
-pub use self::unsaved_crawls::UnsavedCrawls;
 pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
-pub use self::watches::Watches;
 pub use self::watches::{KeptWatch, RunUnderWay};
-
-/// The frontier's file within the state folder.
-pub const FILE_NAME: &str = "dispatcher.db";
-
-/// How much memory the frontier may take, and what holds for all crawls.
-#[derive(Debug, Clone)]
-pub struct FrontierConfig {
-    /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
-    /// mostly need no disk access.
-    pub seen_memory_bytes: usize,
-    /// For pages of the database; see [`page_cache_bytes`].
-    pub page_cache_bytes: usize,
-    /// Sites that are never crawled.
-    pub excluded: ExcludedSites,
-    /// Query parameters that do not make a URL another one.
-    pub dropped_parameters: DroppedParameters,
-    /// Which failures are retried, and when.
-    pub retries: RetryTable,
-    /// For how long sites in trouble rest.
-    pub backoff: BackoffTable,
-    /// How long what fails is waited for; `None`: as long as the tables say.
-    pub patience: Option<Patience>,
-    /// The limits of applications, by name.
-    pub applications: BTreeMap<String, ApplicationLimits>,
-    /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
-    /// `None`: nothing, because no dispatcher opens it; a backup is refused.
-    pub restoring: Option<Restoring>,
-}
-
-/// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
-/// million tasks, too, are to stay in it.
-pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
-    (seen_memory_bytes / 4).max(16 << 20)
-}
-
-impl Default for FrontierConfig {
-    fn default() -> Self {
-        FrontierConfig {
-            seen_memory_bytes: 128 << 20,
-            page_cache_bytes: page_cache_bytes(128 << 20),
-            excluded: ExcludedSites::default(),
-            dropped_parameters: DroppedParameters::usual(),
-            retries: RetryTable::default(),
-            backoff: BackoffTable::default(),
-            patience: None,
-            applications: BTreeMap::new(),
-            restoring: None,
-        }
-    }
-}
 
 /// The durable memory of the dispatcher.
 #[derive(Debug)]
@@ -383,7 +331,7 @@ impl Frontier {
 
     /// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
-        scripts::for_worker(&self.0.cx, site, name)
+        handing_on::for_worker(&self.0.cx, site, name)
     }
 
     /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
@@ -418,6 +366,29 @@ impl Frontier {
     ) -> Result<T, FrontierError> {
         self.0
             .guarded("keep what stands beside the tasks", |cx| work(&cx.db))
+    }
+
+    /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
+    /// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
+    /// takes it for its own file by mistake.
+    pub fn back_up(state: &Path, into: &Path, now_ms: i64) -> Result<PathBuf, FrontierError> {
+        restore::back_up(state, into, now_ms)
+    }
+
+    /// Notes how much of the wait is left.
+    pub(crate) fn note_quiet(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let until_ms = self.0.cx.origin.quiet_until_ms;
+        if until_ms == 0 {
+            return Ok(());
+        }
+        let left_ms = Some(until_ms - now_ms).filter(|left_ms| *left_ms > 0);
+        if left_ms.is_none() {
+            self.0.cx.origin.quiet_until_ms = 0;
+        }
+        self.set_now(now_ms);
+        self.0.guarded("note the wait that is left", |cx| {
+            restore::note(&cx.db, restore::QUIET, left_ms).map(|_| ())
+        })
     }
 
     /// Makes all calls since the last commit durable, together.

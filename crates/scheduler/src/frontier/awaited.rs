@@ -3,8 +3,8 @@
 use rusqlite::{Result, ToSql, params};
 use webfill_wire::{CrawlKey, Lane};
 
-use super::task_reports::Reports;
-use super::{FrontierError, crawls};
+use super::parts::Reports;
+use super::{FrontierError, crawl_rows};
 
 /// Sites where queued tasks wait for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Reports<'_> {
         now_ms: i64,
     ) -> std::result::Result<Vec<HeldSites>, FrontierError> {
         self.0.guarded("see what holds a crawl's tasks", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let (whose, value): (&str, &dyn ToSql) = match &asked {
                 Asked::Crawl(key) => ("crawls.id = ?1", key),
                 Asked::Application(app) => ("app_id = ?1 AND paused = 0", app),
@@ -96,7 +96,7 @@ impl Reports<'_> {
             return Ok(false);
         }
         self.0.guarded("look for crawls that need browsers", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT EXISTS (SELECT 1 FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND queued > 0 AND queued + leased > 0
                        AND ended IS NULL AND paused = 0

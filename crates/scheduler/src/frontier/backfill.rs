@@ -5,9 +5,9 @@
 use rusqlite::params;
 use webfill_wire::CrawlKey;
 
-use super::FrontierError;
+use super::error::FrontierError;
 use super::model::{Backfill, TaskId};
-use super::resolved::Records;
+use super::parts::Records;
 use super::schema::DONE;
 
 impl Records<'_> {

@@ -5,9 +5,9 @@ use webfill_wire::CrawlKey;
 
 use super::context::Context;
 use super::model::SiteId;
+use super::parts::SiteStates;
 use super::site_states::{COLUMNS, SiteReport, read_report};
-use super::transactions::Transactions;
-use super::{FrontierError, site_states};
+use super::{FrontierError, state_changes};
 
 /// How many rows one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
@@ -35,9 +35,6 @@ const IN_TROUBLE: Listed = Listed {
     id: "site",
     wanted: "backoff_until_ms > 0 OR unreachable_to NOT NULL",
 };
-
-/// The states of sites in trouble.
-pub struct SiteStates<'a>(pub(super) &'a mut Transactions);
 
 impl SiteStates<'_> {
     /// What is known of a site, by its name; `None` if the site is unknown.
@@ -155,8 +152,8 @@ pub(super) fn wake_if_unreachable(cx: &mut Context, site: SiteId, now_ms: i64) -
 }
 
 pub(super) fn wake(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
-    let mut stored = site_states::site_state(cx, site)?;
+    let mut stored = state_changes::site_state(cx, site)?;
     stored.state.wake(now_ms);
-    site_states::store_phase(cx, site, stored.state.phase)?;
-    site_states::update_state(cx, site, &stored)
+    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::update_state(cx, site, &stored)
 }

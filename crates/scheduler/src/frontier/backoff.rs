@@ -7,20 +7,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Result, params};
-use webfill_wire::{BackoffReason, Evidence, TaskDone};
+use rusqlite::{Connection, Result};
+use webfill_wire::{BackoffReason, CrawlKey, Outcome, TaskDone};
 
-use super::backing_off::SiteStates;
-use super::context::Context;
-use super::model::{BackoffBegun, NextCrawl, SiteId, TaskId, Turn};
-use super::site_states::{StoredState, backoff_until_ms, has_answered, read_reason, site_name};
-use super::task_rows::HeldTask;
-use super::unreachable::Unreachable;
-use super::{crawls, holding, lanes, retries, site_states, sites, tries, within_patience};
+use super::model::{BackoffBegun, SiteId, TaskId, Turn};
+use super::site_states::read_reason;
 use crate::backoff_table::BackoffTable;
-use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
-use crate::site_state::{MOST_SUSPECTS, Phase, Sign, SiteState, Verdict, outcome_of};
+use crate::site_state::outcome_of;
 
 /// The rest table, and the sites that have a state other than the default.
 #[derive(Debug)]
@@ -34,9 +28,9 @@ pub(super) struct Backoffs {
     #[cfg(feature = "former-faults")]
     pub(super) unreachable_go_by_turns: bool,
     /// Rests that have begun since [`SiteStates::take_begun`] returned them.
-    begun: Vec<BackoffBegun>,
+    pub(super) begun: Vec<BackoffBegun>,
     /// Tasks that failed in a row before these backoffs.
-    suspects: Vec<TaskId>,
+    pub(super) suspects: Vec<TaskId>,
 }
 
 impl Backoffs {
@@ -76,7 +70,12 @@ impl Backoffs {
 
     /// How long a task waits that was tried `used` times before, while its site answers others; `None`: it is
     /// not tried again.
-    fn wait_ms(&self, reason: BackoffReason, report: &TaskDone, used: usize) -> Option<i64> {
+    pub(super) fn wait_ms(
+        &self,
+        reason: BackoffReason,
+        report: &TaskDone,
+        used: usize,
+    ) -> Option<i64> {
         let waits = self.table.backoff(reason);
         let is_brief = self
             .patience
@@ -122,285 +121,25 @@ pub(super) enum Leasable {
     None,
 }
 
-impl SiteStates<'_> {
-    /// The backoffs that have begun since the last call.
-    pub fn take_begun(&mut self) -> Vec<BackoffBegun> {
-        std::mem::take(&mut self.0.cx.backoff.begun)
-    }
-
-    /// The tasks whose failures turned out to be their sites' since the last call. Those that have
-    /// ended are to be reopened.
-    pub fn take_suspects(&mut self) -> Vec<TaskId> {
-        std::mem::take(&mut self.0.cx.backoff.suspects)
-    }
+/// A site that was unreachable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unreachable {
+    /// Tasks up to this one end without a request.
+    pub(super) last: TaskId,
+    pub(super) outcome: Outcome,
+    /// The last crawl that was visited.
+    pub(super) visited: CrawlKey,
+    /// The visits that began with the first crawl have ended tasks.
+    pub(super) has_ended_tasks: bool,
 }
 
-/// Moves the state of a site by what an attempt at one of its pages says.
-pub(super) fn judge_site(
-    cx: &mut Context,
-    task: &HeldTask,
-    report: &TaskDone,
-    now_ms: i64,
-) -> Result<Disposition> {
-    if cx.backoff.ending.remove(&report.task) {
-        return Ok(Disposition::Ends);
-    }
-    match Sign::of(report) {
-        Sign::Nothing => Ok(Disposition::Own),
-        Sign::Answered => {
-            if cx.backoff.known.contains(&task.site) {
-                note_answer(cx, task.site, now_ms)?;
-            }
-            Ok(Disposition::Own)
-        }
-        Sign::Failed { reason, certain } => note_failure(cx, task, report, reason, certain, now_ms),
-    }
-}
-
-fn note_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
-    let mut stored = site_states::site_state(cx, site)?;
-    // A page that has ended alone leaves an open site with its evidence.
-    if !stored.state.answered(now_ms) && !stored.state.is_default() {
-        return Ok(());
-    }
-    stored.suspects.clear();
-    site_states::store_phase(cx, site, stored.state.phase)?;
-    if stored.state.is_default() {
-        return site_states::forget_state(cx, site);
-    }
-    site_states::update_state(cx, site, &stored)
-}
-
-fn note_failure(
-    cx: &mut Context,
-    task: &HeldTask,
-    report: &TaskDone,
-    reason: BackoffReason,
-    certain: bool,
-    now_ms: i64,
-) -> Result<Disposition> {
-    if cx.backoff.table.backoff(reason).is_empty() {
-        return Ok(Disposition::Own);
-    }
-    let site = task.site;
-    let mut stored = site_states::site_state(cx, site)?;
-    let before = stored.state;
-    let has_answered = has_answered(&cx.db, site)?;
-    let table = &cx.backoff.table;
-    let mut verdict = stored
-        .state
-        .failed(reason, certain, has_answered, table, now_ms);
-    if stored.state != before {
-        let goes_on = before.is_failing_for(reason);
-        if !goes_on {
-            stored.since_ms = now_ms;
-            stored.suspects.clear();
-        }
-        verdict = within_patience::within_patience(
-            cx,
-            task,
-            report,
-            before,
-            &mut stored,
-            verdict,
-            now_ms,
-        )?;
-        let is_last = match verdict {
-            Verdict::Unreachable => true,
-            Verdict::SiteBackoffs => is_exhausted(cx, reason, report)?,
-            Verdict::OwnFailure | Verdict::TaskWaits => false,
-        };
-        if is_last && is_one_pages_fault(cx, task, report, &stored, now_ms)? {
-            stored.state = SiteState {
-                reason,
-                ..SiteState::default()
-            };
-            verdict = Verdict::Unreachable;
-        }
-        keep_failure(cx, task, report, before.phase, &mut stored)?;
-    }
-    dispose(cx, task, report, reason, verdict, now_ms)
-}
-
-/// Whether a site that has answered is backed off from because of one page only, whose last failure this is: then this
-/// page ends alone, and the site is open. Others may be well: those that are held back, or found later.
-fn is_one_pages_fault(
-    cx: &Context,
-    task: &HeldTask,
-    report: &TaskDone,
-    stored: &StoredState,
-    now_ms: i64,
-) -> Result<bool> {
-    let may_be = match stored.state.reason {
-        BackoffReason::Busy => true,
-        BackoffReason::Unreachable | BackoffReason::Tls => has_answered(&cx.db, task.site)?,
-        BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
-    };
-    let tries = tries::retries_used(&cx.db, report.task)? as u32 + 1;
-    // Nobody waits for as long as the server asks.
-    let asks_too_much =
-        |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
-    if !may_be || cx.backoff.patience.is_some_and(asks_too_much) {
-        return Ok(false);
-    }
-    for failed in &stored.suspects {
-        let sql = "SELECT url = ?2 FROM tasks WHERE id = ?1";
-        let mut select = cx.db.prepare_cached(sql)?;
-        let is_the_same = select
-            .query_row(params![*failed as i64, task.url], |row| row.get(0))
-            .optional()?;
-        if !is_the_same.unwrap_or(false) {
-            return Ok(false);
+impl Unreachable {
+    pub(super) fn new(last: TaskId, outcome: Outcome) -> Unreachable {
+        Unreachable {
+            last,
+            outcome,
+            visited: 0,
+            has_ended_tasks: false,
         }
     }
-    Ok(true)
-}
-
-/// Stores what a failure has changed, with its evidence.
-fn keep_failure(
-    cx: &mut Context,
-    task: &HeldTask,
-    report: &TaskDone,
-    before: Phase,
-    stored: &mut StoredState,
-) -> Result<()> {
-    let evidence = evidence_of(task, report);
-    let site = task.site;
-    match stored.state.phase {
-        Phase::Open => {
-            stored.suspects.truncate(MOST_SUSPECTS - 1);
-            stored.suspects.push(report.task);
-        }
-        Phase::BackingOff { .. } => {
-            if before == Phase::Open {
-                cx.backoff.suspects.extend(&stored.suspects);
-            }
-            if !stored.suspects.contains(&report.task) {
-                stored.suspects.truncate(MOST_SUSPECTS - 1);
-                stored.suspects.push(report.task);
-            }
-        }
-        Phase::Unreachable => stored.suspects.clear(),
-    }
-    site_states::insert_state(cx, site, stored, &evidence)?;
-    if stored.state.phase == before {
-        return Ok(());
-    }
-    site_states::store_phase(cx, site, stored.state.phase)?;
-    let until_ms = match stored.state.phase {
-        Phase::Open => return Ok(()),
-        Phase::BackingOff { until_ms } => Some(until_ms),
-        Phase::Unreachable => {
-            within_patience::end_waits_for_retries(cx, site)?;
-            None
-        }
-    };
-    cx.backoff.begun.push(BackoffBegun {
-        site,
-        name: site_name(&cx.db, site)?,
-        crawl: task.crawl,
-        reason: stored.state.reason,
-        until_ms,
-        evidence,
-    });
-    Ok(())
-}
-
-/// Carries a verdict out for the task that met the failure.
-fn dispose(
-    cx: &mut Context,
-    task: &HeldTask,
-    report: &TaskDone,
-    reason: BackoffReason,
-    verdict: Verdict,
-    now_ms: i64,
-) -> Result<Disposition> {
-    match verdict {
-        Verdict::OwnFailure => return Ok(Disposition::Own),
-        Verdict::Unreachable => return Ok(Disposition::Ends),
-        Verdict::SiteBackoffs | Verdict::TaskWaits => {}
-    }
-    let wall_ms = cx.wall_ms(now_ms);
-    if crawls::known_crawl(cx, task.crawl)?
-        .ending(wall_ms)
-        .is_some()
-    {
-        return Ok(Disposition::Ends);
-    }
-    if verdict == Verdict::SiteBackoffs {
-        // A page that fails again and again while others of its site are answered.
-        if is_exhausted(cx, reason, report)? && !site_states::backoff_until_woken(cx, task.site)? {
-            return Ok(Disposition::Ends);
-        }
-        note_try(cx, report, now_ms)?;
-        return queue_at_backing_off_site(cx, task, report.task).map(Disposition::SiteBackoffs);
-    }
-    let used = tries::retries_used(&cx.db, report.task)?;
-    let Some(wait_ms) = cx.backoff.wait_ms(reason, report, used) else {
-        return Ok(Disposition::Ends);
-    };
-    note_try(cx, report, now_ms)?;
-    retries::queue_again(
-        cx,
-        task,
-        report.task,
-        task.priority,
-        now_ms + wait_ms.max(1),
-    )?;
-    Ok(Disposition::Waits)
-}
-
-/// Whether a page has failed so often that it is not tried again.
-fn is_exhausted(cx: &Context, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
-    let used = tries::retries_used(&cx.db, report.task)?;
-    if used < retries::most_retries_of_limited(report) {
-        return Ok(false);
-    }
-    let backoff = cx.backoff.table.backoff(reason);
-    let has_wait = |used| cx.backoff.wait_ms(reason, report, used).is_some();
-    Ok(used > backoff.len() || (used > 0 && !has_wait(used - 1)))
-}
-
-pub(super) fn note_try(cx: &Context, report: &TaskDone, now_ms: i64) -> Result<()> {
-    let (outcome, status_code) = (report.outcome, report.status_code);
-    tries::note_try(&cx.db, report.task, now_ms, outcome, status_code)
-}
-
-fn queue_at_backing_off_site(cx: &mut Context, task: &HeldTask, id: TaskId) -> Result<Turn> {
-    let priority = task.priority;
-    let sql = "UPDATE task_rows SET state = 0 WHERE id = ?1";
-    cx.db.prepare_cached(sql)?.execute([id as i64])?;
-    let crawl = crawls::known_crawl(cx, task.crawl)?;
-    crawl.status.leased -= 1;
-    crawl.count_queued(priority, 1);
-    sites::count_queued_of(&cx.db, task.site, task.crawl, 1, priority)?;
-    sites::count_queued(&cx.db, task.site, 1, priority)?;
-    holding::note_lease_over(cx, task.crawl, task.site, false);
-    let crawl = task.crawl;
-    lanes::turn(cx, task.site, NextCrawl { priority, crawl })
-}
-
-/// Which tasks of a site may be handed out.
-pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasable> {
-    if cx.backoff.unreachable.contains_key(&site) {
-        return Ok(Leasable::Unreachable);
-    }
-    if !cx.backoff.known.contains(&site) {
-        return Ok(Leasable::All);
-    }
-    Ok(match backoff_until_ms(&cx.db, site)? {
-        0 => Leasable::All,
-        until_ms if until_ms - LOOKAHEAD_MS > now_ms => Leasable::None,
-        _ => Leasable::Probe,
-    })
-}
-
-/// What shows a failure, as its worker saw it; without a worker's word, what the outcome says.
-fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
-    report.evidence.clone().unwrap_or_else(|| Evidence {
-        url: task.url.clone(),
-        status_code: report.status_code,
-        sign: report.outcome.to_string(),
-        no_route: false,
-    })
 }

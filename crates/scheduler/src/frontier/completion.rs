@@ -8,13 +8,13 @@ use webfill_wire::{LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unm
 use super::backoff::Disposition;
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::lease::Tasks;
 use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
+use super::parts::Tasks;
 use super::records::{Served, served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{
-    FrontierError, backoff, crawls, doubts, feed, give_back, holding, looks, resolved, retries,
-    scripts, trickles, unlinked,
+    FrontierError, closing, crawl_rows, doubting, feed, handing_on, judging, looks, releasing,
+    resolved, retrying, trickles, unlinked,
 };
 
 /// By how much a link's priority is lower than its page's.
@@ -37,9 +37,9 @@ impl Tasks<'_> {
                 resolved::resolve(cx, record, now_ms)?;
             }
             cx.holding.note_end(task.site, report.task);
-            let disposition = match doubts::doubt(cx, &task, report, now_ms)? {
+            let disposition = match doubting::doubt(cx, &task, report, now_ms)? {
                 Some(disposition) => disposition,
-                None => backoff::judge_site(cx, &task, report, now_ms)?,
+                None => judging::judge_site(cx, &task, report, now_ms)?,
             };
             if report.outcome == Outcome::Blocked
                 && matches!(
@@ -47,21 +47,21 @@ impl Tasks<'_> {
                     Disposition::SiteBackoffs(_) | Disposition::Ends
                 )
             {
-                doubts::suspect_doubtful_pages(cx, task.site, report)?;
+                doubting::suspect_doubtful_pages(cx, task.site, report)?;
             }
             match disposition {
                 Disposition::SiteBackoffs(turn) => return Ok(Completion::SiteBackoffs(turn)),
                 Disposition::Waits => return Ok(Completion::WillRetry),
-                Disposition::Own if retries::retry(cx, &task, report, now_ms)? => {
+                Disposition::Own if retrying::retry(cx, &task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
-            if scripts::note_scripts(cx, &task, report, now_ms)? {
-                retries::queue_again(cx, &task, report.task, task.priority, now_ms + 1)?;
+            if handing_on::note_scripts(cx, &task, report, now_ms)? {
+                retrying::queue_again(cx, &task, report.task, task.priority, now_ms + 1)?;
                 return Ok(Completion::HandedOn);
             }
-            give_back::close(
+            closing::close(
                 cx,
                 task.crawl,
                 report.task,
@@ -70,7 +70,7 @@ impl Tasks<'_> {
                 now_ms,
             )?;
             count_page(cx, &task, report)?;
-            doubts::note_doubt(cx, task.site, report)?;
+            doubting::note_doubt(cx, task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,
@@ -78,7 +78,7 @@ impl Tasks<'_> {
             };
             looks::note_page(cx, &page, report, now_ms)?;
             unlinked::plan_unlinked(cx, &page, report, now_ms)?;
-            holding::note_lease_over(cx, task.crawl, task.site, report.status_code.is_some());
+            releasing::note_lease_over(cx, task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&cx.db, report.task)?;
             let of_rows = links_of_rows(cx, report)?;
             let links = feed_links(cx, &task, report, &served, &of_rows, now_ms)?;
@@ -99,7 +99,7 @@ impl Tasks<'_> {
 /// Adds the worker's figures to the counters. They come from another process: whatever they
 /// are, the sums must not overflow.
 fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
-    let status = &mut crawls::known_crawl(cx, task.crawl)?.status;
+    let status = &mut crawl_rows::known_crawl(cx, task.crawl)?.status;
     status.leased -= 1;
     status.pages += u64::from(report.status_code.is_some());
     status.unmatched += u64::from(is_unmatched(report));

@@ -3,14 +3,11 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::CrawlKey;
 
-use super::crawls;
-use super::crawls::read_waiting;
+use super::crawl_rows;
+use super::crawl_rows::read_waiting;
 use super::error::FrontierError;
 use super::model::{AppTally, AtMost};
-use super::transactions::Transactions;
-
-/// The counters of crawls, applications and the whole frontier.
-pub struct Counts<'a>(pub(super) &'a mut Transactions);
+use super::parts::Counts;
 
 impl Counts<'_> {
     /// The crawls of an application that have queued or leased tasks, in the order of their ids, from behind one
@@ -22,7 +19,7 @@ impl Counts<'_> {
         most: usize,
     ) -> Result<Vec<PendingCrawl>, FrontierError> {
         self.0.guarded("list the crawls of an application", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT id, crawl_id, expires_at_ms, leased, queued, waiting
                        FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND crawl_id > ?2 AND queued + leased > 0
@@ -48,7 +45,7 @@ impl Counts<'_> {
     /// How many sites have queued tasks of an application.
     pub fn pending_sites_of(&mut self, app_id: &str) -> Result<AtMost, FrontierError> {
         self.0.guarded("count the sites of an application", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT count(DISTINCT site), count(*) FROM (
                            SELECT site FROM crawls INDEXED BY crawls_pending
                            CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id AND crawl_sites.queued > 0
@@ -70,7 +67,7 @@ impl Counts<'_> {
     /// then on.
     pub fn of_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
         self.0.guarded("count the crawls of an application", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             if let Some(tally) = cx.app_tallies.get(app_id) {
                 return Ok(tally);
             }
@@ -95,7 +92,7 @@ impl Counts<'_> {
     pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
         self.0
             .guarded("count the paused crawls of an application", |cx| {
-                crawls::write_counters(cx)?;
+                crawl_rows::write_counters(cx)?;
                 let sql =
                 "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND paused AND ended IS NULL AND queued > 0
@@ -110,7 +107,7 @@ impl Counts<'_> {
     /// Adds up the counters of all crawls; reads all their rows.
     pub fn of_all(&mut self) -> Result<FrontierTally, FrontierError> {
         self.0.guarded("count the crawls", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql =
                 "SELECT count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
                        total(discovered), total(queued), total(leased), total(done),

@@ -2,24 +2,15 @@
 //! written with each commit (write-behind within the transaction); others are read when they are
 //! needed.
 
-use std::collections::BTreeMap;
-use std::str::FromStr;
-
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::CrawlKey;
 
-use super::context::Context;
-use super::crawl::Crawl;
+use super::crawl_rows::{NEXT_CRAWL, write_counters};
 use super::model::CrawlStatus;
-use super::pruning::{DETACHED, NEXT_CRAWL};
-use super::transactions::Transactions;
-use super::{FrontierError, holding, looking_again, unsaved_crawls};
+use super::parts::Crawls;
+use super::{FrontierError, looking_again, releasing};
 use crate::scope::Scope;
-
-/// The crawls: their specs, states and counters.
-pub struct Crawls<'a>(pub(super) &'a mut Transactions);
 
 impl<'a> Crawls<'a> {
     /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl was finished and is to fetch
@@ -49,7 +40,7 @@ impl<'a> Crawls<'a> {
         })?;
         self.0.cx.crawls.remove(&key);
         self.0.crawl(key)?;
-        holding::release_later(&mut self.0.cx, key);
+        releasing::release_later(&mut self.0.cx, key);
         Ok(key)
     }
 
@@ -130,207 +121,4 @@ impl<'a> Crawls<'a> {
         }
         self.resume(key)
     }
-}
-
-/// The crawl of a stored task.
-pub(super) fn known_crawl(cx: &mut Context, key: CrawlKey) -> Result<&mut Crawl> {
-    load_crawl(cx, key)?;
-    let crawl = cx.crawls.get_mut(&key);
-    crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)
-}
-
-pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
-    if cx.crawls.contains_key(&key) {
-        return Ok(true);
-    }
-    let Some(stored) = read(&cx.db, key)? else {
-        return Ok(false);
-    };
-    let scope = Scope::of_known(&stored.spec).map_err(|error| unreadable(0, error))?;
-    let crawl = Crawl {
-        written: (stored.status.queued, stored.status.leased),
-        status: stored.status,
-        ended: stored.ended,
-        paused: stored.paused,
-        waiting: stored.waiting,
-        changed: false,
-        is_pruned: stored.is_pruned,
-        ..Crawl::new(stored.spec, scope)
-    };
-    cx.crawls.insert(key, crawl);
-    Ok(true)
-}
-
-/// Writes the counters, and drops crawls from memory if there are very many.
-pub(super) fn flush_crawls(cx: &mut Context) -> Result<()> {
-    write_counters(cx)?;
-    cx.crawls.make_room();
-    Ok(())
-}
-
-pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
-    for key in cx.crawls.take_used() {
-        let crawl = cx.crawls.get_unused(&key);
-        if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
-            write(&cx.db, key, crawl, cx.now_ms)?;
-            crawl.changed = false;
-            let now = (crawl.status.queued, crawl.status.leased);
-            let before = std::mem::replace(&mut crawl.written, now);
-            cx.app_tallies.note(&crawl.spec.app_id, before, now);
-            if crawl.spec.on_demand && now == (0, 0) {
-                unsaved_crawls::note(&cx.db, key)?;
-            }
-            cx.touched.insert(key);
-        }
-    }
-    Ok(())
-}
-
-/// The crawl with these ids.
-pub(super) fn find(db: &Connection, app_id: &str, crawl_id: &str) -> Result<Option<CrawlKey>> {
-    let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
-    let mut select = db.prepare_cached(sql)?;
-    let key = select.query_row([app_id, crawl_id], |row| row.get(0));
-    key.optional()
-}
-
-/// A crawl's row.
-struct CrawlRow {
-    spec: CrawlSpec,
-    status: CrawlStatus,
-    ended: Option<Outcome>,
-    paused: bool,
-    waiting: BTreeMap<u8, u64>,
-    is_pruned: bool,
-}
-
-fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
-    let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
-               links, bytes, sites, seeds_ended, paused, waiting, app_id FROM crawls WHERE id = ?1";
-    let stored = |row: &Row<'_>| {
-        let spec: String = row.get(0)?;
-        let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
-        let ended = row.get::<_, Option<String>>(1)?;
-        let ended = ended.map(|name| named(1, &name)).transpose()?;
-        let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
-        let (rows, rows_stored) = read_rows(db, key)?;
-        let status = CrawlStatus {
-            rows,
-            rows_stored,
-            fed_lines: count(2)?,
-            discovered: count(3)?,
-            queued: count(4)?,
-            leased: count(5)?,
-            done: count(6)?,
-            pages: count(7)?,
-            fields: count(8)?,
-            links: count(9)?,
-            bytes: count(10)?,
-            sites: count(11)?,
-            seeds_ended: row.get(12)?,
-            outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
-            unmatched: read_unmatched(db, key)?,
-            skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
-        };
-        Ok(CrawlRow {
-            spec,
-            status,
-            ended,
-            paused: row.get(13)?,
-            waiting: read_waiting(row, 14)?,
-            is_pruned: row.get::<_, String>(15)? == DETACHED,
-        })
-    };
-    db.query_row(sql, [key], stored).optional()
-}
-
-/// How many tasks of a crawl are queued, by priority.
-pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
-    let waiting: String = row.get(column)?;
-    serde_json::from_str(&waiting).map_err(|error| unreadable(column, error))
-}
-
-fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
-    let sql = "SELECT n FROM unmatched_pages WHERE crawl = ?1";
-    let n = db.prepare_cached(sql)?.query_row([key], |row| row.get(0));
-    Ok(n.optional()?.map_or(0, |n: i64| n as u64))
-}
-
-fn read_rows(db: &Connection, key: CrawlKey) -> Result<(u64, u64)> {
-    let sql = "SELECT n, stored FROM listed_rows WHERE crawl = ?1";
-    let rows = db.prepare_cached(sql)?.query_row([key], |row| {
-        Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
-    });
-    Ok(rows.optional()?.unwrap_or_default())
-}
-
-fn read_counts<T>(db: &Connection, sql: &str, key: CrawlKey) -> Result<BTreeMap<T, u64>>
-where
-    T: FromStr<Err = String> + Ord,
-{
-    let mut select = db.prepare(sql)?;
-    let counts = select.query_map([key], |row| {
-        let name: String = row.get(0)?;
-        Ok((named(0, &name)?, row.get::<_, i64>(1)? as u64))
-    })?;
-    counts.collect()
-}
-
-fn named<T: FromStr<Err = String>>(column: usize, name: &str) -> Result<T> {
-    name.parse()
-        .map_err(|error: String| unreadable(column, error))
-}
-
-fn unreadable(
-    column: usize,
-    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-}
-
-fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) -> Result<()> {
-    let status = &crawl.status;
-    let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
-               leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
-               sites = ?12, seeds_ended = ?13, paused = ?14, waiting = ?15, changed_at_ms = ?16
-               WHERE id = ?1";
-    let waiting = serde_json::to_string(&crawl.waiting)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    db.prepare_cached(sql)?.execute(params![
-        key,
-        crawl.ended.map(Outcome::as_str),
-        status.fed_lines as i64,
-        status.discovered as i64,
-        status.queued as i64,
-        status.leased as i64,
-        status.done as i64,
-        status.pages as i64,
-        status.fields as i64,
-        status.links as i64,
-        status.bytes as i64,
-        status.sites as i64,
-        status.seeds_ended,
-        crawl.paused,
-        waiting,
-        now_ms,
-    ])?;
-    let mut replace = db.prepare_cached("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3)")?;
-    for (outcome, n) in &status.outcomes {
-        replace.execute(params![key, outcome.as_str(), *n as i64])?;
-    }
-    let mut replace = db.prepare_cached("INSERT OR REPLACE INTO skipped VALUES (?1, ?2, ?3)")?;
-    for (reason, n) in &status.skipped {
-        replace.execute(params![key, reason.as_str(), *n as i64])?;
-    }
-    if status.unmatched > 0 {
-        let sql = "INSERT OR REPLACE INTO unmatched_pages VALUES (?1, ?2)";
-        let mut replace = db.prepare_cached(sql)?;
-        replace.execute(params![key, status.unmatched as i64])?;
-    }
-    if status.rows > 0 {
-        let sql = "INSERT OR REPLACE INTO listed_rows VALUES (?1, ?2, ?3)";
-        let mut replace = db.prepare_cached(sql)?;
-        replace.execute(params![key, status.rows as i64, status.rows_stored as i64])?;
-    }
-    Ok(())
 }

@@ -5,10 +5,10 @@ use rusqlite::{Result, params};
 use serde_json::Value;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::FrontierError;
 use super::context::Context;
+use super::error::FrontierError;
+use super::parts::Reports;
 use super::site_states::site_name;
-use super::task_reports::Reports;
 use super::task_rows::read_outcome;
 
 /// One call reads at most this many tasks, or records.

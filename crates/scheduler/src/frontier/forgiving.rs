@@ -4,27 +4,12 @@
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
 
-use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::{SiteId, TaskId, Woken};
-use super::site_states::has_answered;
+use super::parts::SiteStates;
+use super::site_states::{Standing, has_answered};
 use super::task_rows::ended_tasks;
-use super::{FrontierError, backing_off, reopen, site_states};
-
-/// How a site stands, apart from its clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Its robots.txt, or a page, was read at some time.
-    pub has_answered: bool,
-    /// It backs off, is unreachable or has failed lately.
-    pub is_in_trouble: bool,
-}
-
-impl Standing {
-    pub fn is_well(self) -> bool {
-        self.has_answered && !self.is_in_trouble
-    }
-}
+use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
     /// How a site stands now.
@@ -50,7 +35,7 @@ impl SiteStates<'_> {
             for (site, before) in sites {
                 match before.is_in_trouble {
                     true => backing_off::wake(cx, *site, now_ms)?,
-                    false => site_states::forget_backoff(cx, *site)?,
+                    false => state_changes::forget_backoff(cx, *site)?,
                 }
             }
             tasks.iter().try_for_each(|task| discount(cx, *task))

@@ -4,12 +4,12 @@
 use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
 
-use super::backing_off::SiteStates;
 use super::context::Context;
 use super::lease::{LeaseRun, MOST_CRAWLS};
 use super::model::{NextCrawl, SiteId, TaskId};
+use super::parts::SiteStates;
 use super::queue_order::older_at;
-use super::{crawls, lanes, lease, sites, unreachable};
+use super::{closing, crawl_rows, lanes, lease, sites, unreachable};
 
 impl SiteStates<'_> {
     /// From now on a site that was unreachable lets its crawls have their turns by the priorities of all their
@@ -62,9 +62,9 @@ fn take_turn(
         return Ok(());
     };
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawls::known_crawl(cx, turn.crawl)?.ending(wall_ms) {
+    if let Some(outcome) = crawl_rows::known_crawl(cx, turn.crawl)?.ending(wall_ms) {
         let most = run.left_to_close();
-        run.closed += lease::close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
+        run.closed += closing::close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
     }
     let room = lease::room_at(cx, site, turn.crawl, now_ms)?;
@@ -72,7 +72,7 @@ fn take_turn(
         run.held += 1;
         return sites::hold(&cx.db, site, turn.crawl);
     }
-    let needed = crawls::known_crawl(cx, turn.crawl)?.spec.lane;
+    let needed = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
     if !lanes::can_serve(lane, cx.lanes.at(site, needed)) {
         run.is_another_lanes_turn = true;
         return Ok(());

@@ -1,14 +1,14 @@
 //! The end of a lease without an outcome (the task is given back), and the closing of tasks.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
-use webfill_wire::{CrawlKey, Delivery, Outcome};
+use webfill_wire::{Delivery, Outcome};
 
-use super::context::Context;
-use super::lease::Tasks;
-use super::model::{GivenBack, NextCrawl, TaskId, TaskSketch};
-use super::schema::{DONE, QUEUED};
+use super::closing::close;
+use super::model::{GivenBack, HeldLease, NextCrawl, TaskId, TaskSketch};
+use super::parts::Tasks;
+use super::schema::QUEUED;
 use super::task_rows::held_task;
-use super::{FrontierError, crawls, epochs, holding, lanes, sites};
+use super::{FrontierError, crawl_rows, epochs, releasing, sites, turns};
 
 /// A task that has killed this many workers ends in `crashed`.
 const MOST_DEATHS: u32 = 3;
@@ -33,12 +33,12 @@ impl Tasks<'_> {
             let values = params![task as i64, QUEUED, deaths];
             cx.db.prepare_cached(sql)?.execute(values)?;
             let wall_ms = cx.wall_ms(now_ms);
-            let crawl = crawls::known_crawl(cx, held.crawl)?;
+            let crawl = crawl_rows::known_crawl(cx, held.crawl)?;
             crawl.changed = true;
             crawl.status.leased -= 1;
             let ending = crawl.ending(wall_ms);
-            holding::note_lease_over(cx, held.crawl, held.site, false);
-            holding::refund_site_page(cx, held.site, task)?;
+            releasing::note_lease_over(cx, held.crawl, held.site, false);
+            releasing::refund_site_page(cx, held.site, task)?;
             if deaths >= MOST_DEATHS {
                 close(cx, held.crawl, task, Outcome::Crashed, None, now_ms)?;
                 return Ok(GivenBack::Quarantined);
@@ -47,12 +47,12 @@ impl Tasks<'_> {
                 close(cx, held.crawl, task, outcome, None, now_ms)?;
                 return Ok(GivenBack::Ended);
             }
-            crawls::known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
+            crawl_rows::known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
             let (site, crawl) = (held.site, held.crawl);
             sites::count_queued_of(&cx.db, site, crawl, 1, held.priority)?;
             sites::count_queued(&cx.db, site, 1, held.priority)?;
             let (priority, crawl) = (held.priority, held.crawl);
-            let turn = lanes::turn(cx, site, NextCrawl { priority, crawl })?;
+            let turn = turns::turn(cx, site, NextCrawl { priority, crawl })?;
             Ok(GivenBack::Requeued(turn))
         })
     }
@@ -97,39 +97,30 @@ impl Tasks<'_> {
             crashed.collect()
         })
     }
-}
 
-/// Ends a queued task. The caller updates the site's count.
-pub(super) fn close_queued(
-    cx: &mut Context,
-    crawl: CrawlKey,
-    task: TaskId,
-    priority: u8,
-    outcome: Outcome,
-    now_ms: i64,
-) -> Result<()> {
-    crawls::known_crawl(cx, crawl)?.count_unqueued(priority);
-    close(cx, crawl, task, outcome, None, now_ms)
-}
-
-/// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
-/// of a watch has not ended before it began, however the machine's clock was set meanwhile.
-pub(super) fn close(
-    cx: &mut Context,
-    crawl: CrawlKey,
-    task: TaskId,
-    outcome: Outcome,
-    status_code: Option<u16>,
-    now_ms: i64,
-) -> Result<()> {
-    let began_ms = crawls::known_crawl(cx, crawl)?.spec.run_began_ms;
-    let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
-    let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
-                   done_at_ms = ?5, not_before_ms = 0
-               WHERE id = ?1";
-    let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
-    cx.db.prepare_cached(sql)?.execute(values)?;
-    crawls::known_crawl(cx, crawl)?.count_outcome(outcome);
-    *cx.ended.entry(outcome).or_default() += 1;
-    Ok(())
+    /// All leases in force, oldest task first.
+    pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
+        self.0.guarded("list the leases", |cx| {
+            // The index is named, because SQLite would rather walk all tasks in the order of their ids.
+            let sql = concat!(
+                "SELECT ",
+                epochs::delivery!(),
+                ", id, site, priority, crawl
+                 FROM task_rows AS tasks INDEXED BY tasks_leased WHERE state = 1"
+            );
+            let mut select = cx.db.prepare_cached(sql)?;
+            let leases = select.query_map([], |row| {
+                Ok(HeldLease {
+                    task: row.get::<_, i64>(2)? as u64,
+                    delivery: epochs::read_delivery(row)?,
+                    site: row.get(3)?,
+                    priority: row.get(4)?,
+                    crawl: row.get(5)?,
+                })
+            })?;
+            let mut leases = leases.collect::<Result<Vec<_>>>()?;
+            leases.sort_by_key(|lease| lease.task);
+            Ok(leases)
+        })
+    }
 }

@@ -5,27 +5,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::Result;
-use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Lane};
 
-use super::context::Context;
 use super::crawl::Crawl;
-use super::holding;
-use super::holding::Releases;
-use super::model::{NextCrawl, SiteDue, SiteId, Turn};
+use super::model::SiteId;
 use super::scripts::{ScriptedSites, want_browser};
-use super::sites::SiteRow;
 
 /// Which lanes are served, and which crawls wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     /// A supervisor of the lane `browser` is connected.
-    browsers: bool,
+    pub(super) browsers: bool,
     /// Crawls that were held back because none is.
-    waiting: BTreeSet<CrawlKey>,
+    pub(super) waiting: BTreeSet<CrawlKey>,
     /// Sites whose pages go to a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
-    scripted: BTreeSet<SiteId>,
+    pub(super) scripted: BTreeSet<SiteId>,
     /// What was set by hand.
     rules: HashMap<SiteId, SiteLane>,
 }
@@ -127,67 +121,4 @@ impl Lanes {
 /// Whether a supervisor of this lane can fetch pages that need the lane `needed`.
 pub(super) fn can_serve(lane: Lane, needed: Lane) -> bool {
     lane == Lane::Browser || needed == Lane::Http
-}
-
-impl Releases<'_> {
-    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
-    /// waited.
-    pub fn set_browsers(&mut self, browsers: bool) {
-        if self.0.cx.lanes.browsers != browsers {
-            // The turns of their sites need another lane from now on.
-            let scripted = self.0.cx.lanes.scripted.iter();
-            self.0.cx.holding.changed_sites.extend(scripted);
-        }
-        self.0.cx.lanes.browsers = browsers;
-        if browsers {
-            for crawl in std::mem::take(&mut self.0.cx.lanes.waiting) {
-                holding::release_later(&mut self.0.cx, crawl);
-            }
-        }
-    }
-}
-
-pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
-    let NextCrawl { priority, crawl } = next;
-    let lane = cx.lanes.at(site, lane_of(cx, crawl)?);
-    Ok(Turn {
-        priority,
-        crawl,
-        lane,
-    })
-}
-
-/// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
-pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
-    let mut lanes = HashMap::new();
-    let mut due = Vec::with_capacity(sites.len());
-    for SiteRow { mut site, next } in sites {
-        if let Some(NextCrawl { priority, crawl }) = next {
-            let lane = match lanes.get(&crawl) {
-                Some(lane) => *lane,
-                None => lane_of(cx, crawl)?,
-            };
-            lanes.insert(crawl, lane);
-            site.next = Some(Turn {
-                priority,
-                crawl,
-                lane: cx.lanes.at(site.id, lane),
-            });
-        }
-        due.push(site);
-    }
-    Ok(due)
-}
-
-/// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
-/// call may need the lanes of many crawls.
-fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
-    if let Some(crawl) = cx.crawls.get(&key) {
-        return Ok(crawl.spec.lane);
-    }
-    let sql = "SELECT json_extract(spec, '$.lane') FROM crawls WHERE id = ?1";
-    let mut select = cx.db.prepare_cached(sql)?;
-    let name: Option<String> = select.query_row([key], |row| row.get(0))?;
-    let lane = name.and_then(|name| name.parse().ok());
-    Ok(lane.unwrap_or(CrawlSpec::DEFAULT_LANE))
 }

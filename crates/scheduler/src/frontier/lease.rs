@@ -8,15 +8,16 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::backoff::Leasable;
+use super::closing::close_tasks_at;
 use super::context::Context;
 use super::crawl::Crawl;
 use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
-use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
+use super::parts::Tasks;
+use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried};
 use super::schema::LEASED;
-use super::transactions::Transactions;
 use super::{
-    FrontierError, backoff, crawls, former_faults, give_back, holding, lanes, looking_again, sites,
-    task_rows, tries, unreachable,
+    FrontierError, closing, crawl_rows, former_faults, judging, lanes, looking_again, releasing,
+    sites, tries, turns, unreachable,
 };
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
@@ -95,9 +96,6 @@ impl LeaseRun {
     }
 }
 
-/// The tasks: fed, leased, completed, given back.
-pub struct Tasks<'a>(pub(super) &'a mut Transactions);
-
 impl Tasks<'_> {
     /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
     /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of
@@ -112,7 +110,7 @@ impl Tasks<'_> {
     ) -> std::result::Result<LeaseBatch, FrontierError> {
         self.0.guarded("hand out tasks", |cx| {
             let limit = cx.holding.limit(site, limit);
-            let mut run = LeaseRun::new(backoff::leasable(cx, site, now_ms)?);
+            let mut run = LeaseRun::new(judging::leasable(cx, site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
                 Leasable::Unreachable if cx.backoff.unreachable_go_by_turns => {
@@ -125,12 +123,12 @@ impl Tasks<'_> {
                 }
                 _ => lease_by_turns(cx, site, limit, lane, now_ms, &mut run)?,
             }
-            holding::spend_site_pages(cx, site, &run.handed_out)?;
+            releasing::spend_site_pages(cx, site, &run.handed_out)?;
             let taken = run.progress() as u64;
             let (left, next) = sites::count_taken(&cx.db, site, taken)?;
             // A probe of another lane goes before whatever else would be next.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
-            let next = next.map(|next| lanes::turn(cx, site, next)).transpose()?;
+            let next = next.map(|next| turns::turn(cx, site, next)).transpose()?;
             run.has_visited_all &= next.is_some();
             if run.has_visited_all {
                 unreachable::back_off_for_new_tasks(cx, site, now_ms)?;
@@ -202,7 +200,7 @@ fn lease_turn(
         return Ok(());
     }
     let wall_ms = cx.wall_ms(now_ms);
-    let crawl = crawls::known_crawl(cx, turn.crawl)?;
+    let crawl = crawl_rows::known_crawl(cx, turn.crawl)?;
     if let Some(outcome) = crawl.ending(wall_ms) {
         let most = run.left_to_close();
         run.closed += close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
@@ -213,7 +211,7 @@ fn lease_turn(
         run.held += 1;
         return sites::hold(&cx.db, site, turn.crawl);
     }
-    let of_crawl = crawls::known_crawl(cx, turn.crawl)?.spec.lane;
+    let of_crawl = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
     if !lanes::can_serve(lane, cx.lanes.at(site, of_crawl)) {
         run.is_another_lanes_turn = true;
         run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
@@ -240,7 +238,7 @@ pub(super) fn room_at(
     crawl: CrawlKey,
     now_ms: i64,
 ) -> Result<usize> {
-    let room = holding::room_or_hold(cx, site, crawl, now_ms)?;
+    let room = releasing::room_or_hold(cx, site, crawl, now_ms)?;
     let room = room.min(looking_again::room_of_run(cx, site, crawl)?);
     Ok(usize::try_from(room).unwrap_or(usize::MAX))
 }
@@ -257,7 +255,7 @@ pub(super) fn close_excluded(
     let excluded = queued.extract_if(.., |task| cx.excluded.excludes_url(&task.url));
     let excluded: Vec<QueuedTask> = excluded.collect();
     for task in &excluded {
-        give_back::close_queued(cx, crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
+        closing::close_queued(cx, crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
     }
     if !excluded.is_empty() {
         sites::count_taken_of(&cx.db, site, crawl, excluded.len() as u64, None)?;
@@ -273,7 +271,7 @@ fn queued_of_turn(
     most: usize,
     leasable: Leasable,
 ) -> Result<Vec<QueuedTask>> {
-    let is_ranked = crawls::known_crawl(cx, turn.crawl)?
+    let is_ranked = crawl_rows::known_crawl(cx, turn.crawl)?
         .spec
         .run_began_ms
         .is_some();
@@ -285,27 +283,6 @@ fn queued_of_turn(
         _ if is_ranked => first_ranked(&cx.db, site, turn.crawl, most),
         _ => first_queued(&cx.db, site, turn, most),
     }
-}
-
-/// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
-pub(super) fn close_tasks_at(
-    cx: &mut Context,
-    site: SiteId,
-    crawl: CrawlKey,
-    outcome: Outcome,
-    most: usize,
-    now_ms: i64,
-) -> Result<usize> {
-    let mut queued = ready_of(&cx.db, site, crawl, most)?;
-    if queued.len() < most {
-        let most = most - queued.len();
-        queued.extend(task_rows::waiting_at(&cx.db, site, crawl, most)?);
-    }
-    for (task, priority) in &queued {
-        give_back::close_queued(cx, crawl, *task, *priority, outcome, now_ms)?;
-    }
-    sites::count_taken_of(&cx.db, site, crawl, queued.len() as u64, None)?;
-    Ok(queued.len())
 }
 
 pub(super) fn lease_task(
@@ -327,7 +304,7 @@ pub(super) fn lease_task(
         cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
         failed_attempts = tries::failed_attempts(&cx.db, task.id)?;
     }
-    let counted: &mut Crawl = crawls::known_crawl(cx, crawl)?;
+    let counted: &mut Crawl = crawl_rows::known_crawl(cx, crawl)?;
     counted.count_unqueued(task.priority);
     counted.status.leased += 1;
     let counted = cx.crawls.get(&crawl);

@@ -11,10 +11,10 @@ use webfill_wire::CrawlKey;
 
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::looks::Runs;
 use super::model::{LinkContext, SiteId, TaskId};
+use super::parts::Runs;
 use super::schema::{DONE, QUEUED};
-use super::{FrontierError, crawls};
+use super::{FrontierError, crawl_rows, unlinked};
 
 /// Begins a run: the input is read from its beginning, and the counters are those of the run. Nothing of
 /// the sites' budgets is used.
@@ -88,7 +88,7 @@ impl FeedBatch<'_> {
                 .prepare_cached(sql)?
                 .execute([task as i64, *record])?;
         }
-        self.note_found(task)?;
+        unlinked::note_found(self, task)?;
         self.count_accepted(site, context.priority);
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Runs<'_> {
 /// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are
 /// queued, also beyond its budget, because which of them go first is known only then.
 pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
-    let Some(budget) = budget_of_sites(&crawls::known_crawl(cx, crawl)?.spec) else {
+    let Some(budget) = budget_of_sites(&crawl_rows::known_crawl(cx, crawl)?.spec) else {
         return Ok(u64::MAX);
     };
     let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";

@@ -15,9 +15,9 @@ use webfill_wire::{CrawlKey, Outcome, TaskDone};
 
 use super::context::Context;
 use super::model::{SiteId, TaskId};
+use super::parts::Runs;
 use super::task_rows::HeldPage;
-use super::transactions::Transactions;
-use super::{FrontierError, crawls};
+use super::{FrontierError, crawl_rows};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 
 /// Of a site whose delay is not known yet.
@@ -123,9 +123,6 @@ impl Kept {
     }
 }
 
-/// The pages that runs of watches check.
-pub struct Runs<'a>(pub(super) &'a mut Transactions);
-
 impl Runs<'_> {
     /// Counts looks at pages. Those of pages or crawls that are not known any more, or of crawls that are
     /// none of watches, are passed over. One of a later time than now, by a worker whose clock is ahead, is
@@ -137,7 +134,7 @@ impl Runs<'_> {
     ) -> std::result::Result<(), FrontierError> {
         for look in looks {
             let found = self.0.guarded("look for a crawl", |cx| {
-                crawls::find(&cx.db, &look.app_id, &look.crawl_id)
+                crawl_rows::find(&cx.db, &look.app_id, &look.crawl_id)
             })?;
             let Some(crawl) = found else {
                 continue;
@@ -174,7 +171,7 @@ pub(super) fn note_page(
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<()> {
-    let spec = &crawls::known_crawl(cx, page.crawl)?.spec;
+    let spec = &crawl_rows::known_crawl(cx, page.crawl)?.spec;
     let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
     if !is_watched || !report.outcome.is_page() {
         return Ok(());

@@ -5,10 +5,10 @@ use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::crawl::Crawl;
-use super::crawls::Crawls;
+use super::crawl_rows::NEXT_CRAWL;
 use super::model::AttrsId;
-use super::pruning::NEXT_CRAWL;
-use super::{FrontierError, crawls, holding};
+use super::parts::Crawls;
+use super::{FrontierError, crawl_rows, releasing};
 use crate::scope::Scope;
 
 impl Crawls<'_> {
@@ -19,7 +19,7 @@ impl Crawls<'_> {
         crawl_id: &str,
     ) -> Result<Option<CrawlKey>, FrontierError> {
         self.0.guarded("look for a crawl", |cx| {
-            crawls::find(&cx.db, app_id, crawl_id)
+            crawl_rows::find(&cx.db, app_id, crawl_id)
         })
     }
 
@@ -42,10 +42,10 @@ impl Crawls<'_> {
                 let sql = "UPDATE crawls SET spec = ?2, expires_at_ms = ?3 WHERE id = ?1";
                 let values = params![key, spec_json, expires_at_ms];
                 cx.db.prepare_cached(sql)?.execute(values)?;
-                let crawl = crawls::known_crawl(cx, key)?;
+                let crawl = crawl_rows::known_crawl(cx, key)?;
                 (crawl.spec, crawl.scope, crawl.changed) = (spec, scope, true);
                 crawl.ended = crawl.ended.filter(|ended| *ended != Outcome::Expired);
-                holding::release_if_room(cx, key);
+                releasing::release_if_room(cx, key);
                 return Ok(key);
             }
             let sql = format!(
@@ -57,7 +57,7 @@ impl Crawls<'_> {
             let key = insert.query_row(values, |row| row.get(0))?;
             drop(insert);
             // One transaction may register thousands of crawls: memory stays bounded.
-            crawls::flush_crawls(cx)?;
+            crawl_rows::flush_crawls(cx)?;
             cx.crawls.insert(key, Crawl::new(spec, scope));
             Ok(key)
         })
@@ -127,7 +127,7 @@ impl Crawls<'_> {
     /// Crawls whose expiry time has passed and that are not marked as over, the earliest first.
     pub fn expired(&mut self, now_ms: i64, most: usize) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that have expired", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls
                        WHERE expires_at_ms <= ?1 AND expires_at_ms IS NOT NULL AND ended IS NULL
                        ORDER BY expires_at_ms LIMIT ?2";
@@ -140,7 +140,7 @@ impl Crawls<'_> {
     /// Crawls that were stopped or have expired, and still have queued tasks.
     pub fn with_tasks_to_end(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that are over", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls
                        WHERE queued + leased > 0 AND ended IS NOT NULL AND queued > 0";
             let mut select = cx.db.prepare(sql)?;

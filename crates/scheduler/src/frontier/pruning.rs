@@ -16,11 +16,9 @@ use rusqlite::{Connection, Result, params};
 use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::transactions::Transactions;
-use super::{FrontierError, crawls};
-
-/// The application of detached crawls; no client's is empty.
-pub(super) const DETACHED: &str = "";
+use super::crawl_rows::DETACHED;
+use super::parts::Pruning;
+use super::{FrontierError, crawl_rows};
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: i64 = 10_000;
@@ -60,9 +58,6 @@ pub struct Detached {
     pub has_more: bool,
 }
 
-/// Drops finished crawls.
-pub struct Pruning<'a>(pub(super) &'a mut Transactions);
-
 impl Pruning<'_> {
     /// Detaches crawls of an application that have nothing queued or leased and have not changed since
     /// a time: one, or all. Those in use are passed over.
@@ -74,7 +69,7 @@ impl Pruning<'_> {
         in_use: &BTreeSet<CrawlKey>,
     ) -> std::result::Result<Detached, FrontierError> {
         self.0.guarded("detach crawls", |cx| {
-            crawls::flush_crawls(cx)?;
+            crawl_rows::flush_crawls(cx)?;
             let sql = "SELECT id, done FROM crawls
                        WHERE app_id = ?1 AND (?2 IS NULL OR crawl_id = ?2)
                            AND queued + leased = 0 AND changed_at_ms <= ?3 LIMIT ?4";
@@ -236,7 +231,3 @@ pub(super) fn next_task(db: &Connection) -> Result<i64> {
                    coalesce((SELECT value FROM meta WHERE name = 'last_task'), 0)) + 1";
     db.query_row(sql, [], |row| row.get(0))
 }
-
-/// The number of the next crawl, in SQL.
-pub(super) const NEXT_CRAWL: &str = "(SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
-    coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0)) + 1)";

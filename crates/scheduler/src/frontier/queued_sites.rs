@@ -5,9 +5,9 @@ use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::model::SiteId;
+use super::parts::Reports;
 use super::site_states::read_reason;
-use super::task_reports::Reports;
-use super::{FrontierError, crawls};
+use super::{FrontierError, crawl_rows};
 
 /// A site at which a crawl has something queued, as it is stored: the clock of one in the window may have
 /// moved on since.
@@ -73,7 +73,7 @@ impl Reports<'_> {
     /// Crawls that have something queued or leased, those that were opened last first.
     pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("list the crawls that go on", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
                        WHERE queued + leased > 0 ORDER BY id DESC LIMIT ?1";
             let mut select = cx.db.prepare_cached(sql)?;

@@ -6,10 +6,6 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::lease::Tasks;
-use super::model::{HeldLease, SiteDue};
-use super::site_queue::Sites;
-use super::{FrontierError, epochs, lanes, sites};
 use crate::site_state::UNTIL_WOKEN_MS;
 
 /// The wall clock is assumed to be set by at most this much between two runs.
@@ -17,51 +13,6 @@ const CLOCK_JUMP_MS: i64 = 3_600_000;
 
 /// No site whose delay is unknown waits for longer than this after its last request.
 const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
-
-impl Tasks<'_> {
-    /// All leases in force, oldest task first.
-    pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
-        self.0.guarded("list the leases", |cx| {
-            // The index is named, because SQLite would rather walk all tasks in the order of their ids.
-            let sql = concat!(
-                "SELECT ",
-                epochs::delivery!(),
-                ", id, site, priority, crawl
-                 FROM task_rows AS tasks INDEXED BY tasks_leased WHERE state = 1"
-            );
-            let mut select = cx.db.prepare_cached(sql)?;
-            let leases = select.query_map([], |row| {
-                Ok(HeldLease {
-                    task: row.get::<_, i64>(2)? as u64,
-                    delivery: epochs::read_delivery(row)?,
-                    site: row.get(3)?,
-                    priority: row.get(4)?,
-                    crawl: row.get(5)?,
-                })
-            })?;
-            let mut leases = leases.collect::<Result<Vec<_>>>()?;
-            leases.sort_by_key(|lease| lease.task);
-            Ok(leases)
-        })
-    }
-}
-
-impl Sites<'_> {
-    /// Admits the sites with leases to the window, and returns them.
-    pub fn admit_leased(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("list the leased sites", |cx| {
-            let sql = format!(
-                "UPDATE sites SET in_window = 1
-                 WHERE id IN (SELECT site FROM task_rows INDEXED BY tasks_leased WHERE state = 1)
-                 RETURNING {}",
-                sites::COLUMNS
-            );
-            let mut select = cx.db.prepare_cached(&sql)?;
-            let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
-            lanes::add_turns(cx, kept)
-        })
-    }
-}
 
 /// Empties the window, and moves the times of sites to the current clock. Only sites whose times may
 /// matter are visited, by indexes: there may be ten million.

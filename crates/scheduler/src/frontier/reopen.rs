@@ -14,11 +14,11 @@ use webfill_wire::{CrawlKey, Outcome};
 use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{FeedTally, TaskId, Woken};
+use super::parts::Reopening;
 use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::{EndedTask, ended_tasks};
-use super::transactions::Transactions;
-use super::{FrontierError, backing_off, crawls, feed, tries};
+use super::{FrontierError, backing_off, crawl_rows, feed, tries};
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: u64 = 10_000;
@@ -52,9 +52,6 @@ impl ReopenWalk {
         self.last >= self.end
     }
 }
-
-/// Queues ended tasks again.
-pub struct Reopening<'a>(pub(super) &'a mut Transactions);
 
 impl Reopening<'_> {
     /// Begins to queue ended tasks again.
@@ -127,7 +124,7 @@ pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Re
     }
     let mut woken = Vec::new();
     for (crawl, tasks) in by_crawl {
-        crawls::known_crawl(cx, crawl)?;
+        crawl_rows::known_crawl(cx, crawl)?;
         let mut batch = feed::begin_feed(cx, crawl, now_ms);
         batch.reopen_all(&tasks)?;
         woken.extend(batch.finish()?.woken);

@@ -6,12 +6,9 @@ use rusqlite::Result;
 use webfill_wire::Outcome;
 
 use super::context::Context;
+use super::parts::Records;
 use super::records::needless_tasks;
-use super::transactions::Transactions;
-use super::{FrontierError, give_back, sites};
-
-/// The records of the users, and the pages that they want.
-pub struct Records<'a>(pub(super) &'a mut Transactions);
+use super::{FrontierError, closing, sites};
 
 impl Records<'_> {
     /// Marks a record as resolved. Queued tasks that serve no unresolved record end in `stopped`.
@@ -46,7 +43,7 @@ pub(super) fn resolve(cx: &mut Context, record: &str, now_ms: i64) -> Result<()>
     for needless in needless_tasks(&cx.db, record)? {
         let (crawl, site) = (needless.crawl, needless.site);
         let (task, priority) = (needless.task, needless.priority);
-        give_back::close_queued(cx, crawl, task, priority, Outcome::Stopped, now_ms)?;
+        closing::close_queued(cx, crawl, task, priority, Outcome::Stopped, now_ms)?;
         sites::count_taken_of(&cx.db, site, crawl, 1, None)?;
         sites::count_taken(&cx.db, site, 1)?;
     }

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 
-use super::{FILE_NAME, Frontier, FrontierError, schema};
+use super::{FILE_NAME, FrontierError, schema};
 use crate::dispatch::CLOCK_SLACK_MS;
 
 /// How to start from a file that may be older than what its fleet has done.
@@ -59,60 +59,7 @@ const CREATED: &str = "file_created_at_ns";
 
 /// For how long requests of a former fleet may still be under way, in `meta`. The next start waits for that
 /// long, whatever the wall clock says.
-const QUIET: &str = "quiet_left_ms";
-
-impl Frontier {
-    /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
-    /// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
-    /// takes it for its own file by mistake.
-    pub fn back_up(
-        state: &Path,
-        into: &Path,
-        now_ms: i64,
-    ) -> std::result::Result<PathBuf, FrontierError> {
-        let path = state.join(FILE_NAME);
-        let copy = into.join(FILE_NAME);
-        let fault = |source| FrontierError::database("back up", &path, source);
-        let unfinished = into.join(format!("{FILE_NAME}.unfinished"));
-        let text = unfinished.display().to_string();
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db =
-            Connection::open_with_flags(&path, flags).map_err(|source| FrontierError::Open {
-                path: path.clone(),
-                source,
-            })?;
-        schema::check(&db, &path)?;
-        schema::create_private(&unfinished);
-        db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
-        let marked = Connection::open(&unfinished).and_then(|copy| note(&copy, MARK, Some(now_ms)));
-        marked.map_err(fault)?;
-        let renamed = std::fs::File::open(&unfinished)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(&unfinished, &copy))
-            .and_then(|()| std::fs::File::open(into)?.sync_all());
-        renamed.map_err(|source| FrontierError::Copy {
-            path: copy.clone(),
-            source,
-        })?;
-        Ok(copy)
-    }
-
-    /// Notes how much of the wait is left.
-    pub(crate) fn note_quiet(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        let until_ms = self.0.cx.origin.quiet_until_ms;
-        if until_ms == 0 {
-            return Ok(());
-        }
-        let left_ms = Some(until_ms - now_ms).filter(|left_ms| *left_ms > 0);
-        if left_ms.is_none() {
-            self.0.cx.origin.quiet_until_ms = 0;
-        }
-        self.set_now(now_ms);
-        self.0.guarded("note the wait that is left", |cx| {
-            note(&cx.db, QUIET, left_ms).map(|_| ())
-        })
-    }
-}
+pub(super) const QUIET: &str = "quiet_left_ms";
 
 /// Refuses a backup that the dispatcher was not told of. A backup that it was told of, and a copy, it makes
 /// its own; `None`: whoever opens the file is no dispatcher, and leaves that to the next one.
@@ -178,7 +125,7 @@ fn created_ns(path: &Path) -> Option<i64> {
     i64::try_from(since.as_nanos()).ok()
 }
 
-fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
+pub(super) fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
     match value {
         Some(value) => {
             let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
@@ -208,6 +155,40 @@ fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
     let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
     let longest_request_ms = known_ms.max(restoring.longest_request_ms as i64);
     Ok(restoring.lease_ms as i64 + CLOCK_SLACK_MS + longest_request_ms)
+}
+
+/// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
+/// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
+/// takes it for its own file by mistake.
+pub(super) fn back_up(
+    state: &Path,
+    into: &Path,
+    now_ms: i64,
+) -> std::result::Result<PathBuf, FrontierError> {
+    let path = state.join(FILE_NAME);
+    let copy = into.join(FILE_NAME);
+    let fault = |source| FrontierError::database("back up", &path, source);
+    let unfinished = into.join(format!("{FILE_NAME}.unfinished"));
+    let text = unfinished.display().to_string();
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(&path, flags).map_err(|source| FrontierError::Open {
+        path: path.clone(),
+        source,
+    })?;
+    schema::check(&db, &path)?;
+    schema::create_private(&unfinished);
+    db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
+    let marked = Connection::open(&unfinished).and_then(|copy| note(&copy, MARK, Some(now_ms)));
+    marked.map_err(fault)?;
+    let renamed = std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| std::fs::rename(&unfinished, &copy))
+        .and_then(|()| std::fs::File::open(into)?.sync_all());
+    renamed.map_err(|source| FrontierError::Copy {
+        path: copy.clone(),
+        source,
+    })?;
+    Ok(copy)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::context::Context;
 use super::lanes::SiteLane;
 use super::model::{SiteDue, SiteId, SiteRule};
-use super::site_queue::Sites;
-use super::{FrontierError, holding, scripts, site_states, sites};
+use super::parts::Sites;
+use super::{FrontierError, handing_on, releasing, sites, state_changes};
 
 /// The lanes that were set for sites.
 pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
@@ -64,8 +64,8 @@ impl Sites<'_> {
             let mut update = cx.db.prepare_cached(sql)?;
             update.execute(params![site, default_delay_ms])?;
             drop(update);
-            site_states::forget_backoff(cx, site)?;
-            scripts::forget_scripts(cx, site)?;
+            state_changes::forget_backoff(cx, site)?;
+            handing_on::forget_scripts(cx, site)?;
             let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
             cx.db.execute(sql, [site])?;
             if cx.lanes.rule(site).is_some() {
@@ -150,7 +150,7 @@ fn keep_lane(cx: &mut Context, site: SiteId, lane: SiteLane) -> Result<()> {
     let values = params![site, lane.as_str()];
     cx.db.prepare_cached(sql)?.execute(values)?;
     cx.lanes.set_rule(site, lane);
-    scripts::choose_lane(cx, site);
+    handing_on::choose_lane(cx, site);
     cx.holding.changed_sites.push(site);
     Ok(())
 }
@@ -159,7 +159,7 @@ fn keep_rule(cx: &mut Context, site: SiteId, rule: &SiteRule) -> Result<()> {
     let sql = "UPDATE sites SET rule_delay_ms = ?2, block_until_ms = ?3 WHERE id = ?1";
     let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
     cx.db.prepare_cached(sql)?.execute(values)?;
-    holding::set_limit(cx, site, rule.pages_left)?;
+    releasing::set_limit(cx, site, rule.pages_left)?;
     // The new limit may make tasks available, or none.
     sites::count_taken(&cx.db, site, 0)?;
     sites::unpark(&cx.db, site)?;

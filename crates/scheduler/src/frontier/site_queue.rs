@@ -5,11 +5,8 @@ use webfill_wire::CrawlKey;
 
 use super::error::FrontierError;
 use super::model::{Clock, SiteDue, SiteId};
-use super::transactions::Transactions;
-use super::{lanes, sites};
-
-/// The queue of sites, and their rules.
-pub struct Sites<'a>(pub(super) &'a mut Transactions);
+use super::parts::Sites;
+use super::{sites, turns};
 
 impl Sites<'_> {
     /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
@@ -22,7 +19,7 @@ impl Sites<'_> {
         self.0.guarded("look for due sites", |cx| {
             let sites = sites::waiting(&cx.db, due_before_ms, limit)?;
             sites::enter(&cx.db, &sites)?;
-            lanes::add_turns(cx, sites)
+            turns::add_turns(cx, sites)
         })
     }
 
@@ -38,7 +35,7 @@ impl Sites<'_> {
         self.0.guarded("look for a crawl's due sites", |cx| {
             let sites = sites::waiting_of(&cx.db, crawl, due_before_ms, limit)?;
             sites::enter(&cx.db, &sites)?;
-            lanes::add_turns(cx, sites)
+            turns::add_turns(cx, sites)
         })
     }
 
@@ -81,7 +78,22 @@ impl Sites<'_> {
             let kept = select
                 .query_map([site], sites::read)?
                 .collect::<Result<_>>()?;
-            Ok(lanes::add_turns(cx, kept)?.pop())
+            Ok(turns::add_turns(cx, kept)?.pop())
+        })
+    }
+
+    /// Admits the sites with leases to the window, and returns them.
+    pub fn admit_leased(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+        self.0.guarded("list the leased sites", |cx| {
+            let sql = format!(
+                "UPDATE sites SET in_window = 1
+                 WHERE id IN (SELECT site FROM task_rows INDEXED BY tasks_leased WHERE state = 1)
+                 RETURNING {}",
+                sites::COLUMNS
+            );
+            let mut select = cx.db.prepare_cached(&sql)?;
+            let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
+            turns::add_turns(cx, kept)
         })
     }
 }

@@ -3,8 +3,8 @@
 
 use rusqlite::params;
 
-use super::FrontierError;
-use super::transactions::Transactions;
+use super::error::FrontierError;
+use super::parts::Supervisors;
 
 /// A stored supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,6 @@ pub struct SavedSupervisor {
     /// How long it has been silent, added up over restarts of the dispatcher.
     pub silent_ms: u64,
 }
-
-/// The supervisors that may hold leases.
-pub struct Supervisors<'a>(pub(super) &'a mut Transactions);
 
 impl Supervisors<'_> {
     /// All stored supervisors, by name.

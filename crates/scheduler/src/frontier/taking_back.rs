@@ -9,9 +9,9 @@ use webfill_wire::{CrawlKey, Delivery, Outcome};
 
 use super::context::Context;
 use super::model::TaskId;
+use super::parts::Records;
 use super::records::{SERVES_ONLY_RESOLVED, served_by};
-use super::resolved::Records;
-use super::{FrontierError, crawls, epochs, give_back};
+use super::{FrontierError, closing, crawl_rows, epochs};
 
 /// A page whose values are to be taken back.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +133,7 @@ fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Re
     let Some((key, done_at_ms)) = found else {
         return Ok(());
     };
-    let crawl = crawls::known_crawl(cx, key)?;
+    let crawl = crawl_rows::known_crawl(cx, key)?;
     // What has ended before the run of a watch began is not among its counts.
     let began_ms = crawl.spec.run_began_ms;
     if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {
@@ -143,5 +143,5 @@ fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Re
         let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = 'ok'";
         cx.db.prepare_cached(sql)?.execute([key])?;
     }
-    give_back::close(cx, key, task, Outcome::Blocked, None, now_ms)
+    closing::close(cx, key, task, Outcome::Blocked, None, now_ms)
 }

@@ -6,11 +6,11 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, FailedAttempt, Outcome};
 
-use super::FrontierError;
+use super::error::FrontierError;
 use super::model::{SiteId, TaskId};
+use super::parts::Reports;
 use super::schema::{LEASED, QUEUED};
 use super::task_rows::read_outcome;
-use super::transactions::Transactions;
 use super::tries::failed_attempts;
 use crate::intake::{self, Refusal};
 
@@ -79,9 +79,6 @@ pub struct CrawlsAtSite {
     /// The last of all crawls that were looked at; `None`: there are no further ones.
     pub next: Option<CrawlKey>,
 }
-
-/// What people ask about crawls, sites and tasks.
-pub struct Reports<'a>(pub(super) &'a mut Transactions);
 
 impl Reports<'_> {
     /// The crawls of an application, with an id, or of all, that have or had a task at a site. Looks at no more than

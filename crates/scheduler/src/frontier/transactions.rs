@@ -7,7 +7,7 @@ use webfill_wire::CrawlKey;
 use super::context::Context;
 use super::crawl::Crawl;
 use super::error::FrontierError;
-use super::{crawls, recovery};
+use super::{crawl_rows, recovery};
 
 /// Runs work on the parts of the frontier within the transaction.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Transactions {
         }
         let before = self.changes;
         self.changes = self.guarded("commit", |cx| {
-            crawls::flush_crawls(cx)?;
+            crawl_rows::flush_crawls(cx)?;
             let mut changes = before;
             if cx.db.total_changes() > before {
                 recovery::note_commit(&cx.db, cx.now_ms, cx.last_turn)?;
@@ -89,7 +89,7 @@ impl Transactions {
     /// A crawl, unless it is being pruned.
     pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
         if !self.cx.crawls.contains_key(&key) {
-            self.guarded("read a crawl", |cx| crawls::load_crawl(cx, key))?;
+            self.guarded("read a crawl", |cx| crawl_rows::load_crawl(cx, key))?;
         }
         let crawl = self.cx.crawls.get_mut(&key);
         let crawl = crawl.filter(|crawl| !crawl.is_pruned);

@@ -13,11 +13,12 @@ use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::looks::{Runs, USUAL_PERIOD_MS};
+use super::looks::USUAL_PERIOD_MS;
 use super::model::{FeedTally, LinkContext, SiteId, TaskId};
+use super::parts::Runs;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::HeldPage;
-use super::{FrontierError, crawls, feed};
+use super::{FrontierError, crawl_rows, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
 /// After so many looks in a row it was told that a page is gone, or the judge of looks was away for long: two
@@ -96,9 +97,10 @@ impl Runs<'_> {
                     return Ok((false, FeedTally::default()));
                 }
                 for due in &due {
-                    match batch.turn_of(due, began_ms)? {
+                    match turn_of(&mut batch, due, began_ms)? {
                         Turn::Looked(site, done_at_ms, priority) => {
-                            batch.check_unlinked(
+                            check_unlinked(
+                                &mut batch,
                                 (due.task, done_at_ms),
                                 site,
                                 priority,
@@ -121,7 +123,7 @@ pub(super) fn plan_unlinked(
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<()> {
-    let spec = &crawls::known_crawl(cx, page.crawl)?.spec;
+    let spec = &crawl_rows::known_crawl(cx, page.crawl)?.spec;
     let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
         return Ok(());
     };
@@ -150,73 +152,71 @@ pub(super) fn plan_unlinked(
     cx.db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-impl FeedBatch<'_> {
-    fn turn_of(&mut self, due: &Due, began_ms: i64) -> Result<Turn> {
-        let Some(row) = &due.row else {
-            return Ok(Turn::Forgotten);
-        };
-        let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
-            Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
-            // The run has looked at it, or it was left in the queue by one before.
-            _ => return Ok(Turn::NextRun),
-        };
-        let context = LinkContext {
-            kind: LinkKind::Link,
-            depth: row.depth,
-            priority: row.priority,
-            redirects: 0,
-            parent: None,
-            base: None,
-            records: &[],
-            attrs: None,
-            is_of_repetition: false,
-        };
-        let key = self.seen.key(self.key, &row.url);
-        let is_latest = self.seen.task_of(key)? == Some(due.task);
-        if !is_latest || !row.is_site_crawled || self.intake(&row.url, &context).is_err() {
-            return Ok(Turn::Forgotten);
-        }
-        if row.is_site_backing_off {
-            return Ok(Turn::NextRun);
-        }
-        Ok(Turn::Looked(row.site, done_at_ms, row.priority))
+fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> {
+    let Some(row) = &due.row else {
+        return Ok(Turn::Forgotten);
+    };
+    let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
+        Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
+        // The run has looked at it, or it was left in the queue by one before.
+        _ => return Ok(Turn::NextRun),
+    };
+    let context = LinkContext {
+        kind: LinkKind::Link,
+        depth: row.depth,
+        priority: row.priority,
+        redirects: 0,
+        parent: None,
+        base: None,
+        records: &[],
+        attrs: None,
+        is_of_repetition: false,
+    };
+    let key = batch.seen.key(batch.key, &row.url);
+    let is_latest = batch.seen.task_of(key)? == Some(due.task);
+    if !is_latest || !row.is_site_crawled || batch.intake(&row.url, &context).is_err() {
+        return Ok(Turn::Forgotten);
     }
+    if row.is_site_backing_off {
+        return Ok(Turn::NextRun);
+    }
+    Ok(Turn::Looked(row.site, done_at_ms, row.priority))
+}
 
-    /// Queues the task again, for no record: it is only looked at.
-    fn check_unlinked(
-        &mut self,
-        (task, done_at_ms): (TaskId, i64),
-        site: SiteId,
-        priority: u8,
-        began_ms: i64,
-    ) -> Result<()> {
-        let (crawl, looked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
-        let rank = self.ranks.of(self.db, crawl, site, looked, priority)?;
-        let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
-                       done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
-                   WHERE id = ?1";
-        let values = params![task as i64, QUEUED, rank];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        for sql in [
-            "DELETE FROM tries WHERE task = ?1",
-            "DELETE FROM task_records WHERE task = ?1",
-        ] {
-            self.db.prepare_cached(sql)?.execute([task as i64])?;
-        }
-        // Should it end without a look, its turn comes in the next run.
-        let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
-        let values = params![task as i64, began_ms];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.count_accepted(site, priority);
-        Ok(())
+/// Queues the task again, for no record: it is only looked at.
+fn check_unlinked(
+    batch: &mut FeedBatch<'_>,
+    (task, done_at_ms): (TaskId, i64),
+    site: SiteId,
+    priority: u8,
+    began_ms: i64,
+) -> Result<()> {
+    let (crawl, looked) = ((batch.key, &batch.crawl.spec), Some((task, done_at_ms)));
+    let rank = batch.ranks.of(batch.db, crawl, site, looked, priority)?;
+    let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
+                   done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
+               WHERE id = ?1";
+    let values = params![task as i64, QUEUED, rank];
+    batch.db.prepare_cached(sql)?.execute(values)?;
+    for sql in [
+        "DELETE FROM tries WHERE task = ?1",
+        "DELETE FROM task_records WHERE task = ?1",
+    ] {
+        batch.db.prepare_cached(sql)?.execute([task as i64])?;
     }
+    // Should it end without a look, its turn comes in the next run.
+    let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
+    let values = params![task as i64, began_ms];
+    batch.db.prepare_cached(sql)?.execute(values)?;
+    batch.count_accepted(site, priority);
+    Ok(())
+}
 
-    /// The run has found a page.
-    pub(super) fn note_found(&mut self, task: TaskId) -> Result<()> {
-        let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
-        let mut update = self.db.prepare_cached(sql)?;
-        update.execute([task as i64]).map(drop)
-    }
+/// The run has found a page.
+pub(super) fn note_found(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
+    let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
+    let mut update = batch.db.prepare_cached(sql)?;
+    update.execute([task as i64]).map(drop)
 }
 
 fn known(db: &Connection, task: TaskId) -> Result<Option<Known>> {

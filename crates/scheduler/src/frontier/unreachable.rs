@@ -12,34 +12,12 @@
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
+use super::backoff::Unreachable;
 use super::context::Context;
 use super::lease::LeaseRun;
-use super::model::{SiteId, TaskId};
+use super::model::SiteId;
 use super::queue_order::{QueuedTask, older_at};
-use super::{crawls, lease, site_states, sites};
-
-/// A site that was unreachable.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Unreachable {
-    /// Tasks up to this one end without a request.
-    pub(super) last: TaskId,
-    pub(super) outcome: Outcome,
-    /// The last crawl that was visited.
-    visited: CrawlKey,
-    /// The visits that began with the first crawl have ended tasks.
-    has_ended_tasks: bool,
-}
-
-impl Unreachable {
-    pub(super) fn new(last: TaskId, outcome: Outcome) -> Unreachable {
-        Unreachable {
-            last,
-            outcome,
-            visited: 0,
-            has_ended_tasks: false,
-        }
-    }
-}
+use super::{closing, crawl_rows, lease, sites, state_changes};
 
 /// Hands out up to `limit` tasks of a site that was unreachable, to end without a request.
 pub(super) fn lease_unreachable(
@@ -87,9 +65,9 @@ fn visit(
     run: &mut LeaseRun,
 ) -> Result<bool> {
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawls::known_crawl(cx, crawl)?.ending(wall_ms) {
+    if let Some(outcome) = crawl_rows::known_crawl(cx, crawl)?.ending(wall_ms) {
         let most = run.left_to_close();
-        let closed = lease::close_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
+        let closed = closing::close_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
         run.closed += closed;
         return Ok(closed == most);
     }
@@ -135,12 +113,12 @@ pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64
     if cx.backoff.patience.is_some() {
         return Ok(());
     }
-    let mut stored = site_states::site_state(cx, site)?;
+    let mut stored = state_changes::site_state(cx, site)?;
     stored
         .state
         .back_off_for_new_tasks(&cx.backoff.table, now_ms);
-    site_states::store_phase(cx, site, stored.state.phase)?;
-    site_states::update_state(cx, site, &stored)?;
+    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::update_state(cx, site, &stored)?;
     let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
     cx.db.prepare_cached(sql)?.execute(params![site, now_ms])?;
     Ok(())

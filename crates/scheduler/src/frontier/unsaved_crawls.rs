@@ -4,11 +4,11 @@
 //! A crawl is noted here in the same transaction in which nothing is left of it, and crossed out once the store has it and
 //! its lists are judged. After a death of the process the crawls that are noted are written and judged again.
 
-use rusqlite::{Connection, OptionalExtension, Result};
+use rusqlite::OptionalExtension;
 use webfill_wire::CrawlKey;
 
-use super::transactions::Transactions;
-use super::{FrontierError, crawls};
+use super::parts::UnsavedCrawls;
+use super::{FrontierError, crawl_rows};
 
 /// The note of a crawl that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +18,6 @@ pub struct UnsavedEnd {
     /// When it ended.
     pub at_ms: i64,
 }
-
-/// A crawl ends.
-pub(super) fn note(db: &Connection, crawl: CrawlKey) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO unsaved_crawls (crawl) VALUES (?1)";
-    db.prepare_cached(sql)?.execute([crawl])?;
-    Ok(())
-}
-
-/// Crawls that have ended and that the store does not have yet.
-pub struct UnsavedCrawls<'a>(pub(super) &'a mut Transactions);
 
 impl UnsavedCrawls<'_> {
     /// The crawls that are noted, the oldest note first.
@@ -45,7 +35,7 @@ impl UnsavedCrawls<'_> {
         crawl: CrawlKey,
     ) -> std::result::Result<Option<UnsavedEnd>, FrontierError> {
         self.0.guarded("look for the note of a crawl", |cx| {
-            crawls::write_counters(cx)?;
+            crawl_rows::write_counters(cx)?;
             let sql = "SELECT number, changed_at_ms FROM unsaved_crawls
                        JOIN crawls ON crawls.id = unsaved_crawls.crawl WHERE crawl = ?1";
             let mut select = cx.db.prepare_cached(sql)?;

@@ -8,9 +8,9 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::SiteId;
+use super::parts::SiteStates;
 use super::site_states::{COLUMNS, read_report};
 use super::{FrontierError, SiteReport};
 

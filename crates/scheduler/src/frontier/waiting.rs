@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 
-use super::FrontierError;
+use super::error::FrontierError;
+use super::parts::Reports;
 use super::sites::each_priority;
-use super::task_reports::Reports;
 
 /// At most this many tasks that wait to be tried again are looked at.
 const RETRIES_LOOKED_AT: i64 = 10_000;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_api::{RunEnd, WatchRun};
 
-use super::FrontierError;
-use super::transactions::Transactions;
+use super::error::FrontierError;
+use super::parts::Watches;
 
 /// So many records of runs are kept of a watch.
 const MOST_RUNS: i64 = 1_000;
@@ -41,9 +41,6 @@ struct KeptRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     under_way: Option<RunUnderWay>,
 }
-
-/// The watches of a fleet, and the records of their runs.
-pub struct Watches<'a>(pub(super) &'a mut Transactions);
 
 impl Watches<'_> {
     /// All watches with their names, by these.

@@ -5,13 +5,13 @@
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
 
-use super::backing_off::SiteStates;
 use super::context::Context;
 use super::model::SiteId;
+use super::parts::SiteStates;
 use super::queue_order::host_of;
 use super::site_states::{StoredState, has_answered};
 use super::task_rows::HeldTask;
-use super::{FrontierError, retries, site_states};
+use super::{FrontierError, retries, state_changes};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
@@ -132,7 +132,7 @@ fn begin_patience_with(
     patience: Patience,
     now_ms: i64,
 ) -> Result<()> {
-    let mut stored = site_states::site_state(cx, site)?;
+    let mut stored = state_changes::site_state(cx, site)?;
     let until_ms = match (stored.state.reason, stored.state.phase) {
         (BackoffReason::Blocked, Phase::BackingOff { until_ms }) => until_ms.max(now_ms),
         (BackoffReason::Blocked, _) => {
@@ -153,12 +153,12 @@ fn begin_patience_with(
     if stored.state.reason != BackoffReason::Blocked {
         stored.state.backoff_index = 0;
     }
-    site_states::store_phase(cx, site, stored.state.phase)?;
+    state_changes::store_phase(cx, site, stored.state.phase)?;
     let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
     cx.db
         .prepare_cached(sql)?
         .execute(params![site, stored.since_ms])?;
-    site_states::update_state(cx, site, &stored)
+    state_changes::update_state(cx, site, &stored)
 }
 
 /// The end of a backoff that a table ends after `table_ms`.

@@ -1,0 +1,66 @@
+//! The ends of tasks.
+
+use super::queue_order::ready_of;
+use rusqlite::{Result, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::context::Context;
+use super::model::{SiteId, TaskId};
+use super::schema::DONE;
+use super::{crawl_rows, sites, task_rows};
+
+/// Ends a queued task. The caller updates the site's count.
+pub(super) fn close_queued(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    task: TaskId,
+    priority: u8,
+    outcome: Outcome,
+    now_ms: i64,
+) -> Result<()> {
+    crawl_rows::known_crawl(cx, crawl)?.count_unqueued(priority);
+    close(cx, crawl, task, outcome, None, now_ms)
+}
+
+/// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
+/// of a watch has not ended before it began, however the machine's clock was set meanwhile.
+pub(super) fn close(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    task: TaskId,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    now_ms: i64,
+) -> Result<()> {
+    let began_ms = crawl_rows::known_crawl(cx, crawl)?.spec.run_began_ms;
+    let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
+    let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
+                   done_at_ms = ?5, not_before_ms = 0
+               WHERE id = ?1";
+    let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    crawl_rows::known_crawl(cx, crawl)?.count_outcome(outcome);
+    *cx.ended.entry(outcome).or_default() += 1;
+    Ok(())
+}
+
+/// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
+pub(super) fn close_tasks_at(
+    cx: &mut Context,
+    site: SiteId,
+    crawl: CrawlKey,
+    outcome: Outcome,
+    most: usize,
+    now_ms: i64,
+) -> Result<usize> {
+    let mut queued = ready_of(&cx.db, site, crawl, most)?;
+    if queued.len() < most {
+        let most = most - queued.len();
+        queued.extend(task_rows::waiting_at(&cx.db, site, crawl, most)?);
+    }
+    for (task, priority) in &queued {
+        close_queued(cx, crawl, *task, *priority, outcome, now_ms)?;
+    }
+    sites::count_taken_of(&cx.db, site, crawl, queued.len() as u64, None)?;
+    Ok(queued.len())
+}

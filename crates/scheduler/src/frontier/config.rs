@@ -1,0 +1,62 @@
+//! The settings of a frontier, and where its file is.
+
+use std::collections::BTreeMap;
+
+use webfill_urls::DroppedParameters;
+
+use super::restore::Restoring;
+use crate::application_limits::ApplicationLimits;
+use crate::backoff_table::BackoffTable;
+use crate::excluded_sites::ExcludedSites;
+use crate::patience::Patience;
+use crate::retry_table::RetryTable;
+
+/// The frontier's file within the state folder.
+pub const FILE_NAME: &str = "dispatcher.db";
+
+/// How much memory the frontier may take, and what holds for all crawls.
+#[derive(Debug, Clone)]
+pub struct FrontierConfig {
+    /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
+    /// mostly need no disk access.
+    pub seen_memory_bytes: usize,
+    /// For pages of the database; see [`page_cache_bytes`].
+    pub page_cache_bytes: usize,
+    /// Sites that are never crawled.
+    pub excluded: ExcludedSites,
+    /// Query parameters that do not make a URL another one.
+    pub dropped_parameters: DroppedParameters,
+    /// Which failures are retried, and when.
+    pub retries: RetryTable,
+    /// For how long sites in trouble rest.
+    pub backoff: BackoffTable,
+    /// How long what fails is waited for; `None`: as long as the tables say.
+    pub patience: Option<Patience>,
+    /// The limits of applications, by name.
+    pub applications: BTreeMap<String, ApplicationLimits>,
+    /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
+    /// `None`: nothing, because no dispatcher opens it; a backup is refused.
+    pub restoring: Option<Restoring>,
+}
+
+/// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
+/// million tasks, too, are to stay in it.
+pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
+    (seen_memory_bytes / 4).max(16 << 20)
+}
+
+impl Default for FrontierConfig {
+    fn default() -> Self {
+        FrontierConfig {
+            seen_memory_bytes: 128 << 20,
+            page_cache_bytes: page_cache_bytes(128 << 20),
+            excluded: ExcludedSites::default(),
+            dropped_parameters: DroppedParameters::usual(),
+            retries: RetryTable::default(),
+            backoff: BackoffTable::default(),
+            patience: None,
+            applications: BTreeMap::new(),
+            restoring: None,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The steps of pages that may be blocks; see [`doubts`](super::doubts).
+
+use rusqlite::{Result, params};
+use webfill_wire::likeness_of;
+use webfill_wire::{BackoffReason, Outcome, TaskDone};
+
+use super::backoff::Disposition;
+use super::context::Context;
+use super::doubts::DoubtfulPage;
+use super::model::SiteId;
+use super::task_rows::HeldTask;
+use super::{crawl_rows, judging, retrying, state_changes, taking_back};
+use crate::site_state::Phase;
+
+/// A task has ended, with a page or without.
+pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> Result<()> {
+    if report.outcome != Outcome::Ok {
+        return Ok(());
+    }
+    let Some(page) = doubtful(report) else {
+        return take_doubts(cx, site).map(drop);
+    };
+    if cx.doubts.0.len() >= MOST_SITES
+        && !cx.doubts.0.contains_key(&site)
+        && let Some(oldest) = cx.doubts.oldest()
+    {
+        take_doubts(cx, oldest)?;
+    }
+    let pages = cx.doubts.0.entry(site).or_default();
+    if pages.len() >= MOST_PAGES || pages.iter().any(|known| known.task == page.task) {
+        return Ok(());
+    }
+    let sql = "INSERT OR REPLACE INTO doubtful_pages (site, task, place, answer, fields)
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    let answer = page.answer.map(|answer| answer as i64);
+    let place = pages.len() as i64;
+    let values = params![site, page.task as i64, place, answer, page.fields];
+    cx.db.prepare_cached(sql)?.execute(values)?;
+    pages.push(page);
+    Ok(())
+}
+
+/// The site blocks: what it has served since its last good page is to be fetched again.
+pub(super) fn suspect_doubtful_pages(
+    cx: &mut Context,
+    site: SiteId,
+    report: &TaskDone,
+) -> Result<()> {
+    let pages = take_doubts(cx, site)?;
+    let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
+    for page in blocks_among(pages, sign) {
+        match page.fields {
+            0 => cx.backoff.suspect(vec![page.task]),
+            _ => taking_back::note_to_take_back(cx, page.task)?,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<DoubtfulPage>> {
+    let Some(pages) = cx.doubts.0.remove(&site) else {
+        return Ok(Vec::new());
+    };
+    let sql = "DELETE FROM doubtful_pages WHERE site = ?1";
+    cx.db.prepare_cached(sql)?.execute([site])?;
+    Ok(pages)
+}
+
+/// What becomes of a task whose answer is only suspected. `None` if it is not, or if its site is known to
+/// block: then it is one more block.
+pub(super) fn doubt(
+    cx: &mut Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<Option<Disposition>> {
+    if !is_suspicion(report) || is_blocking(cx, task.site)? {
+        return Ok(None);
+    }
+    let wall_ms = cx.wall_ms(now_ms);
+    if crawl_rows::known_crawl(cx, task.crawl)?
+        .ending(wall_ms)
+        .is_some()
+    {
+        return Ok(Some(Disposition::Ends));
+    }
+    judging::note_try(cx, report, now_ms)?;
+    let delay_ms = i64::from(report.clock.delay_ms.unwrap_or(0));
+    let not_before_ms = now_ms + 2 * delay_ms + WAIT_MS;
+    retrying::queue_again(cx, task, report.task, task.priority, not_before_ms)?;
+    Ok(Some(Disposition::Waits))
+}
+
+pub(super) fn is_blocking(cx: &Context, site: SiteId) -> Result<bool> {
+    if !cx.backoff.known.contains(&site) {
+        return Ok(false);
+    }
+    let state = state_changes::site_state(cx, site)?.state;
+    Ok(state.reason == BackoffReason::Blocked && state.phase != Phase::Open)
+}
+
+/// Whether the worker only suspects a block.
+pub(super) fn is_suspicion(report: &TaskDone) -> bool {
+    report.outcome == Outcome::Blocked && report.status_code.is_some() && report.evidence.is_none()
+}
+
+/// `None`: a good page.
+pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
+    let is_empty =
+        report.fields == 0 && report.links.is_empty() && report.body_bytes <= SHORT_BYTES;
+    let answer = likeness_of(report).filter(|_| !is_empty);
+    (is_empty || answer.is_some()).then_some(DoubtfulPage {
+        task: report.task,
+        answer,
+        fields: report.fields,
+    })
+}
+
+/// Those of a site's doubtful pages that were blocks, as far as can be said, now that it blocks by this sign.
+pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
+    let last = pages.iter().rev().find_map(|page| page.answer);
+    let same = pages.iter().filter(|page| page.answer == last);
+    let is_repeated = sign.contains(COMPARED) || same.count() > 1;
+    pages.retain(|page| page.answer.is_none() || (page.answer == last && is_repeated));
+    pages
+}
+
+/// How long a suspected answer waits beyond two delays of its site, within which another page is requested if there is
+/// one.
+pub(super) const WAIT_MS: i64 = 1_000;
+
+/// What a block is recognised by that was compared with the answers before it.
+pub(super) const COMPARED: &str = "(rule repeated-";
+
+/// A page of more bytes says something.
+pub(super) const SHORT_BYTES: u64 = 4_096;
+
+/// So many pages of one site are remembered, the oldest first, and so many sites.
+pub(super) const MOST_PAGES: usize = 16;
+
+pub(super) const MOST_SITES: usize = 4_096;

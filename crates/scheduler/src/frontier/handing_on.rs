@@ -1,0 +1,226 @@
+//! What outcomes say of scripts, and the pages that are handed on to browsers; see [`scripts`](super::scripts).
+
+use rusqlite::{OptionalExtension, Result, params};
+use serde_json::Value;
+use webfill_wire::{CrawlKey, Finding, KnownKind, ScriptsReport, SiteScripts, TaskDone};
+
+use super::context::Context;
+use super::crawl_rows;
+use super::error::FrontierError;
+use super::lanes::SiteLane;
+use super::model::SiteId;
+use super::parts::Sites;
+use super::scripts::{PREFIX, ScriptedKind, want_browser};
+use super::task_rows::HeldTask;
+
+/// Keeps what an outcome tells of scripts. Returns whether its page is handed on to a browser.
+pub(super) fn note_scripts(
+    cx: &mut Context,
+    task: &HeldTask,
+    report: &TaskDone,
+    now_ms: i64,
+) -> Result<bool> {
+    let Some(found) = ScriptsReport::of(report) else {
+        return Ok(false);
+    };
+    let url = report
+        .evidence
+        .as_ref()
+        .map_or("", |evidence| &evidence.url);
+    if !keep_kind(cx, task, &found, url, now_ms) {
+        return Ok(false);
+    }
+    store_scripts(cx, task.site)?;
+    let wall_ms = cx.wall_ms(now_ms);
+    let is_over = crawl_rows::known_crawl(cx, task.crawl)?
+        .ending(wall_ms)
+        .is_some();
+    let has_browser = cx.lanes.has_browsers() && cx.lanes.is_scripted(task.site);
+    Ok(found.finding == Finding::Wanted && has_browser && !is_over)
+}
+
+/// False if nothing was learned: the kind is known to gain nothing, or there are too many.
+pub(super) fn keep_kind(
+    cx: &mut Context,
+    task: &HeldTask,
+    found: &ScriptsReport,
+    url: &str,
+    now_ms: i64,
+) -> bool {
+    if cx.scripted.len() >= MOST_SITES && !cx.scripted.contains_key(&task.site) {
+        return false;
+    }
+    let is_wanted = found.finding == Finding::Wanted;
+    let unfit = cx.unfit_mappings.get(&found.mapping).copied();
+    if is_wanted && !found.is_shell && unfit.unwrap_or(0) >= MOST_UNFIT {
+        return false;
+    }
+    let kinds = cx.scripted.entry(task.site).or_default();
+    let index = match kinds.iter().position(|kind| kind.is_of(found)) {
+        Some(index) => index,
+        None if kinds.len() >= MOST_KINDS => return false,
+        None => {
+            kinds.push(ScriptedKind {
+                mapping: cut(&found.mapping),
+                layout: cut(&found.layout),
+                finding: Finding::Wanted.as_str().to_owned(),
+                is_shell: found.is_shell,
+                pages: 0,
+                tries: 0,
+                url: String::new(),
+                seen: String::new(),
+                at_ms: 0,
+                crawl: task.crawl,
+            });
+            kinds.len() - 1
+        }
+    };
+    let kind = &mut kinds[index];
+    if is_wanted && kind.is(Finding::Empty) {
+        return false;
+    }
+    if !is_wanted && !found.is_shell {
+        let unfit = cx.unfit_mappings.entry(cut(&found.mapping)).or_default();
+        *unfit = match found.finding {
+            Finding::Empty if !kind.is(Finding::Empty) => unfit.saturating_add(1),
+            Finding::Filled => 0,
+            _ => *unfit,
+        };
+    }
+    kind.pages += u64::from(is_wanted);
+    let is_vain = match found.finding {
+        Finding::Tried => true,
+        // The last of a sample; or it was not tried, as others like it were in vain.
+        Finding::Empty => kind.is(Finding::Tried),
+        _ => false,
+    };
+    kind.tries = kind.tries.saturating_add(u32::from(is_vain));
+    (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
+    // That a browser is missing, or has shown nothing so far, says less than what one has shown.
+    let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
+    let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
+    if is_shown || is_open {
+        found.finding.as_str().clone_into(&mut kind.finding);
+        (kind.url, kind.seen) = (cut(url), cut(&found.seen));
+    }
+    true
+}
+
+pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
+    let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+    // A list of plain texts and numbers is always JSON.
+    let value = serde_json::to_string(kinds).unwrap_or_default();
+    let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
+    let name = format!("{PREFIX}{}", site.0);
+    cx.db.prepare_cached(sql)?.execute(params![name, value])?;
+    choose_lane(cx, site);
+    Ok(())
+}
+
+/// Decides whether a site's pages go to a browser, after what decides that has changed.
+pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
+    let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+    let wants = want_browser(cx.lanes.rule(site), kinds);
+    if cx.lanes.set_scripted(site, wants) {
+        cx.holding.changed_sites.push(site);
+    }
+}
+
+/// Forgets what is known of a site's scripts.
+pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
+    if cx.scripted.remove(&site).is_none() {
+        return Ok(());
+    }
+    let name = format!("{PREFIX}{}", site.0);
+    let sql = "DELETE FROM meta WHERE name = ?1";
+    cx.db.prepare_cached(sql)?.execute([name])?;
+    choose_lane(cx, site);
+    Ok(())
+}
+
+/// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
+    let rule = cx.lanes.rule(site);
+    let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+    let known = |kind: &ScriptedKind| {
+        Some(KnownKind {
+            mapping: kind.mapping.clone(),
+            layout: kind.layout.clone(),
+            finding: Finding::of_name(&kind.finding)?,
+            tries: kind.tries,
+        })
+    };
+    let is_known = rule.is_some() || !kinds.is_empty();
+    is_known.then(|| SiteScripts {
+        site: name.to_owned(),
+        lane: rule.and_then(SiteLane::fixed),
+        kinds: kinds.iter().filter_map(known).collect(),
+    })
+}
+
+/// Kinds of one site that are told apart.
+pub(super) const MOST_KINDS: usize = 16;
+
+/// Sites that are remembered; pages of others stay as they came.
+pub(super) const MOST_SITES: usize = 50_000;
+
+/// Where browsers did not help with so many kinds of a mapping's pages in a row, its pages are not handed on any
+/// more, except shells: the mapping does not fit them.
+pub(super) const MOST_UNFIT: u32 = 12;
+
+/// Texts of reports are cut to this many bytes.
+pub(super) const MOST_BYTES: usize = 300;
+
+pub(super) fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MOST_BYTES)].to_owned()
+}
+
+impl Sites<'_> {
+    /// What is known of the scripts of a site's pages, by the site's name.
+    pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
+        self.0
+            .guarded("read what is known of a site's scripts", |cx| {
+                let sql = "SELECT id FROM sites WHERE name = ?1";
+                let mut select = cx.db.prepare_cached(sql)?;
+                let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
+                let kinds = site.and_then(|site| cx.scripted.get(&site));
+                Ok(kinds
+                    .into_iter()
+                    .flatten()
+                    .map(ScriptedKind::told)
+                    .collect())
+            })
+    }
+
+    /// The sites of which these crawls have found something out about scripts, up to `most`, and how many there
+    /// are: those that want a browser, because their pages are shells or perhaps, or those whose pages scripts have
+    /// filled.
+    pub fn scripted(
+        &mut self,
+        crawls: &[CrawlKey],
+        (finding, is_shell): (Finding, Option<bool>),
+        most: usize,
+    ) -> std::result::Result<(u64, Vec<Value>), FrontierError> {
+        self.0.guarded("read what is known of scripts", |cx| {
+            let (mut sites, mut first) = (0, Vec::new());
+            let is_asked = |kind: &&ScriptedKind| {
+                kind.is(finding)
+                    && is_shell.is_none_or(|asked| asked == kind.is_shell)
+                    && crawls.contains(&kind.crawl)
+            };
+            for (site, kinds) in &cx.scripted {
+                let Some(kind) = kinds.iter().find(is_asked) else {
+                    continue;
+                };
+                sites += 1;
+                if first.len() < most {
+                    let mut told = kind.told();
+                    let name = super::site_states::site_name(&cx.db, *site)?;
+                    told["site"] = name.into();
+                    first.push(told);
+                }
+            }
+            Ok((sites, first))
+        })
+    }
+}

@@ -1,0 +1,279 @@
+//! Crawls that are paused, resumed, stopped, and released at their sites; see [`holding`](super::holding).
+
+use super::error::if_pruned;
+use std::collections::HashSet;
+
+use rusqlite::{Connection, Result, Row, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::context::Context;
+use super::error::FrontierError;
+use super::holding::Limit;
+use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
+use super::parts::{Crawls, Releases};
+use super::{closing, crawl_rows, sites};
+
+/// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits
+/// for.
+pub(super) fn room_or_hold(
+    cx: &mut Context,
+    site: SiteId,
+    key: CrawlKey,
+    now_ms: i64,
+) -> Result<u64> {
+    let room = room_of(cx, key)?;
+    if room == 0 {
+        crawl_rows::known_crawl(cx, key)?.held = true;
+        return Ok(0);
+    }
+    let Some(crawl) = cx.crawls.get(&key) else {
+        return Ok(0);
+    };
+    let app = &crawl.spec.app_id;
+    let room_of_app = cx.limited_applications.room_at(app, site, now_ms);
+    if room_of_app == 0 {
+        cx.limited_applications.hold(app, key, 0);
+    }
+    Ok(room.min(room_of_app))
+}
+
+pub(super) fn room_of(cx: &mut Context, key: CrawlKey) -> Result<u64> {
+    crawl_rows::known_crawl(cx, key)?;
+    let crawl = cx.crawls.get(&key);
+    Ok(crawl.map_or(0, |crawl| cx.lanes.room_or_await_lane(key, crawl)))
+}
+
+/// A lease of a crawl is over; `is_page`: with an HTTP response.
+pub(super) fn note_lease_over(cx: &mut Context, key: CrawlKey, site: SiteId, is_page: bool) {
+    if let Some(crawl) = cx.crawls.get(&key) {
+        cx.limited_applications
+            .note_over(&crawl.spec.app_id, site, is_page);
+    }
+    release_if_room(cx, key);
+}
+
+/// Queues the release of a crawl at its sites.
+pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
+    if let Some(crawl) = cx.crawls.get_mut(&key) {
+        crawl.held = false;
+    }
+    // Even if a release of the crawl is under way: sites that were held since lie behind it.
+    cx.holding.to_release.push_back((key, 0));
+}
+
+/// Queues the release of a crawl that was held back, if it may hand out tasks again.
+pub(super) fn release_if_room(cx: &mut Context, key: CrawlKey) {
+    let crawl = cx.crawls.get(&key).filter(|crawl| crawl.held);
+    if crawl.is_some_and(|crawl| cx.lanes.room_or_await_lane(key, crawl) > 0) {
+        release_later(cx, key);
+    }
+}
+
+/// Tasks of a site were handed out: they count against its limit.
+pub(super) fn spend_site_pages(cx: &mut Context, site: SiteId, tasks: &[Leased]) -> Result<()> {
+    let Some(limit) = cx.holding.limits.get_mut(&site) else {
+        return Ok(());
+    };
+    limit.left = limit.left.saturating_sub(tasks.len() as u64);
+    limit.out.extend(tasks.iter().map(|task| task.task));
+    write_limit(cx, site)
+}
+
+/// A task came back unfetched: if it was handed out under the site's limit, its page is
+/// refunded.
+pub(super) fn refund_site_page(cx: &mut Context, site: SiteId, task: TaskId) -> Result<()> {
+    let Some(limit) = cx.holding.limits.get_mut(&site) else {
+        return Ok(());
+    };
+    if limit.out.remove(&task) {
+        limit.left = limit.left.saturating_add(1);
+    }
+    write_limit(cx, site)
+}
+
+pub(super) fn set_limit(cx: &mut Context, site: SiteId, left: Option<u64>) -> Result<()> {
+    match (left, cx.holding.limits.get(&site)) {
+        // The same limit set again keeps its refunds.
+        (Some(left), Some(limit)) if limit.left == left => return Ok(()),
+        (Some(left), _) => {
+            let out = HashSet::new();
+            cx.holding.limits.insert(site, Limit { left, out });
+        }
+        (None, _) => drop(cx.holding.limits.remove(&site)),
+    }
+    write_limit(cx, site)
+}
+
+pub(super) fn write_limit(cx: &mut Context, site: SiteId) -> Result<()> {
+    let limit = cx.holding.limits.get(&site);
+    let left = limit.map(|limit| i64::try_from(limit.left).unwrap_or(i64::MAX));
+    let sql = "UPDATE sites SET pages_left = ?2 WHERE id = ?1";
+    cx.db.prepare_cached(sql)?.execute(params![site, left])?;
+    Ok(())
+}
+
+/// One call of [`Releases::release_next`] visits at most this many sites.
+pub(super) const SLICE: usize = 500;
+
+/// One call of [`Crawls::end_queued`] closes at most about this many tasks.
+pub(super) const MOST_CLOSED: usize = 2_000;
+
+pub(super) fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Result<Vec<SiteId>> {
+    let sql = "SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let site = |row: &Row<'_>| row.get(0);
+    select
+        .query_map(params![crawl, limit as i64], site)?
+        .collect()
+}
+
+pub(super) fn held_sites(
+    db: &Connection,
+    crawl: CrawlKey,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<SiteId>> {
+    let sql = "SELECT site FROM crawl_sites
+               WHERE crawl = ?1 AND site > ?2 AND queued > 0 AND top_priority = 0
+               ORDER BY site LIMIT ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let site = |row: &Row<'_>| row.get(0);
+    select
+        .query_map(params![crawl, after, limit as i64], site)?
+        .collect()
+}
+
+impl Releases<'_> {
+    /// Releases crawls whose applications have an allowance again.
+    pub fn free_applications(&mut self, now_ms: i64) {
+        let freed = self.0.cx.limited_applications.take_freed(now_ms);
+        self.0.cx.holding.to_release.extend(freed);
+    }
+
+    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
+    /// tasks by it.
+    pub fn release_next(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
+        let Some((key, last_site)) = self.0.cx.holding.to_release.pop_front() else {
+            return Ok(Vec::new());
+        };
+        if if_pruned(self.0.crawl(key).map(|_| false), true)? {
+            return Ok(Vec::new());
+        }
+        self.0.guarded("let a crawl go on", |cx| {
+            if room_of(cx, key)? == 0 {
+                crawl_rows::known_crawl(cx, key)?.held = true;
+                return Ok(Vec::new());
+            }
+            let spec = &crawl_rows::known_crawl(cx, key)?.spec;
+            let (app, lane) = (spec.app_id.clone(), spec.lane);
+            let room = cx.limited_applications.room(&app, now_ms);
+            if room == 0 {
+                cx.limited_applications.hold(&app, key, last_site);
+                return Ok(Vec::new());
+            }
+            let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
+            let held = held_sites(&cx.db, key, last_site, slice)?;
+            let mut woken = Vec::new();
+            for site in &held {
+                if let Some(priority) = sites::release(&cx.db, *site, key)? {
+                    let crawl = key;
+                    let turn = Turn {
+                        priority,
+                        crawl,
+                        lane: cx.lanes.at(*site, lane),
+                    };
+                    woken.push(Woken { site: *site, turn });
+                }
+            }
+            let next = match held.get(slice - 1) {
+                Some(last) => Some(last.0),
+                // Begin again with the first site: some may have been held since it was visited.
+                None => (last_site > 0 && cx.limited_applications.has(&app)).then_some(0),
+            };
+            match next {
+                Some(next) if cx.limited_applications.has(&app) => {
+                    cx.limited_applications.hold(&app, key, next)
+                }
+                Some(next) => cx.holding.to_release.push_front((key, next)),
+                None => {}
+            }
+            Ok(woken)
+        })
+    }
+}
+
+impl Crawls<'_> {
+    /// Pauses a crawl: none of its tasks is handed out; queued and further tasks stay queued.
+    pub fn pause(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.0.crawl(key)?;
+        crawl.paused = true;
+        crawl.changed = true;
+        self.0.guarded("pause a crawl", |_| Ok(()))
+    }
+
+    /// Resumes a paused crawl.
+    pub fn resume(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.0.crawl(key)?;
+        if std::mem::replace(&mut crawl.paused, false) {
+            crawl.changed = true;
+            release_later(&mut self.0.cx, key);
+        }
+        self.0.guarded("resume a crawl", |_| Ok(()))
+    }
+
+    /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
+    /// links are not followed. Opening the crawl again revokes this for tasks that are still
+    /// queued.
+    pub fn stop(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.0.crawl(crawl)?;
+        crawl.ended = Some(Outcome::Stopped);
+        crawl.changed = true;
+        self.0.guarded("stop a crawl", |_| Ok(()))
+    }
+
+    /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
+    /// whether further calls are needed; each takes milliseconds.
+    pub fn end_queued(
+        &mut self,
+        key: CrawlKey,
+        now_ms: i64,
+    ) -> std::result::Result<bool, FrontierError> {
+        self.0.crawl(key)?;
+        self.0.guarded("end the tasks of a crawl", |cx| {
+            let wall_ms = cx.wall_ms(now_ms);
+            let Some(outcome) = crawl_rows::known_crawl(cx, key)?.ending(wall_ms) else {
+                return Ok(false);
+            };
+            let mut closed = 0;
+            for site in queued_sites(&cx.db, key, SLICE)? {
+                let most = MOST_CLOSED - closed;
+                let n = closing::close_tasks_at(cx, site, key, outcome, most, now_ms)?;
+                sites::count_taken(&cx.db, site, n as u64)?;
+                closed += n;
+                if closed >= MOST_CLOSED {
+                    break;
+                }
+            }
+            Ok(crawl_rows::known_crawl(cx, key)?.status.queued > 0 && closed > 0)
+        })
+    }
+
+    /// What a crawl has queued.
+    pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
+        self.0.crawl(key)?;
+        self.0.guarded("count what is queued", |cx| {
+            let sql = "SELECT count(*) FROM (
+                           SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
+            let mut count = cx.db.prepare_cached(sql)?;
+            let sites: i64 = count.query_row(params![key, AtMost::LOOKED_AT], |row| row.get(0))?;
+            drop(count);
+            let crawl = crawl_rows::known_crawl(cx, key)?;
+            Ok(Pending {
+                total: crawl.status.queued,
+                low_priority: crawl.waiting.keys().next().copied(),
+                high_priority: crawl.waiting.keys().next_back().copied(),
+                sites: AtMost::of(sites),
+            })
+        })
+    }
+}

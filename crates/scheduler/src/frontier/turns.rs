@@ -1,0 +1,76 @@
+//! The turns that crawls have at sites, with the lanes that they need.
+
+use std::collections::HashMap;
+
+use rusqlite::Result;
+use webfill_api::CrawlSpec;
+use webfill_wire::{CrawlKey, Lane};
+
+use super::context::Context;
+use super::model::{NextCrawl, SiteDue, SiteId, Turn};
+use super::parts::Releases;
+use super::releasing;
+use super::sites::SiteRow;
+
+pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
+    let NextCrawl { priority, crawl } = next;
+    let lane = cx.lanes.at(site, lane_of(cx, crawl)?);
+    Ok(Turn {
+        priority,
+        crawl,
+        lane,
+    })
+}
+
+/// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
+pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
+    let mut lanes = HashMap::new();
+    let mut due = Vec::with_capacity(sites.len());
+    for SiteRow { mut site, next } in sites {
+        if let Some(NextCrawl { priority, crawl }) = next {
+            let lane = match lanes.get(&crawl) {
+                Some(lane) => *lane,
+                None => lane_of(cx, crawl)?,
+            };
+            lanes.insert(crawl, lane);
+            site.next = Some(Turn {
+                priority,
+                crawl,
+                lane: cx.lanes.at(site.id, lane),
+            });
+        }
+        due.push(site);
+    }
+    Ok(due)
+}
+
+/// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
+/// call may need the lanes of many crawls.
+pub(super) fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
+    if let Some(crawl) = cx.crawls.get(&key) {
+        return Ok(crawl.spec.lane);
+    }
+    let sql = "SELECT json_extract(spec, '$.lane') FROM crawls WHERE id = ?1";
+    let mut select = cx.db.prepare_cached(sql)?;
+    let name: Option<String> = select.query_row([key], |row| row.get(0))?;
+    let lane = name.and_then(|name| name.parse().ok());
+    Ok(lane.unwrap_or(CrawlSpec::DEFAULT_LANE))
+}
+
+impl Releases<'_> {
+    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
+    /// waited.
+    pub fn set_browsers(&mut self, browsers: bool) {
+        if self.0.cx.lanes.browsers != browsers {
+            // The turns of their sites need another lane from now on.
+            let scripted = self.0.cx.lanes.scripted.iter();
+            self.0.cx.holding.changed_sites.extend(scripted);
+        }
+        self.0.cx.lanes.browsers = browsers;
+        if browsers {
+            for crawl in std::mem::take(&mut self.0.cx.lanes.waiting) {
+                releasing::release_later(&mut self.0.cx, crawl);
+            }
+        }
+    }
+}
