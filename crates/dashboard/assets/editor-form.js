@@ -26,7 +26,7 @@ export function edit(root, mapping, changed, renamed) {
   const draw = () => root.replaceChildren(
     text(mapping, "name", "name", "Name", { required: true }),
     text(mapping, "description", "description", "Description"),
-    list(mapping, "url_patterns", "Pages that it is for", "a pattern", () => ({ type: "prefix", pattern: "" }), pattern),
+    list(mapping, "url_patterns", "URL patterns", "a pattern", () => ({ type: "prefix", pattern: "" }), pattern),
     list(mapping, "fields", "Fields", "a field", newField, (item, path, remove) => field(item, path, remove)),
     ...rowRules(),
     list(mapping, "url_parsers", "Links to follow", "links", () => ({ processors: [newStep()] }), parser));
@@ -62,7 +62,7 @@ export function edit(root, mapping, changed, renamed) {
         text(rule, "dataset", `${path}.dataset`, "Dataset", { required: true }),
         labelled("Key", (id) => el("input", { id, type: "text", value: (rule.key ?? []).join(", "), oninput: setKey, autocomplete: "off", spellcheck: false, "data-path": `${path}.key` })),
         button("Remove rows", remove, { className: "plain", ariaLabel: `Remove rows of ${rule.dataset}` })),
-      el("fieldset", { className: "field" }, el("legend", {}, "What selects the rows"), steps(rule.select ?? [], `${path}.select`, "the rows")),
+      el("fieldset", { className: "field" }, el("legend", {}, "Row selector"), steps(rule.select ?? [], `${path}.select`, "the rows")),
       (rule.fields ?? []).map(one));
   }
 

@@ -26,8 +26,8 @@ export function trial(told, urlOf, show) {
   const good = told.rows.filter((row) => !isBad(row));
   return [
     table("Fields, on all pages of the draft", ["Field", "differs", "not read", "empty", "new", "as known"], counts),
-    bad.length ? table(`What disagrees: ${bad.length}`, heads, rows(bad)) : el("p", {}, "Nothing that is known disagrees."),
-    good.length ? el("details", { open: !bad.length }, el("summary", {}, `All else: ${good.length}`), table("What agrees, or is not known", heads, rows(good))) : null,
+    bad.length ? table(`Mismatches: ${bad.length}`, heads, rows(bad)) : el("p", {}, "All known values match."),
+    good.length ? el("details", { open: !bad.length }, el("summary", {}, `Other values: ${good.length}`), table("Matching or unknown values", heads, rows(good))) : null,
     rowsOfPages(told.pages, urlOf),
     pages(told.pages, urlOf, show),
   ];
@@ -95,9 +95,9 @@ export function proposal(told, apply) {
   const changes = told.difference.some(([sign]) => sign !== " ");
   const line = ([sign, text]) => el(sign === "+" ? "ins" : sign === "-" ? "del" : "span", {}, `${sign} ${text}\n`);
   return [
-    table("What became of each field", ["Field", "State", "Why"], fields),
-    changes ? el("pre", { className: "difference", tabIndex: 0, ariaLabel: "Difference to the draft" }, told.difference.map(line)) : el("p", {}, "Nothing would change."),
-    changes ? button("Take it over into the draft", () => apply(told.mapping), { className: "main" }) : null,
+    table("Fields", ["Field", "State", "Why"], fields),
+    changes ? el("pre", { className: "difference", tabIndex: 0, ariaLabel: "Changes to the draft" }, told.difference.map(line)) : el("p", {}, "No changes proposed."),
+    changes ? button("Apply to draft", () => apply(told.mapping), { className: "main" }) : null,
   ];
 }
 
@@ -108,7 +108,7 @@ export function candidates(told, urlOf, use, look) {
     return el("li", { className: "candidate" },
       el("p", {}, el("strong", {}, one.anchor), `, right on ${one.right} known, reads the same as the first on ${Math.round(one.agreement * 100)} % of the pages`),
       el("code", {}, one.processors.map((step) => `${step.type} ${Object.values(step.parameters ?? {}).map((value) => JSON.stringify(value)).join(" ")}`).join(" → ")),
-      el("details", { open: at === 0, ontoggle: () => look(at) }, el("summary", {}, "What it reads"), table("Values on all pages", ["Page", "Value"], rows)),
+      el("details", { open: at === 0, ontoggle: () => look(at) }, el("summary", {}, "Extracted values"), table("Values on all pages", ["Page", "Value"], rows)),
       button("Use this one", () => use(one), { className: at === 0 ? "main" : "plain", ariaLabel: `Use candidate ${at + 1}, ${one.anchor}` }));
   };
   return [

@@ -92,11 +92,11 @@ function take(told, isNew = true) {
   showFields();
   const count = told.faults.length;
   at("save").disabled = count > 0;
-  at("save").title = count ? "The faults are to be mended first" : "";
+  at("save").title = count ? "Fix the errors first" : "";
   at("file-name").readOnly = Boolean(draft.edited.version);
   // What was said of something else stays.
   const isOfChecks = /mended$|^Checked|^$/.test(at("status").textContent);
-  if (!isNew && (count || isOfChecks)) say(count ? `${count} to be mended` : "Checked: no fault", count > 0);
+  if (!isNew && (count || isOfChecks)) say(count ? `${count} to be mended` : "No errors found", count > 0);
   return count;
 }
 
@@ -133,7 +133,7 @@ function showPage() {
   at("take-away").disabled = !one;
   frame.hidden = !one;
   if (!one) {
-    at("page-told").textContent = "There is no page yet: add some below.";
+    at("page-told").textContent = "No pages yet. Add some below.";
     at("adding").open = true;
     return;
   }
@@ -190,7 +190,7 @@ function point(number, sense) {
 /** All rows of the pages, by those that were pointed at, and their fields. */
 function findRows() {
   at("candidates").hidden = true;
-  return doing("Looking for the rows", async () => {
+  return doing("Finding rows", async () => {
     const told = await ask("rows", typed());
     const place = told.of_pages.indexOf(page());
     found[ROWS] = told.elements?.[place] ?? [];
@@ -226,9 +226,9 @@ function findCandidates() {
   const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
   if (!has) {
     at("candidates").hidden = true;
-    return doing("Keeping", async () => { await ask("check", typed()); return "No click is left"; });
+    return doing("Keeping", async () => { await ask("check", typed()); return "Clicks cleared"; });
   }
-  return doing("Looking for what reads this", async () => {
+  return doing("Finding candidates", async () => {
     const told = await ask("candidates", { ...typed(), field: name });
     offered = { field: name, told };
     at("candidates").hidden = false;
@@ -285,7 +285,7 @@ onclick("try", () => doing("Trying on all pages", async () => {
   const told = await ask("trial", typed());
   showResults("Values on all pages", results.trial(told, urlOf, show));
   const bad = told.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
-  return bad ? `${bad} values disagree with what is known` : "Nothing disagrees with what is known";
+  return bad ? `Mismatches with known values: ${bad}` : "All known values match";
 }));
 
 onclick("trace", () => doing("Tracing", async () => {
@@ -293,16 +293,16 @@ onclick("trace", () => doing("Tracing", async () => {
   found = told.elements;
   mark();
   showResults("Each step on this page", results.trace(told));
-  return "Traced; what is read is marked in the page";
+  return "Traced. Extracted values are marked on the page";
 }));
 
 const propose = (action, title) => () => doing(title, async () => {
   const told = await ask(action, typed());
-  showResults(title, results.proposal(told, (mapping) => replaceMapping(mapping, "Taken over; look through it, and save")));
-  return "Nothing is changed yet";
+  showResults(title, results.proposal(told, (mapping) => replaceMapping(mapping, "Applied. Review the draft, then save it")));
+  return "Draft not changed yet";
 });
-onclick("learn", propose("learn", "A mapping out of what is known"));
-onclick("repair", propose("repair", "A repair"));
+onclick("learn", propose("learn", "Proposed mapping"));
+onclick("repair", propose("repair", "Proposed repair"));
 
 at("saving").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -318,7 +318,7 @@ at("saving").addEventListener("submit", (event) => {
   });
 });
 
-onclick("reload", () => doing("Having the fleet load it", async () => {
+onclick("reload", () => doing("Reloading in the fleet", async () => {
   await ask("reload", {});
   return "The fleet has loaded the mappings";
 }));
@@ -345,9 +345,9 @@ onsubmit("add-file", async () => {
   take(await ask(`upload/${path}`, null, file), false);
   return `${file.name} was added`;
 });
-onclick("take-away", () => doing("Taking away", async () => {
+onclick("take-away", () => doing("Removing", async () => {
   take(await ask("take_away", { ...typed(), page: page() }), false);
-  return "The page was taken away";
+  return "Page removed";
 }));
 
 at("page-choice").addEventListener("change", showPage);

@@ -32,7 +32,7 @@ function listen() {
     heard = Date.now();
     tell("Live.");
   });
-  events.addEventListener("error", () => tell("Not live: the dashboard does not answer. What is shown is from before."));
+  events.addEventListener("error", () => tell("Not live: the dashboard does not respond. The data shown is out of date."));
 }
 
 function fallSilent() {
