@@ -140,7 +140,7 @@ impl Core {
         &mut self.cx.surroundings
     }
 
-    /// See [`Dispatch::lanes_with_room`]; none while nothing may be handed out.
+    /// See [`lanes_with_room`](crate::dispatch::Dispatch::lanes_with_room); none while nothing may be handed out.
     pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
             true => Vec::new(),
