@@ -78,8 +78,9 @@ impl AcceptedPace {
         self.spacing
     }
 
+    /// Whether anything was learnt, be it that the site refuses whatever the pace.
     pub fn is_known(&self) -> bool {
-        !self.spacing.is_zero()
+        !self.spacing.is_zero() || self.stretches.have_other_cause()
     }
 
     pub fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {

@@ -313,6 +313,29 @@ mod tests {
         assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
     }
 
+    /// A site that refuses whatever the pace may have no task for a moment.
+    #[test]
+    fn a_clock_is_kept_for_a_while_once_refusals_have_another_cause() {
+        let (mut clock, mut at) = (Clock::default(), Instant::now());
+        for request in 1..2_000 {
+            at += clock.spacing(Duration::ZERO) + SECOND / 500;
+            let answer = match request % 100 {
+                0 => Answer::Overloaded { retry_after: None },
+                _ => Answer::Served,
+            };
+            clock.answered(quick(at, answer), NO_DELAY);
+        }
+        assert_eq!(clock.spacing(Duration::ZERO), Duration::ZERO);
+        assert_eq!(
+            clock.passes_at(Duration::ZERO),
+            clock
+                .next(Duration::ZERO)
+                .map(|next| next + ACCEPTED_PACE_COUNTS_FOR)
+        );
+        clock.accepts(SECOND);
+        assert_eq!(clock.spacing(Duration::ZERO), Duration::ZERO);
+    }
+
     #[test]
     fn a_redirect_on_the_way_to_robots_txt_does_not_end_a_row_of_failures() {
         let (mut clock, at) = (Clock::default(), Instant::now());
