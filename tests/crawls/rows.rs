@@ -4,6 +4,7 @@ mod seeds_job;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use bson::Bson;
 use rusqlite::Connection;
@@ -16,6 +17,9 @@ use webfill_tests::ratings::Ratings;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
+
+/// For a million rows on a busy machine.
+const EXPORT_TIME_LIMIT: Duration = Duration::from_secs(600);
 
 fn workplace(ratings: Ratings) -> Workplace {
     let work = Workplace::new();
@@ -39,7 +43,11 @@ fn sqlite(work: &Workplace) -> String {
 
 fn export(store: &str, args: &[&str]) -> String {
     let export = Run::new(["export", "records", "--store", store]).args(args);
-    export.finish().expect(0).stdout
+    export
+        .time_limit(EXPORT_TIME_LIMIT)
+        .finish()
+        .expect(0)
+        .stdout
 }
 
 fn lines(store: &str, args: &[&str]) -> Vec<Value> {

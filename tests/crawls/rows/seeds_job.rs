@@ -1,8 +1,6 @@
 //! A large collection: all ratings of the users of a site that refuses from time to time, from the list of its users
 //! with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
 
-use std::time::Duration;
-
 use super::*;
 
 /// For a command at full size.
