@@ -16,8 +16,8 @@ use super::parts::Tasks;
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried};
 use super::schema::LEASED;
 use super::{
-    FrontierError, closing, crawl_rows, former_faults, judging, lanes, looking_again, releasing,
-    sites, tries, turns, unreachable,
+    FrontierError, closing, crawl_rows, judging, lanes, looking_again, releasing, sites, tries,
+    turns, unreachable,
 };
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
@@ -114,7 +114,7 @@ impl Tasks<'_> {
             match run.leasable {
                 #[cfg(feature = "former-faults")]
                 Leasable::Unreachable if cx.backoff.unreachable_go_by_turns => {
-                    former_faults::lease_unreachable_by_turns(
+                    super::former_faults::lease_unreachable_by_turns(
                         cx, site, limit, lane, now_ms, &mut run,
                     )?;
                 }
