@@ -82,6 +82,7 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	@deploy/install-build-deps.sh --tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	cargo check --package webfill --locked # alone, without the features that only tests want
 	RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo doc --workspace --lib --no-deps --locked --quiet
 	python3 -B -m doctest .ci/check_dependencies.py .ci/check_rebuild.py .ci/report_flaky.py
 	python3 .ci/check_dependencies.py
