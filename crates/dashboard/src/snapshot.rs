@@ -101,7 +101,7 @@ pub(crate) struct Snapshots {
 type Counted = BTreeMap<String, (u64, u64)>;
 
 struct StoreReading {
-    told: Paced<Result<Stored, String>>,
+    answer: Paced<Result<Stored, String>>,
     counted: Counted,
     is_under_way: bool,
     /// The number of readings.
@@ -141,7 +141,7 @@ impl Default for Snapshots {
                 shown: Arc::default(),
             }),
             store: Mutex::new(StoreReading {
-                told: Paced::every(STORE_EVERY),
+                answer: Paced::every(STORE_EVERY),
                 counted: Counted::new(),
                 is_under_way: false,
                 number: 0,
@@ -153,7 +153,7 @@ impl Default for Snapshots {
 impl StoreReading {
     /// Begins a reading if one is due. Returns what is known of crawls.
     fn begin(&mut self) -> Option<Counted> {
-        if self.is_under_way || !self.told.is_due(Instant::now()) {
+        if self.is_under_way || !self.answer.is_due(Instant::now()) {
             return None;
         }
         self.is_under_way = true;
@@ -177,7 +177,7 @@ impl Last {
             fault: self
                 .status
                 .get()
-                .and_then(|told| told.as_ref().err().cloned()),
+                .and_then(|answer| answer.as_ref().err().cloned()),
             sites: self.sites.get().cloned().flatten(),
             watches: self.watches.get().cloned().unwrap_or_default(),
             mappings: found
@@ -201,12 +201,12 @@ fn mapping(health: &MappingHealth) -> Mapping {
     }
 }
 
-fn sites_in_trouble(told: &Value) -> Sites {
+fn sites_in_trouble(answer: &Value) -> Sites {
     let none = Vec::new();
-    let listed = told["sites"].as_array().unwrap_or(&none);
+    let listed = answer["sites"].as_array().unwrap_or(&none);
     let mut sites = Sites {
         looked_at: listed.len(),
-        is_more: !told["next"].is_null(),
+        is_more: !answer["next"].is_null(),
         ..Sites::default()
     };
     for site in listed {

@@ -23,7 +23,7 @@ impl Dashboard {
             last.number += 1;
             last.at_ms = now_ms();
             last.store_number = store.number;
-            last.shown = Arc::new(last.snapshot(store.told.get()));
+            last.shown = Arc::new(last.snapshot(store.answer.get()));
         }
         Arc::clone(&last.shown)
     }
@@ -41,12 +41,12 @@ impl Dashboard {
         if !last.status.is_due(began) {
             return false;
         }
-        let told = self.ask_for_all(json!({"action": "status"})).await;
-        if let Ok(status) = &told {
+        let answer = self.ask_for_all(json!({"action": "status"})).await;
+        if let Ok(status) = &answer {
             last.known_status = status.clone();
         }
-        let is_fault = told.is_err();
-        last.status.put(told, began, Instant::now());
+        let is_fault = answer.is_err();
+        last.status.put(answer, began, Instant::now());
         if is_fault {
             // The fleet may be available in a moment.
             last.status.expire();
@@ -60,11 +60,11 @@ impl Dashboard {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
         if is_due {
-            let told = self
+            let answer = self
                 .ask_for_all(json!({"action": "sites", "backing_off": true}))
                 .await;
-            let is_fault = told.is_err();
-            let sites = told.ok().map(|told| sites_in_trouble(&told));
+            let is_fault = answer.is_err();
+            let sites = answer.ok().map(|answer| sites_in_trouble(&answer));
             last.sites.put(sites, began, Instant::now());
             if is_fault {
                 last.sites.expire();
@@ -72,11 +72,11 @@ impl Dashboard {
         }
         let began = Instant::now();
         if last.watches.is_due(began) {
-            let told = self.ask_for_all(json!({"action": "watch_list"})).await;
-            let is_fault = told.is_err();
-            let watches = told
+            let answer = self.ask_for_all(json!({"action": "watch_list"})).await;
+            let is_fault = answer.is_err();
+            let watches = answer
                 .ok()
-                .and_then(|told| told["watches"].as_array().cloned());
+                .and_then(|answer| answer["watches"].as_array().cloned());
             last.watches
                 .put(watches.unwrap_or_default(), began, Instant::now());
             if is_fault {
@@ -90,8 +90,8 @@ impl Dashboard {
         let Some(fleet) = &self.fleet else {
             return Err("there is no fleet".into());
         };
-        let told = fleet.ask(&Visitor::dashboard(), action).await;
-        told.map_err(|refusal| refusal.message)
+        let answer = fleet.ask(&Visitor::dashboard(), action).await;
+        answer.map_err(|refusal| refusal.message)
     }
 
     /// Starts reading the store in parallel to the fleet, if a reading is due.
@@ -100,13 +100,13 @@ impl Dashboard {
         let dashboard = Arc::clone(self);
         Some(tokio::spawn(async move {
             let began = Instant::now();
-            let told = dashboard.stored(&mut counted).await;
+            let answer = dashboard.stored(&mut counted).await;
             let mut store = dashboard.snapshots.store();
-            let told = told.map_err(|problem| problem.text);
-            let is_fault = told.is_err();
-            store.told.put(told, began, Instant::now());
+            let answer = answer.map_err(|problem| problem.text);
+            let is_fault = answer.is_err();
+            store.answer.put(answer, began, Instant::now());
             if is_fault {
-                store.told.look_again_within(FAULT_FOR);
+                store.answer.look_again_within(FAULT_FOR);
             }
             store.counted = counted;
             store.is_under_way = false;
