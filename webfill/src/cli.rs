@@ -1,36 +1,32 @@
 //! The command line: subcommands and their flags. The doc comments are the help texts.
+//! This module names the commands, which never name it: what several of them share is in its leaves.
 
 mod export;
 mod mapping;
+mod parsers;
 mod roles;
+mod styles;
+mod usage;
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use webfill_service::ExitStatus;
-use webfill_store::DatasetName;
-use webfill_wire::{Follow, Lane};
+use clap::{Parser, Subcommand};
 
 use crate::audit::AuditOptions;
 use crate::backup::BackupOptions;
 use crate::changes::ChangesOptions;
-use crate::crawl::{FailOn, RetriedEnd, WatchedRun};
+use crate::crawl::CrawlOptions;
 use crate::dashboard::DashboardOptions;
-use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
     WhyOptions,
 };
+use crate::demo::DemoOptions;
 use crate::extract::ExtractOptions;
 use crate::fill::FillOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::lists::ListsOptions;
 use crate::manual::ManualOptions;
-use crate::seeds::ListSeparator;
-use crate::settings::limits::check_contact;
 use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
 pub use export::{ExportFormat, ExportOptions, ExportWhat};
@@ -39,7 +35,10 @@ pub use mapping::{
     MappingRepairOptions, MappingSaveOptions, MappingTestOptions, PageFetchOptions, ReportFormat,
     TrialFormat,
 };
+pub use parsers::{age, contact, duration, follow, id, parse_options, seconds};
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
+pub use styles::{ProgressStyle, SummaryFormat};
+pub use usage::{print_usage, usage_sentence};
 
 /// Complete a dataset from the web, politely.
 #[derive(Debug, Parser)]
@@ -174,281 +173,6 @@ pub enum Command {
     Manual(ManualOptions),
 }
 
-#[derive(Debug, Clone, Args)]
-#[command(group(ArgGroup::new("of_records").args(["seeds", "records"]).multiple(true)))]
-pub struct CrawlOptions {
-    /// URLs to start from
-    pub urls: Vec<String>,
-    /// Seeds and records: one URL per line, JSON lines, or CSV with a header; `-` for standard input; may be .gz
-    #[arg(long, value_name = "FILE")]
-    pub seeds: Option<PathBuf>,
-    /// Dataset of the records [default: the seeds file's name without endings;
-    /// database.collection for --records; stdin for a pipe]
-    ///
-    /// A name has 1 to 200 bytes, without `/` and control characters. Crawls with the same dataset share its records.
-    #[arg(long = "dataset", value_name = "NAME")]
-    pub dataset_name: Option<DatasetName>,
-    #[command(flatten)]
-    pub dataset: DatasetOptions,
-    /// Separator of list values in a CSV cell, such as `;`, for fields that are lists in their mapping
-    ///
-    /// Write `\;` for a separator that belongs to a value. A cell that is a JSON list is read as one. Cells of other
-    /// fields are texts, whatever characters they contain.
-    #[arg(long, value_name = "TEXT", requires = "seeds")]
-    pub list_separator: Option<ListSeparator>,
-    /// Settings file; flags and WEBFILL_ variables override it
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Folder of mapping files [default: etl-mappings]
-    #[arg(long, value_name = "DIR")]
-    pub mappings: Option<PathBuf>,
-    /// Store of records, pages and crawls: sqlite:FILE or mongodb://... [default: sqlite:webfill.db]
-    #[arg(long, value_name = "URI")]
-    pub store: Option<String>,
-    /// Cache of robots.txt files and site clocks [default: the store]
-    #[arg(long, value_name = "URI")]
-    pub cache: Option<String>,
-    /// State folder: the dispatcher's files, sockets and logs [default: .webfill]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// How pages are fetched; `browser` runs their scripts in Chromium first [default: http]
-    #[arg(long, value_name = "http|browser")]
-    pub lane: Option<Lane>,
-    /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
-    pub workers: Option<u16>,
-    /// Concurrent fetches per worker [default: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub concurrency: Option<u32>,
-    /// Maximum link depth; seeds have depth 0
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        allow_negative_numbers = true
-    )]
-    pub depth: u16,
-    /// Seconds between two requests to a site without a `Crawl-delay` in its robots.txt [default: 15]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
-    pub delay: Option<f64>,
-    /// Skip robots.txt; only for loopback and private addresses
-    #[arg(long)]
-    pub ignore_robots: bool,
-    /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", value_parser = contact)]
-    pub contact: Option<String>,
-    /// Allow loopback, private and link-local addresses
-    #[arg(long)]
-    pub allow_private_networks: bool,
-    /// HTTP(S) or SOCKS5 proxy for all fetches; proxy variables of the environment are ignored
-    #[arg(long, value_name = "URL")]
-    pub proxy: Option<String>,
-    /// Connect to ADDR instead of resolving HOST, as in curl; repeatable; `*` matches every host
-    #[arg(long, value_name = "HOST:PORT:ADDR[:PORT]")]
-    pub resolve: Vec<String>,
-    /// PEM file of certificate authorities to trust in addition to the system's
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
-    /// Folder for WARC files of everything that is fetched [default: nothing is archived]
-    #[arg(long, value_name = "DIR")]
-    pub warc: Option<PathBuf>,
-    /// Read documents as pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
-    #[arg(long)]
-    pub documents: bool,
-    /// Folder for the original files of documents, one copy each; implies --documents [default: none are kept]
-    #[arg(long, value_name = "DIR")]
-    pub keep_documents: Option<PathBuf>,
-    /// Keep page bodies, so that `webfill extract` can read them again without fetching
-    #[arg(long)]
-    pub keep_bodies: bool,
-    /// Detect new, changed, removed and returned pages; `webfill changes` lists them
-    #[arg(long)]
-    pub changes: bool,
-    /// Links to follow: those that mappings select with `url_parsers`, all, or none
-    #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
-    pub follow: Follow,
-    /// Read the sitemaps and feeds of the seeds' sites and crawl the pages that they list as seeds
-    #[arg(long)]
-    pub sitemaps: bool,
-    /// Crawl only these domains and their subdomains; repeatable, or separated by commas
-    #[arg(long, value_name = "DOMAIN", value_delimiter = ',')]
-    pub allowed_domains: Vec<String>,
-    /// Crawl only URLs that match one of these patterns; repeatable
-    #[arg(long, value_name = "REGEX")]
-    pub allow_regex: Vec<String>,
-    /// Skip URLs that match one of these patterns, even if they are allowed; repeatable
-    #[arg(long, value_name = "REGEX")]
-    pub deny_regex: Vec<String>,
-    /// Skip URLs with these path extensions, instead of the built-in list of images, archives and the like
-    #[arg(long, value_name = "EXT", value_delimiter = ',')]
-    pub deny_extensions: Option<Vec<String>>,
-    /// Maximum number of pages of one site
-    #[arg(long, value_name = "N")]
-    pub domain_max_pages: Option<u64>,
-    /// Skip the domains in this file, or its first N: one per line, or `rank,domain`; may be .gz or .zip
-    #[arg(long, value_name = "FILE[:N]")]
-    pub exclude_sites: Option<String>,
-    /// Application id
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
-    pub app: String,
-    /// Crawl id; an existing id resumes that crawl [default: a new id]
-    #[arg(long, value_name = "ID", value_parser = id)]
-    pub crawl: Option<String>,
-    /// Re-queue tasks of --crawl with these outcomes or HTTP statuses first, such as dns_error,503
-    #[arg(
-        long,
-        value_name = "OUTCOME",
-        value_delimiter = ',',
-        requires = "crawl"
-    )]
-    pub retry: Vec<RetriedEnd>,
-    /// Stop gracefully after N pages
-    #[arg(long, value_name = "N")]
-    pub max_pages: Option<u64>,
-    /// Stop gracefully after this time: 90s, 15m, 2h, 1d
-    ///
-    /// Waiting for requests of earlier processes to end does not count.
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
-    pub max_time: Option<std::time::Duration>,
-    /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
-    #[arg(long, alias = "max-rest", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
-    pub patience: Option<std::time::Duration>,
-    /// Write unreachable records to this CSV file at the end: id, url, outcome, status_code, site, why
-    #[arg(long, value_name = "FILE")]
-    pub dead: Option<PathBuf>,
-    /// Refresh pages, and the fields they filled, that are older than this: 90s, 15m, 2h, 1d [default: never]
-    ///
-    /// A finished crawl reads its seeds again from the start. A value of the input that a page has replaced does not
-    /// return unless you change it. `--max-pages` and `--domain-max-pages` count the pages of all runs of a crawl.
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
-    pub refresh_after: Option<std::time::Duration>,
-    /// Each run gives other seeds, and it is no surprise that they have changed. No flag: `webfill fill` sets it.
-    #[arg(skip)]
-    pub seeds_vary: bool,
-    /// Send conditional requests for stored pages [default: with --refresh-after]
-    #[arg(long, value_name = "true|false")]
-    pub conditional: Option<bool>,
-    /// Exit with 1 if one of these is true of the finished crawl; separated by commas
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "nothing-fetched,all-broken"
-    )]
-    pub fail_on: Vec<FailOn>,
-    /// Format of the summary on standard output
-    #[arg(long, value_enum, default_value = "human")]
-    pub summary: SummaryFormat,
-    /// Progress display on standard error
-    #[arg(long, value_enum, default_value = "auto")]
-    pub progress: ProgressStyle,
-    /// The run of a watch that this crawl is.
-    #[arg(skip)]
-    pub watched_run: Option<WatchedRun>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SummaryFormat {
-    Human,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProgressStyle {
-    /// A bar on a terminal; elsewhere a line after 5 s and then one a minute
-    Auto,
-    Bar,
-    Plain,
-    None,
-}
-
-#[derive(Debug, Args)]
-pub struct DemoOptions {
-    /// New folder for the table and all outputs [default: one among the temporary files]
-    #[arg(long, value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-}
-
-/// Prints one sentence for a mistyped command, or the whole help text for `--help`.
-pub fn tell_usage(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind;
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // An error means that the reader has closed the pipe, which is not a fault.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            webfill_service::say!("{}", error.to_string().trim_end());
-            ExitCode::from(ExitStatus::Usage.code())
-        }
-        _ => {
-            webfill_service::say!("webfill: {}", usage_sentence(error));
-            ExitCode::from(ExitStatus::Usage.code())
-        }
-    }
-}
-
-/// What is wrong with a typed command, in one sentence.
-pub fn usage_sentence(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut sentence = lines
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ")
-        .to_owned();
-    for line in
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-    {
-        sentence.push_str(if line.starts_with("tip:") { "; " } else { " " });
-        sentence.push_str(line.trim_start_matches("tip: "));
-    }
-    sentence
-}
-
-pub fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("not a number of seconds between 0 and 86400".into()),
-    }
-}
-
-/// `90s`, `15m`, `2h`, `1d`, or seconds alone.
-pub fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let millis = webfill_api::duration_ms(text)?;
-    Ok(std::time::Duration::from_millis(millis as u64))
-}
-
-/// The same, but the unit is required, because its use cannot be undone.
-pub fn age(text: &str) -> Result<std::time::Duration, String> {
-    let age = duration(text)?;
-    match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
-        true => Ok(age),
-        false => Err(format!(
-            "`{text}` has no unit: write {text}d for days, {text}h for hours or {text}s for seconds"
-        )),
-    }
-}
-
-fn follow(text: &str) -> Result<Follow, String> {
-    text.parse()
-}
-
-/// Ids are parts of keys and of file names.
-pub fn id(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    match text.len() {
-        1..=128 if text.chars().all(allowed) => Ok(text.to_owned()),
-        _ => Err("an id has 1 to 128 letters, digits, or - _ . :".into()),
-    }
-}
-
-pub fn contact(text: &str) -> Result<String, String> {
-    check_contact(text).map(|()| text.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -476,15 +200,5 @@ mod tests {
             commands.extend(below.cloned());
         }
         assert_eq!(untold, [""; 0]);
-    }
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(duration("90").unwrap().as_secs(), 90);
-        assert_eq!(duration("15m").unwrap().as_secs(), 900);
-        assert_eq!(duration("1.5h").unwrap().as_secs(), 5_400);
-        for wrong in ["", "m", "-1s", "5 weeks", "1w", "infs"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
     }
 }

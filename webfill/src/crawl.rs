@@ -13,6 +13,7 @@ mod findings;
 mod flags;
 mod notifications;
 mod opened;
+mod options;
 mod retry;
 mod run_record;
 mod verdict;
@@ -35,27 +36,25 @@ use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log};
 use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreError};
 
-use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
+use crate::cli::{ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
 use crate::dataset::{DatasetPlan, NamedDataset};
 use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, RowPages, Seeds, Source};
 use crate::fleet::{self, Fleet};
+use crate::mapping_files::load_mappings;
 use crate::progress::Progress;
-use crate::roles::load_mappings;
 use crate::seeds::DocumentRules;
 use crate::settings::Settings;
 use crate::stdout::tell;
 use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
-pub use flags::require_contact;
 pub use notifications::RunNotifications;
 use notifications::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
-pub use retry::RetriedEnd;
+pub use options::CrawlOptions;
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
-pub use verdict::FailOn;
 use watch::{End, Watch};
 use write_back::{Route, WritingBack};
 
@@ -108,7 +107,7 @@ impl Crawl {
             options.seeds.as_deref(),
             dataset.as_ref(),
         )?;
-        flags::require_contact(&settings)?;
+        settings.require_contact()?;
         if let Some(run) = &options.watched_run {
             RunNotifications::check(&run.watch, &settings)?;
         }

@@ -20,6 +20,7 @@ mod site_here;
 mod sites;
 mod status;
 pub mod table;
+mod tally;
 mod watches;
 mod why;
 
@@ -27,13 +28,14 @@ pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
-pub use feed::{FeedOptions, Tally, feed};
+pub use feed::{FeedOptions, feed};
 pub use prune::{PruneOptions, prune};
 pub use reload::{ReloadOptions, reload};
 pub use retry::{RetryOptions, retry, retry_action};
 pub use site::{SiteOptions, site};
 pub use sites::{SitesOptions, sites};
 pub use status::{StatusOptions, status};
+pub use tally::Tally;
 pub use watches::{
     WatchAddOptions, WatchListOptions, WatchNameOptions, WatchShowOptions, watch_add, watch_list,
     watch_pause, watch_remove, watch_resume, watch_run, watch_show,

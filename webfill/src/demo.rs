@@ -5,15 +5,22 @@ mod made_web;
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::Args;
 use webfill_service::{ExitStatus, Fault};
 
-use crate::cli::{Cli, Command, DemoOptions};
+use crate::cli::parse_options;
 use crate::fill;
 use crate::stdout::tell;
 
 /// The table, with gaps and a few wrong values.
 const TABLE: &str = include_str!("../demo/books.csv");
+
+#[derive(Debug, Args)]
+pub struct DemoOptions {
+    /// New folder for the table and all outputs [default: one among the temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
 
 pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let folder = made_folder(options.folder)?;
@@ -28,8 +35,6 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     ))?;
     let resolve = format!("*:80:{address}");
     let arguments = [
-        "webfill",
-        "fill",
         "books.csv",
         "--report",
         "books.html",
@@ -42,14 +47,9 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shell = arguments
         .join(" ")
         .replace(&resolve, &format!("'{resolve}'"));
-    tell(format_args!("$ {shell}"))?;
-    let options = match Cli::try_parse_from(arguments) {
-        Ok(Cli {
-            command: Command::Fill(options),
-        }) => *options,
-        Ok(_) => return Err(Fault::error("the demo's command does not fill")),
-        Err(error) => return Err(Fault::error(format!("the demo's command: {error}"))),
-    };
+    tell(format_args!("$ webfill fill {shell}"))?;
+    let options = parse_options(arguments)
+        .map_err(|error| Fault::error(format!("the demo's command: {error}")))?;
     let status = fill::run(options)?;
     tell(format_args!(
         "\nopen {shown}/books.html in a browser; all files are in that folder, delete it when you have seen them"

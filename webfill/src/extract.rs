@@ -2,7 +2,9 @@
 //! Nothing is fetched. It may run during a crawl, and can be repeated after an interruption.
 
 mod bodies;
+mod candidate;
 mod documents;
+mod patiently;
 mod reading;
 mod report;
 mod seen;
@@ -18,11 +20,11 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
 use webfill_worker::{PageReader, RulesOfSet};
 
-pub use self::reading::patiently;
+pub use self::patiently::patiently;
 use self::reading::{Reading, Source};
 use self::report::Report;
 use crate::cli::id;
-use crate::roles::load_mappings;
+use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 use crate::stdout::tell;
 

@@ -51,7 +51,6 @@ use self::report::Report;
 use self::summary::{Summary, counted};
 use self::table::{Change, Table};
 use self::tally::Tallies;
-use crate::crawl::require_contact;
 use crate::mapping_command::learn::on_thread;
 use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
@@ -167,7 +166,7 @@ impl Fill {
         if self.options.dry_run {
             return Ok(ExitStatus::Done);
         }
-        require_contact(&self.settings)?;
+        self.settings.require_contact()?;
         signals::install();
         let _lock = match self.lock.take() {
             Some(lock) => lock,

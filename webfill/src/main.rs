@@ -13,6 +13,7 @@ mod dashboard;
 mod dataset;
 mod demand;
 mod demo;
+mod endpoints;
 mod export;
 mod extract;
 mod feeding;
@@ -24,6 +25,7 @@ mod keys_command;
 mod lists;
 mod manual;
 mod mapping_command;
+mod mapping_files;
 mod progress;
 mod reload;
 mod roles;
@@ -37,7 +39,7 @@ mod watch_command;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use webfill_reader::NotingAllocator;
 use webfill_service::{ExitStatus, Fault, child};
 
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
     child::take_name();
     let ended = match Cli::try_parse() {
         Ok(cli) => run(cli.command),
-        Err(usage) => return cli::tell_usage(&usage),
+        Err(usage) => return cli::print_usage(&usage),
     };
     match ended {
         Ok(status) => ExitCode::from(status.code()),
@@ -99,6 +101,6 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Worker(options) => roles::worker(options),
         Command::ReadDocument(options) => roles::read_document(&options),
         Command::DashboardJob => mapping_command::dashboard_job(),
-        Command::Manual(options) => manual::run(&options),
+        Command::Manual(options) => manual::run(&options, Cli::command()),
     }
 }

@@ -8,13 +8,11 @@ mod settings_page;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use webfill_service::{ExitStatus, Fault};
-
-use crate::cli::Cli;
 
 #[derive(Debug, Args)]
 pub struct ManualOptions {
@@ -22,17 +20,18 @@ pub struct ManualOptions {
     pub folder: PathBuf,
 }
 
-pub fn run(options: &ManualOptions) -> Result<ExitStatus, Fault> {
-    write(&options.folder).map_err(|error| {
+/// `command` is the whole command line.
+pub fn run(options: &ManualOptions, command: Command) -> Result<ExitStatus, Fault> {
+    write(&options.folder, command).map_err(|error| {
         let folder = options.folder.display();
         Fault::error(format!("cannot write the manual to {folder}: {error}"))
     })?;
     Ok(ExitStatus::Done)
 }
 
-fn write(folder: &Path) -> io::Result<()> {
+fn write(folder: &Path, whole: Command) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = whole.clone().disable_help_subcommand(true);
     command.build();
     std::fs::write(folder.join("commands.md"), commands_page::page(&command))?;
     let defaults = settings_page::defaults();
@@ -43,13 +42,13 @@ fn write(folder: &Path) -> io::Result<()> {
     )?;
     write_pages(command, folder)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut Cli::command(), "webfill", folder)?;
+        clap_complete::generate_to(shell, &mut whole.clone(), "webfill", folder)?;
     }
     Ok(())
 }
 
 /// Writes the page of a command, and those of its subcommands.
-fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
+fn write_pages(command: Command, folder: &Path) -> io::Result<()> {
     for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         write_pages(below.clone(), folder)?;
     }

@@ -23,17 +23,18 @@ mod trial;
 mod undecided;
 pub mod writing;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
-use webfill_mapping::{Engine, Limits, MappingSet};
+use webfill_mapping::{Engine, Limits};
 use webfill_service::{ExitStatus, Fault};
 
 pub use self::dashboard_host::{DashboardHost, dashboard_job};
 use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
 use crate::demand::table::visible;
+use crate::mapping_files::load_files;
 use crate::stdout::tell;
 
 pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
@@ -56,7 +57,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
 
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     for path in paths {
-        let set = Arc::new(load(path)?);
+        let set = Arc::new(load_files(path)?);
         let engine = Engine::new(Arc::clone(&set), Limits::default());
         let pages = case_pages::read(path, &set)?;
         let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
@@ -104,13 +105,4 @@ fn verdict(warnings: usize) -> String {
         1 => "1 warning".to_owned(),
         count => format!("{count} warnings"),
     }
-}
-
-fn load(path: &Path) -> Result<MappingSet, Fault> {
-    let loaded = if path.is_dir() {
-        MappingSet::load_dir(path)
-    } else {
-        MappingSet::load_file(path)
-    };
-    loaded.map_err(Fault::usage)
 }

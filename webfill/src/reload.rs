@@ -16,7 +16,8 @@ use webfill_service::Fault;
 use webfill_worker::RulesOfSet;
 
 use crate::cli::DispatcherOptions;
-use crate::roles::{self, load_mappings};
+use crate::mapping_files::load_mappings;
+use crate::roles;
 use crate::settings::Settings;
 
 /// The settings that a reload can change: single ones, and whole sections.

@@ -22,8 +22,10 @@ use webfill_wire::keys::Role;
 use webfill_worker::{PolitenessConfig, RulesOfSet, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
+use crate::endpoints::endpoints_from;
 use crate::keys::{KeyFolder, check_reach};
 use crate::mapping_command::DashboardHost;
+use crate::mapping_files::load_mappings;
 use crate::reload;
 use crate::settings::Settings;
 
@@ -347,15 +349,6 @@ fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings, Fault> {
     }
 }
 
-/// Loads the mappings. If the default folder is missing there are none; another missing folder is an
-/// error.
-pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
-    if folder == Settings::default().mappings && !folder.exists() {
-        return MappingSet::from_sources(Vec::new()).map_err(Fault::usage);
-    }
-    MappingSet::load_dir(folder).map_err(Fault::usage)
-}
-
 /// How signals are handled: a process of `webfill crawl` leaves them to its parent, a process of a
 /// fleet drains.
 fn install_signal_handlers(local: bool) {
@@ -387,21 +380,4 @@ fn host_name() -> Result<String, Fault> {
         ))
     })?;
     Ok(name.trim().to_owned())
-}
-
-/// All endpoints of the dispatcher, derived from that of its tasks socket.
-pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
-    let wrong = || {
-        Fault::usage(format!(
-            "--dispatcher `{tasks}`: expected tcp://HOST:PORT, with a port from 1 to 65532: the next three are the dispatcher's as well"
-        ))
-    };
-    let address = tasks.strip_prefix("tcp://").ok_or_else(wrong)?;
-    let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
-    let port = port
-        .parse()
-        .ok()
-        .filter(|port| (1..=u16::MAX - 3).contains(port))
-        .ok_or_else(wrong)?;
-    Ok(Endpoints::tcp(host, port))
 }

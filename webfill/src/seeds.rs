@@ -7,7 +7,8 @@
 //! JSON lines, a header with a column `url` or `urls` begins CSV, anything else is one URL per line.
 
 mod document;
-pub mod exported;
+mod exported;
+pub mod exported_cell;
 mod json;
 pub mod lines;
 mod list_cells;

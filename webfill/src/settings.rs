@@ -179,6 +179,17 @@ impl Settings {
             })
     }
 
+    /// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no address may be
+    /// fetched.
+    pub fn require_contact(&self) -> Result<(), Fault> {
+        if self.politeness.contact.is_some() || self.politeness.allow_private_networks {
+            return Ok(());
+        }
+        Err(Fault::usage(
+            "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
+        ))
+    }
+
     /// Checks everything that can be checked before anything is opened.
     pub fn validate(&self) -> Result<(), Fault> {
         self.store_uri()?;

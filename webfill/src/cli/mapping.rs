@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use super::id;
+use super::parsers::{contact, id};
 
 #[derive(Debug, Subcommand)]
 pub enum MappingCommand {
@@ -79,7 +79,7 @@ pub struct PageFetchOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", value_parser = super::contact)]
+    #[arg(long, value_name = "URL", value_parser = contact)]
     pub contact: Option<String>,
     /// Allow loopback, private and link-local addresses
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use webfill_wire::Lane;
 
-use super::id;
+use super::parsers::id;
 
 #[derive(Debug, Clone, Args)]
 pub struct DispatcherOptions {

@@ -12,12 +12,12 @@ use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 
+use super::options::CrawlOptions;
 use super::{Crawl, Opened, findings, flags, put_crawl_if_missing, unusable_store};
-use crate::cli::CrawlOptions;
 use crate::control_client::ControlClient;
 use crate::dataset::NamedDataset;
 use crate::feeding::{self, RowPages, Seeds};
-use crate::roles::load_mappings;
+use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 
 /// How often the dispatcher is asked whether the run is over.

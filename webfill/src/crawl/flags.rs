@@ -8,7 +8,7 @@ use webfill_scheduler::local_crawl::Limits;
 use webfill_service::Fault;
 use webfill_store::DatasetName;
 
-use crate::cli::CrawlOptions;
+use super::options::CrawlOptions;
 use crate::feeding::RefreshRule;
 use crate::settings::Settings;
 
@@ -112,17 +112,6 @@ pub fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), F
     }
     Err(Fault::usage(
         "nothing to crawl: give URLs, --seeds FILE or --records URI, or the --state and --crawl of a crawl to resume",
-    ))
-}
-
-/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no address may be fetched.
-pub fn require_contact(settings: &Settings) -> Result<(), Fault> {
-    let politeness = &settings.politeness;
-    if politeness.contact.is_some() || politeness.allow_private_networks {
-        return Ok(());
-    }
-    Err(Fault::usage(
-        "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
     ))
 }
 

@@ -11,8 +11,8 @@ use webfill_service::Fault;
 use webfill_wire::keys::{ClientKeys, Role};
 
 use crate::control_client::ControlClient;
+use crate::endpoints::endpoints_from;
 use crate::keys::{KeyFolder, check_reach};
-use crate::roles::endpoints_from;
 use crate::settings::Settings;
 
 /// The wait for an answer: longer than a busy dispatcher needs.

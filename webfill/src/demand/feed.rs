@@ -5,7 +5,6 @@
 //! are printed on standard error with their number and the reason, and the others are fed. The
 //! dispatcher judges every request; this command only splits the lines.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,6 +13,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::batches::{BadLine, Batches};
 use super::connection::{Connection, ConnectionOptions};
+use super::tally::Tally;
 use crate::cli::ProgressStyle;
 use crate::progress::FeedProgress;
 use crate::seeds::lines::Lines;
@@ -35,15 +35,6 @@ pub struct FeedOptions {
     /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
-}
-
-/// The result of feeding the requests.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Tally {
-    pub accepted: u64,
-    /// URLs of accepted requests that are not crawled, by reason: seen before, out of scope.
-    pub skipped: BTreeMap<String, u64>,
-    pub refused: u64,
 }
 
 /// Runs the command.
@@ -152,48 +143,4 @@ fn report(tally: &Tally, as_json: bool) -> Result<(), Fault> {
     }
     let skipped = &tally.skipped;
     tell(json!({"accepted": tally.accepted, "refused": tally.refused, "skipped": skipped}))
-}
-
-impl Tally {
-    /// Adds an answer of the dispatcher.
-    fn add(&mut self, answer: &Value) {
-        self.accepted += answer["accepted"].as_u64().unwrap_or_default();
-        for (reason, count) in answer["skipped"].as_object().into_iter().flatten() {
-            *self.skipped.entry(reason.clone()).or_default() += count.as_u64().unwrap_or_default();
-        }
-    }
-
-    /// `3 accepted (2 duplicate), 1 refused`.
-    pub fn sentence(&self) -> String {
-        let mut sentence = format!("{} accepted", self.accepted);
-        let skipped = self.skipped.iter();
-        let skipped: Vec<String> = skipped
-            .map(|(reason, count)| format!("{count} {reason}"))
-            .collect();
-        if !skipped.is_empty() {
-            sentence += &format!(" ({})", skipped.join(", "));
-        }
-        if self.refused > 0 {
-            sentence += &format!(", {} refused", self.refused);
-        }
-        sentence
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accepted_urls_that_are_not_crawled_are_counted_by_reason() {
-        let mut tally = Tally::default();
-        tally.add(&json!({"accepted": 2}));
-        assert_eq!(tally.sentence(), "2 accepted");
-        tally.add(&json!({"accepted": 3, "skipped": {"duplicate": 2, "out_of_domain": 1}}));
-        tally.refused = 1;
-        assert_eq!(
-            tally.sentence(),
-            "5 accepted (2 duplicate, 1 out_of_domain), 1 refused"
-        );
-    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Cells;
 use super::columns::{Column, FIELDS, Of, PARENT, SOURCE};
 use super::numbers::spelled;
-use crate::seeds::{ListSeparator, exported};
+use crate::seeds::{ListSeparator, exported_cell};
 
 /// A file that is being written.
 pub struct CsvFile<W: Write> {
@@ -69,7 +69,7 @@ impl<W: Write> CsvFile<W> {
 /// A text that would be read as a list or an object is written as a JSON text, so that it is read as a text.
 fn marked(value: Value) -> Value {
     match &value {
-        Value::String(text) if exported::value_of(text.clone()) != value => {
+        Value::String(text) if exported_cell::value_of(text.clone()) != value => {
             Value::from(value.to_string())
         }
         _ => value,

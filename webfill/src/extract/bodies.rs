@@ -5,7 +5,8 @@ use std::sync::Arc;
 use webfill_service::Fault;
 use webfill_store::{Bodies, CrawlId};
 
-use super::reading::{Candidate, Content, patiently};
+use super::candidate::{Candidate, Content};
+use super::patiently::patiently;
 
 pub struct Kept {
     crawl: CrawlId,

@@ -8,7 +8,8 @@ use serde_json::Value;
 use webfill_service::Fault;
 use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreError};
 
-use super::reading::{Candidate, Content, patiently};
+use super::candidate::{Candidate, Content};
+use super::patiently::patiently;
 
 /// Pages checked at once.
 const BATCH_PAGES: usize = 32;

@@ -2,9 +2,7 @@
 //! values.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use webfill_mapping::MappingSet;
@@ -17,14 +15,12 @@ use webfill_urls::content_hash;
 use webfill_wire::Outcome;
 use webfill_worker::{PageRead, PageReader, PageToRead};
 
+use super::candidate::Candidate;
+use super::patiently::patiently;
 use super::report::{Report, Why};
 use super::seen::Seen;
 use super::{ExtractOptions, bodies, documents, warc};
 use crate::feeding::now_ms;
-
-/// How often a call to a busy store is tried, and the pause before the first retry.
-const TRIES: u32 = 8;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where kept pages come from.
 pub enum Source {
@@ -67,70 +63,6 @@ impl Source {
             ),
             "warc" => format!("no page of crawl {crawl} is in the WARC files of this folder"),
             _ => format!("no document of crawl {crawl} is in this folder"),
-        }
-    }
-}
-
-/// A body that may belong to a stored page.
-pub struct Candidate {
-    pub page_id: String,
-    /// If it is known.
-    pub content_hash: Option<String>,
-    pub is_rendered: bool,
-    pub content: Content,
-}
-
-pub enum Content {
-    Plain(Vec<u8>),
-    /// A body of several pages.
-    Shared(Arc<[u8]>),
-    /// Compressed, and how long it is.
-    Packed {
-        bytes: u64,
-        packed: Vec<u8>,
-    },
-    File(PathBuf),
-}
-
-impl Candidate {
-    pub fn held_bytes(&self) -> usize {
-        match &self.content {
-            Content::Plain(bytes) | Content::Packed { packed: bytes, .. } => bytes.len(),
-            Content::Shared(bytes) => bytes.len(),
-            Content::File(_) => 0,
-        }
-    }
-}
-
-impl Content {
-    /// The body, or the reason why it cannot be unpacked.
-    fn unpacked(self) -> Result<Vec<u8>, String> {
-        match self {
-            Content::Plain(body) => Ok(body),
-            Content::Shared(body) => Ok(body.to_vec()),
-            Content::Packed { bytes, packed } => {
-                let bytes = usize::try_from(bytes).map_err(|error| error.to_string())?;
-                zstd::bulk::decompress(&packed, bytes)
-                    .map_err(|error| format!("its kept body is damaged: {error}"))
-            }
-            Content::File(file) => std::fs::read(&file)
-                .map_err(|error| format!("cannot read {}: {error}", file.display())),
-        }
-    }
-}
-
-/// Retries a call while the store is busy, with pauses of some twelve seconds in total.
-pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Result<R, Fault> {
-    let mut pause = FIRST_PAUSE;
-    let mut tries = 1;
-    loop {
-        match call().await {
-            Err(error) if error.is_retry() && tries < TRIES => {
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-                tries += 1;
-            }
-            called => return called.map_err(Fault::error),
         }
     }
 }

@@ -10,7 +10,7 @@ use webfill_store::{CrawlId, page_id};
 use webfill_urls::canonical;
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
-use super::reading::{Candidate, Content};
+use super::candidate::{Candidate, Content};
 
 /// The most pages, and bytes, of a batch.
 const BATCH_PAGES: usize = 32;

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use webfill_service::Fault;
 use webfill_wire::Lane;
 
 use super::collection::CollectionOptions;
 use super::project::Project;
-use crate::cli::{Cli, Command, CrawlOptions, ProgressStyle};
+use crate::cli::{ProgressStyle, parse_options};
+use crate::crawl::CrawlOptions;
 
 #[derive(Debug, Clone, Args)]
 pub struct FillOptions {
@@ -111,13 +112,8 @@ impl FillWebOptions {
     /// Those of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing: pages
     /// are read by mappings that are learned from them.
     pub fn of_crawl(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
-        let arguments = ["webfill", "crawl", "--keep-bodies", "--follow", "none"];
-        let mut crawl = match Cli::try_parse_from(arguments) {
-            Ok(Cli {
-                command: Command::Crawl(options),
-            }) => *options,
-            _ => return Err(Fault::error("the command of the crawl is not one")),
-        };
+        let options = parse_options(["--keep-bodies", "--follow", "none"]);
+        let mut crawl: CrawlOptions = options.map_err(Fault::error)?;
         let mine = self.clone();
         crawl.seeds = Some(seeds.to_owned());
         crawl.seeds_vary = true;

@@ -13,10 +13,11 @@ use super::page::Page;
 use super::save::{golden_folder, wants};
 use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::demand::table::visible;
+use crate::mapping_files::load_files;
 use crate::stdout::tell;
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
-    let set = Arc::new(super::load(&options.file)?);
+    let set = Arc::new(load_files(&options.file)?);
     let folder = golden_folder(&options.file);
     let cases = cases_of(&folder, set.names())?;
     if cases.is_empty() {

@@ -9,6 +9,7 @@ use webfill_service::Fault;
 use webfill_urls::Url;
 
 use crate::cli::MappingTestOptions;
+use crate::mapping_files::load_files;
 
 /// The most names that an error lists.
 const NAMES_TOLD: usize = 10;
@@ -25,7 +26,7 @@ pub struct Chosen {
 
 impl Chosen {
     pub fn load(options: &MappingTestOptions) -> Result<Chosen, Fault> {
-        let mut set = super::load(&options.file)?;
+        let mut set = load_files(&options.file)?;
         let named = options.mapping.as_deref();
         let named = named
             .map(|name| by_name(&set, name, &options.file))

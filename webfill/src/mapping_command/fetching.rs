@@ -14,7 +14,6 @@ use webfill_worker::{DocumentsConfig, NoPage, SingleFetcher};
 use super::kept::Kept;
 use super::sources::{Place, Source};
 use crate::cli::PageFetchOptions;
-use crate::crawl::require_contact;
 use crate::settings::Settings;
 
 /// The folder of kept pages, beside the mapping.
@@ -156,7 +155,7 @@ fn open_web(options: &PageFetchOptions) -> Result<Web, Fault> {
     }
     politeness.allow_private_networks |= options.allow_private_networks;
     settings.validate()?;
-    require_contact(&settings)?;
+    settings.require_contact()?;
     let list = settings.dispatcher.exclude_sites.as_deref();
     let excluded = list.map(ExcludedSites::load);
     let excluded = excluded.transpose().map_err(Fault::usage)?;

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use webfill_mapping::{
@@ -15,6 +16,9 @@ use webfill_worker::{ReadDocument, is_document, read_document};
 
 use super::fetching::Fetching;
 use super::sources::{Place, Source};
+
+/// The time limit of one page.
+pub const PAGE_TIME: Duration = Duration::from_secs(30);
 
 /// The base of links on a page whose URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";

@@ -21,6 +21,7 @@ use self::report::Repair;
 use self::tally::{ORDERS, Trials};
 use super::learn::{on_thread, output, runtime};
 use crate::cli::MappingRepairOptions;
+use crate::mapping_files::load_files;
 use crate::stdout::tell;
 
 /// Runs the command, on a thread whose stack is made for pages.
@@ -112,7 +113,7 @@ impl Broken {
                 "{shown}: this is a folder; name the file of the mapping"
             )));
         }
-        let set = super::load(&options.file)?;
+        let set = load_files(&options.file)?;
         let name = match &options.mapping {
             Some(name) => name.clone(),
             None => only_name(set.names(), &options.file)?,

@@ -10,16 +10,16 @@ use webfill_service::{ExitStatus, Fault};
 use super::fetching::Fetching;
 use super::golden::{self, NewCase};
 use super::kept::Kept;
-use super::page::Page;
+use super::page::{PAGE_TIME, Page};
 use super::row_table;
 use super::sources::{Place, Source, of_web};
-use super::trial::PAGE_TIME;
 use crate::cli::MappingSaveOptions;
 use crate::demand::table::visible;
+use crate::mapping_files::load_files;
 use crate::stdout::tell;
 
 pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
-    let set = Arc::new(super::load(&options.file)?);
+    let set = Arc::new(load_files(&options.file)?);
     let mut source = source(options)?;
     let mut fetching = Fetching::open(&options.web, &options.file, std::slice::from_ref(&source))?;
     if let Place::Web(url) = &source.place {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use webfill_mapping::{Engine, Extraction, Limits, Listing, MappingIndex, Trace, Wants};
@@ -13,14 +13,11 @@ use super::all;
 use super::chosen::Chosen;
 use super::fetching::Fetching;
 use super::fill_rates::FillRates;
-use super::page::Page;
+use super::page::{PAGE_TIME, Page};
 use super::sources::{self, Source};
 use super::trace_text;
 use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::stdout::tell;
-
-/// The time limit of one page.
-pub const PAGE_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     if options.all {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::exported;
+use super::exported_cell;
 
 const MAX_BYTES: usize = 8;
 
@@ -118,7 +118,7 @@ impl ListCells {
         if !self.has(field) {
             return Value::String(cell);
         }
-        match exported::value_of(cell.clone()) {
+        match exported_cell::value_of(cell.clone()) {
             Value::String(text) if text == cell => Value::from(self.separator.split(&cell)),
             value => value,
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_values::{is_blank, trimmed};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
-use super::{Found, ListCells, SeedFault, exported, utf8};
+use super::{Found, ListCells, SeedFault, exported, exported_cell, utf8};
 
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
@@ -153,7 +153,7 @@ impl Header {
                     found.fields.insert(name.clone(), value);
                 }
                 Column::Value(name) if !is_blank(&cell) => {
-                    let value = self.value_of(name, cell, exported::value_of);
+                    let value = self.value_of(name, cell, exported_cell::value_of);
                     found.fields.insert(name.clone(), value);
                 }
                 Column::Missing => found.want = missing(&cell)?,

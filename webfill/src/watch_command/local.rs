@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::{Parser, ValueEnum};
+use clap::ValueEnum;
 use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_notifications::wait_ms;
 use webfill_service::signals::{self, Asked};
@@ -18,8 +18,8 @@ use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault, child};
 
 use super::RunOptions;
-use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
-use crate::crawl::{self, Crawl, RunFile, RunNotifications, WatchedRun};
+use crate::cli::{ProgressStyle, parse_options, usage_sentence};
+use crate::crawl::{self, Crawl, CrawlOptions, RunFile, RunNotifications, WatchedRun};
 use crate::feeding::now_ms;
 
 /// How often the clock is checked.
@@ -70,13 +70,7 @@ fn enter_folder(file: &Path) -> Result<(), Fault> {
 
 /// The watch as options of `webfill crawl`.
 pub fn typed(watch: &Watch) -> Result<CrawlOptions, Fault> {
-    let command = ["webfill".to_owned(), "crawl".to_owned()];
-    let parsed = Cli::try_parse_from(command.into_iter().chain(watch.arguments()));
-    let parsed = parsed.map_err(|error| Fault::usage(cli::usage_sentence(&error)))?;
-    match parsed.command {
-        cli::Command::Crawl(crawl) => Ok(*crawl),
-        _ => Err(Fault::usage("a watch is a crawl")),
-    }
+    parse_options(watch.arguments()).map_err(|error| Fault::usage(usage_sentence(&error)))
 }
 
 fn crawl_options(watch: &Watch, options: &RunOptions, file: &Path) -> Result<CrawlOptions, Fault> {

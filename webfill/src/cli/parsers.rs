@@ -1,0 +1,73 @@
+//! Parsers of values that several commands take.
+
+use std::time::Duration;
+
+use clap::Args;
+use webfill_wire::Follow;
+
+use crate::settings::limits::check_contact;
+
+/// The options of a command that this process runs itself, from the arguments that would be typed after its name.
+pub fn parse_options<O: Args>(
+    arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+) -> Result<O, clap::Error> {
+    let mut command = O::augment_args(clap::Command::new("webfill").no_binary_name(true));
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    O::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("not a number of seconds between 0 and 86400".into()),
+    }
+}
+
+/// `90s`, `15m`, `2h`, `1d`, or seconds alone.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let millis = webfill_api::duration_ms(text)?;
+    Ok(Duration::from_millis(millis as u64))
+}
+
+/// The same, but the unit is required, because its use cannot be undone.
+pub fn age(text: &str) -> Result<Duration, String> {
+    let age = duration(text)?;
+    match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
+        true => Ok(age),
+        false => Err(format!(
+            "`{text}` has no unit: write {text}d for days, {text}h for hours or {text}s for seconds"
+        )),
+    }
+}
+
+pub fn follow(text: &str) -> Result<Follow, String> {
+    text.parse()
+}
+
+/// Ids are parts of keys and of file names.
+pub fn id(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    match text.len() {
+        1..=128 if text.chars().all(allowed) => Ok(text.to_owned()),
+        _ => Err("an id has 1 to 128 letters, digits, or - _ . :".into()),
+    }
+}
+
+pub fn contact(text: &str) -> Result<String, String> {
+    check_contact(text).map(|()| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("90").unwrap().as_secs(), 90);
+        assert_eq!(duration("15m").unwrap().as_secs(), 900);
+        assert_eq!(duration("1.5h").unwrap().as_secs(), 5_400);
+        for wrong in ["", "m", "-1s", "5 weeks", "1w", "infs"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Calls of a store that may be busy.
+
+use std::time::Duration;
+
+use webfill_service::Fault;
+use webfill_store::StoreError;
+
+/// How often a call to a busy store is tried, and the pause before the first retry.
+const TRIES: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Retries a call while the store is busy, with pauses of some twelve seconds in total.
+pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Result<R, Fault> {
+    let mut pause = FIRST_PAUSE;
+    let mut tries = 1;
+    loop {
+        match call().await {
+            Err(error) if error.is_retry() && tries < TRIES => {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+                tries += 1;
+            }
+            called => return called.map_err(Fault::error),
+        }
+    }
+}
