@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use webfill_notifications::Permissions;
 use webfill_scheduler::WatchSources;
-use webfill_scheduler::core::FeederOrder;
+use webfill_scheduler::effects::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 

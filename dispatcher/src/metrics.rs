@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_scheduler::core::{Conditions, CoreFigures};
+use webfill_scheduler::core::{Conditions, CoreMetrics};
 use webfill_service::Fault;
 use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
@@ -47,7 +47,7 @@ struct Shared {
 /// What the loop has published.
 struct LoopTold {
     at: Instant,
-    core: CoreFigures,
+    core: CoreMetrics,
     turns: Histogram,
     traffic: BTreeMap<&'static str, Traffic>,
 }
@@ -102,7 +102,7 @@ impl Metrics {
         Instant::now() >= self.next
     }
 
-    pub(crate) fn publish(&mut self, core: CoreFigures, traffic: BTreeMap<&'static str, Traffic>) {
+    pub(crate) fn publish(&mut self, core: CoreMetrics, traffic: BTreeMap<&'static str, Traffic>) {
         let at = Instant::now();
         self.next = at + PUBLISH_EVERY;
         *lock(&self.shared.loop_told) = Some(Arc::new(LoopTold {

@@ -19,10 +19,10 @@ use webfill_changes::Look;
 use webfill_followers::{ChangeReader, ContentChanges, ExtractionHealth, Firehose, Subscriptions};
 use webfill_notifications::Ended;
 use webfill_scheduler::Mappings;
-use webfill_scheduler::core::{
-    ChangesAnswer, ChangesAsked, ChangesFound, Core, FeederOrder, TurnEnd,
+use webfill_scheduler::core::{Core, TurnEnd};
+use webfill_scheduler::effects::{
+    ChangesAnswer, ChangesAsked, ChangesFound, Committed, FeederOrder, OutgoingMessage,
 };
-use webfill_scheduler::effects::{Committed, OutgoingMessage};
 use webfill_scheduler::frontier::{FrontierError, if_pruned};
 use webfill_scheduler::reload::ReloadEnded;
 use webfill_service::disk::Disks;

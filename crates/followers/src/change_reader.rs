@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use webfill_scheduler::core::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use webfill_scheduler::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use webfill_service::Fault;
 use webfill_store::{Store, StoreError, StoreUri};
 

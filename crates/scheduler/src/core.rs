@@ -22,14 +22,16 @@ use crate::frontier::{Frontier, FrontierError, PruneWalk, if_pruned};
 use crate::mappings::Mappings;
 use crate::reload::ReloadAsked;
 
+mod auditing;
 mod backends;
 mod context;
+mod counters;
 mod crawl_writes;
 mod crawls;
-mod figures;
 mod handing_out;
 mod inputs;
 mod machines;
+mod metrics;
 mod notifications;
 mod outcomes;
 mod paces;
@@ -45,16 +47,19 @@ mod window;
 pub use self::backends::{BackendReport, BackendsReport};
 use self::context::Context;
 pub use self::context::{CoreSettings, Surroundings};
+pub use self::counters::Deliveries;
 use self::crawl_writes::CrawlWrites;
-pub use self::figures::{Conditions, CoreFigures, Deliveries};
+pub use self::metrics::{Conditions, CoreMetrics};
 use self::notifications::Notifications;
-pub use self::notifications::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
-use self::requests::{
-    BackoffReport, ClosingCrawls, Drains, FeedsUnderWay, ReopeningCrawls, Reports, WaitingAnswers,
-};
+use self::requests::closing::ClosingCrawls;
+use self::requests::drain::Drains;
+use self::requests::feeds::FeedsUnderWay;
+use self::requests::local_crawl::BackoffReport;
+use self::requests::reports::Reports;
+use self::requests::retry::ReopeningCrawls;
+use self::requests::waiting::WaitingAnswers;
 use self::site_states::SiteStateWrites;
 pub use self::turn::TurnEnd;
-pub use self::watches::FeederOrder;
 use self::watches::Watches;
 
 pub struct Core {

@@ -42,14 +42,13 @@ mod site;
 mod supervisor;
 
 pub use self::egress::{CutOff, MachineFailures};
-pub use self::fleet::{FleetFigures, Greeting, HeartbeatReply, Presence};
+pub use self::fleet::{FleetMetrics, Greeting, HeartbeatReply, Presence};
 pub use self::groups::GroupBounds;
 use self::leases::Leases;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::schedule::SiteWait;
 pub use self::site::LOOKAHEAD_MS;
-pub(crate) use self::supervisor::CLOCK_SLACK_MS;
 pub use self::supervisor::Particulars;
 
 /// Permission to hand out tasks of one site to one supervisor.
@@ -213,7 +212,7 @@ impl Dispatch {
     /// The lanes of the connected supervisors, if each of them has credit and no other may come back: who
     /// gets a task that is due is certain then. The simulation judges by it whether anything stands still.
     pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
-        let figures = self.fleet.figures();
+        let metrics = self.fleet.metrics();
         let has_room = |name: &str| {
             let credit = self.fleet.available_credit(name, now_ms);
             credit.ordinary > 0 && self.fleet.cut_off(name).is_none()
@@ -221,8 +220,8 @@ impl Dispatch {
         let connected = self.fleet.present_lanes();
         let with_room = connected.filter(|(name, _)| has_room(name));
         let lanes: Vec<Lane> = with_room.map(|(_, lane)| lane).collect();
-        let is_doubtful = figures.silent + figures.draining + figures.awaited > 0;
-        match is_doubtful || lanes.len() < figures.connected {
+        let is_doubtful = metrics.silent + metrics.draining + metrics.awaited > 0;
+        match is_doubtful || lanes.len() < metrics.connected {
             true => Vec::new(),
             false => lanes,
         }

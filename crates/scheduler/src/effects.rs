@@ -3,104 +3,21 @@
 //! process does it then.
 
 mod audited;
+mod changes;
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde_json::Value;
 use webfill_notifications::{Delivery, Standing};
 use webfill_store::{Crawl, Page, Save, SiteState};
-use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, DispatcherToSupervisor};
 
 pub use self::audited::{ActionEnd, Audited, AuditedAction};
+pub use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::caller::Caller;
-use crate::core::{ChangesAsked, FeederOrder};
+pub use crate::client::{Client, ControlPeer, HttpAsker, RequestPermit};
 use crate::frontier::{Backfill, TaskId};
 use crate::reload::ReloadAsked;
-
-/// What a request counts for with the process until its answer has left. The core only keeps it.
-pub trait RequestPermit: Debug + Send + Sync {
-    /// The request was read, and takes so much until it is carried out.
-    fn note_read(&self, bytes: usize);
-    /// The request is answered, and its answer takes so much until its sender reads it.
-    fn note_answer(&self, bytes: usize);
-    /// Whether its sender has to read answers before there are more.
-    fn has_unread(&self) -> bool;
-    /// Whether nobody waits for the answer.
-    fn is_for_nobody(&self) -> bool;
-    /// Its sender is gone.
-    fn note_gone(&self);
-}
-
-/// The client that a request came from and its answer goes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Client {
-    /// On the control socket.
-    Socket(ControlPeer),
-    /// On the socket of feeders.
-    Feeder(Peer),
-    /// By HTTP.
-    Http(HttpAsker),
-}
-
-/// Who waits for an answer by HTTP.
-#[derive(Debug, Clone)]
-pub struct HttpAsker {
-    /// Of the request.
-    pub number: u64,
-    /// What it counts for until it is answered.
-    pub permit: Option<Arc<dyn RequestPermit>>,
-}
-
-impl From<u64> for HttpAsker {
-    fn from(number: u64) -> HttpAsker {
-        HttpAsker {
-            number,
-            permit: None,
-        }
-    }
-}
-
-impl PartialEq for HttpAsker {
-    fn eq(&self, other: &HttpAsker) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for HttpAsker {}
-
-/// A peer on the control socket, with what its request counts for until the answer has left.
-#[derive(Debug, Clone)]
-pub struct ControlPeer {
-    pub peer: Peer,
-    pub permit: Option<Arc<dyn RequestPermit>>,
-}
-
-impl From<Peer> for ControlPeer {
-    fn from(peer: Peer) -> ControlPeer {
-        ControlPeer { peer, permit: None }
-    }
-}
-
-impl PartialEq for ControlPeer {
-    fn eq(&self, other: &ControlPeer) -> bool {
-        self.peer == other.peer
-    }
-}
-
-impl Eq for ControlPeer {}
-
-impl Client {
-    /// What its request counts for.
-    pub fn permit(&self) -> Option<&Arc<dyn RequestPermit>> {
-        match self {
-            Client::Socket(peer) => peer.permit.as_ref(),
-            Client::Http(asker) => asker.permit.as_ref(),
-            Client::Feeder(_) => None,
-        }
-    }
-}
 
 /// A message with its receiver.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,6 +91,13 @@ pub struct FinishedPage {
 
 /// What stands of extractions.
 pub type StandingExtractions = Arc<Standing>;
+
+/// Asks for a process that reads the seeds of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeederOrder {
+    pub watch: String,
+    pub run: u64,
+}
 
 /// What may leave, because a commit has made durable what it tells of. Only a commit hands it out, so
 /// that after a failed one nothing leaves.

@@ -121,13 +121,14 @@ mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
-pub use self::config::{FILE_NAME, FrontierConfig, page_cache_bytes};
+pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::error::FrontierError;
 pub use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::lanes::SiteLane;
+pub(crate) use self::model::CLOCK_SLACK_MS;
 pub use self::model::{
     AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
     CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
@@ -141,7 +142,6 @@ pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
-pub use self::restore::{Backups, Restoring};
 pub use self::site_states::Standing;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;

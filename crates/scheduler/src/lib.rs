@@ -16,6 +16,7 @@
 mod application_limits;
 mod backoff_table;
 mod caller;
+mod client;
 pub mod control;
 pub mod core;
 mod crawl_registry;

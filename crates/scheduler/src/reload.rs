@@ -8,7 +8,7 @@ use webfill_service::http::Protection;
 use webfill_store::MappingRules;
 
 use crate::backoff_table::BackoffTable;
-use crate::effects::Client;
+use crate::client::Client;
 use crate::excluded_sites::ExcludedSites;
 use crate::mappings::Mappings;
 use crate::requester::Who;

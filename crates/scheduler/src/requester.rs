@@ -7,7 +7,7 @@ use webfill_wire::keys::{Entry, Rights};
 
 use webfill_wire::socket::Peer;
 
-use crate::effects::Client;
+use crate::client::Client;
 
 /// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ impl Process {
             let traffic: BTreeMap<&str, Traffic> = traffic
                 .map(|(socket, traffic)| (name_of(socket), traffic))
                 .collect();
-            metrics.publish(self.core.figures(now_ms), traffic);
+            metrics.publish(self.core.metrics(now_ms), traffic);
         }
     }
 }

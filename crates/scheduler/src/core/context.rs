@@ -5,7 +5,7 @@ use serde_json::Value;
 use webfill_wire::{DispatcherToSupervisor, RefusalLog};
 
 use super::backends::BackendsReport;
-use super::figures::Counters;
+use super::counters::Counters;
 use super::paces::Paces;
 use super::recalls::Recalls;
 use super::turn::TurnEnd;

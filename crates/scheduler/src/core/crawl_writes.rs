@@ -2,7 +2,7 @@
 
 use webfill_wire::CrawlKey;
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::effects::{CrawlWrite, StoreWrite};
 use crate::frontier::{FrontierError, if_pruned};
 

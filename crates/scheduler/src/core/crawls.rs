@@ -3,7 +3,8 @@
 
 use webfill_wire::CrawlKey;
 
-use super::{Context, outcomes};
+use super::outcomes;
+use crate::core::context::Context;
 use crate::frontier::FrontierError;
 
 /// So many unlinked pages are queued in one turn of the loop.

@@ -3,7 +3,8 @@
 
 mod sending;
 
-use super::{Context, recalls, window};
+use super::{recalls, window};
+use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, LeaseBatch, Woken};
 

@@ -6,11 +6,9 @@ use webfill_notifications::{Ended, Permissions};
 use webfill_wire::keys::ListChange;
 use webfill_wire::{CrawlKey, SupervisorOutcomes, SupervisorToDispatcher};
 
-use super::{
-    ChangesAnswer, Core, context, handing_out, outcomes, recalls, reloading, requests, supervisors,
-};
+use super::{Core, auditing, context, handing_out, outcomes, recalls, reloading, supervisors};
 use crate::caller::Caller;
-use crate::effects::{BackfillWrite, Client};
+use crate::effects::{BackfillWrite, ChangesAnswer, Client};
 use crate::frontier::{Candidate, FrontierError, TaskId};
 use crate::reload::{ReloadAsked, ReloadEnded};
 use crate::watch_sources::WatchSources;
@@ -113,11 +111,11 @@ impl Core {
     }
 
     pub fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
-        requests::audit_signal(&mut self.cx, action, now_ms)
+        auditing::audit_signal(&mut self.cx, action, now_ms)
     }
 
     pub fn audit_list_change(&mut self, change: &ListChange, now_ms: i64) {
-        requests::audit_list_change(&mut self.cx, change, now_ms)
+        auditing::audit_list_change(&mut self.cx, change, now_ms)
     }
 
     pub fn is_feeding(&self) -> bool {

@@ -5,7 +5,8 @@
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
 use crate::caller::Caller;
-use crate::core::{Context, handing_out, outcomes, recalls};
+use crate::core::context::Context;
+use crate::core::{handing_out, outcomes, recalls};
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
 

@@ -18,8 +18,9 @@ use webfill_api::NotificationTime;
 use webfill_notifications::{Delivery, Ended, Permissions, Told, Verdict, wait_ms};
 
 use self::changes::Reading;
-pub use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
-use crate::core::{Context, Watches};
+use crate::core::context::Context;
+use crate::core::watches::Watches;
+use crate::effects::ChangesAsked;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 

@@ -7,7 +7,8 @@ use webfill_wire::{
     SupervisorOutcomes, TaskDone, TaskReturned,
 };
 
-use crate::core::{Context, handing_out, machines, recalls};
+use crate::core::context::Context;
+use crate::core::{handing_out, machines, recalls};
 use crate::crawl_registry::crashed_page;
 use crate::dispatch::LastRequest;
 use crate::effects::FinishedPage;

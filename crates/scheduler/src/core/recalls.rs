@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use webfill_wire::{DispatcherToSupervisor, RecallScope};
 
 use crate::caller::Caller;
-use crate::core::Context;
+use crate::core::context::Context;
 
 /// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation
 /// of an earlier dispatcher's recall is not taken for that of another.

@@ -3,7 +3,8 @@
 use webfill_api::Refusal;
 use webfill_wire::DispatcherToSupervisor;
 
-use crate::core::{Context, requests};
+use crate::core::auditing;
+use crate::core::context::Context;
 use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
 use crate::reload::{ReloadEnded, Reloaded, answer};
@@ -25,7 +26,7 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
             );
             let why = format!("nothing was changed: {}", fault.message);
             let told = Refusal::new("$", why).answer();
-            requests::audit_refused_later(
+            auditing::audit_refused_later(
                 cx,
                 ended.asked.who,
                 AuditedAction::plain("reload"),

@@ -4,57 +4,42 @@
 //! left; other requests do not wait
 //! for them.
 
-mod actions;
 mod awaited;
-mod closing;
+pub(super) mod closing;
+mod crawl_answers;
+mod crawl_report;
 pub(super) mod drain;
 mod feeding;
-mod feeds;
+pub(super) mod feeds;
+mod info;
 mod limits;
 pub(super) mod local_crawl;
+mod pausing;
 mod prune;
-mod retry;
+mod reply;
+pub(super) mod reports;
+pub(super) mod retry;
 mod scripts;
 mod sites;
 mod status;
-mod told_again;
-mod waiting;
+pub(super) mod waiting;
 mod waits;
 mod why;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use webfill_api::{Action, Refusal};
-use webfill_wire::keys::ListChange;
 
-pub(super) use self::closing::ClosingCrawls;
-pub(super) use self::drain::{Drains, Gone};
-pub(super) use self::feeds::FeedsUnderWay;
-pub(super) use self::local_crawl::BackoffReport;
-pub(super) use self::retry::ReopeningCrawls;
-pub(super) use self::told_again::Reports;
-pub(super) use self::waiting::WaitingAnswers;
-use crate::control::Asked;
-use crate::core::{Context, Core, context};
+use self::reply::Reply;
+use crate::control::{Asked, RefusedLines};
+use crate::core::context::Context;
+use crate::core::{Core, context};
 use crate::effects::{ActionEnd, AuditedAction};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
 use crate::reload::ReloadAsked;
-use crate::requester::{Requester, Way, Who};
+use crate::requester::Requester;
 use crate::rights;
-
-/// When a request is answered.
-enum Reply {
-    Now(Value),
-    /// When a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has ended.
-    Later,
-}
-
-impl From<Refusal> for Reply {
-    fn from(refusal: Refusal) -> Reply {
-        Reply::Now(refusal.answer())
-    }
-}
 
 impl Core {
     /// Carries out a request, or answers with the reason why it was refused, by its sender's rights or
@@ -67,10 +52,7 @@ impl Core {
     ) -> Result<(), FrontierError> {
         let requester = requester.into();
         if let Ok(Asked::Feed { refused, .. }) = &asked {
-            let refusal = rights::of_others("$.appid").answer();
-            let audited = AuditedAction::of_foreign_lines(refused);
-            let end = ActionEnd::of_answer(&refusal);
-            self.cx.audit(requester.who.clone(), audited, end, now_ms);
+            self.refuse_foreign_lines(&requester, refused, now_ms);
         }
         let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
@@ -81,40 +63,61 @@ impl Core {
             ),
             Ok(asked) => match rights::judge(&asked, &requester.rights) {
                 Err(refusal) => (AuditedAction::of(&asked), Ok(refusal.into())),
-                Ok(()) => {
-                    let changes = rights::changes_something(&asked);
-                    if changes {
-                        // Whoever has done something is told how things are after it.
-                        match asked {
-                            Asked::Act(_) => {
-                                self.reports.forget();
-                                self.reports.unfinished = None;
-                            }
-                            _ => self.reports.forget_totals(),
-                        }
-                    }
-                    let audited = if changes {
-                        AuditedAction::of(&asked)
-                    } else {
-                        None
-                    };
-                    let asked =
-                        match self
-                            .feeds
-                            .begin_long_feed(&mut self.cx, &requester, asked, &audited)
-                        {
-                            Some(asked) => asked,
-                            None => return Ok(()),
-                        };
-                    (audited, self.carry_out(&requester, asked, now_ms))
-                }
+                Ok(()) => match self.carry_out_allowed(&requester, asked, now_ms) {
+                    Some(carried_out) => carried_out,
+                    None => return Ok(()),
+                },
             },
         };
+        self.answer(requester, audited, reply, now_ms)
+    }
+
+    /// Lines of a feed that are for applications of others: they are refused by themselves.
+    fn refuse_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
+        let refusal = rights::of_others("$.appid").answer();
+        let audited = AuditedAction::of_foreign_lines(refused);
+        let end = ActionEnd::of_answer(&refusal);
+        self.cx.audit(requester.who.clone(), audited, end, now_ms);
+    }
+
+    /// `None`: a long list, which is fed in pieces from now on and answered after the last.
+    fn carry_out_allowed(
+        &mut self,
+        requester: &Requester,
+        asked: Asked,
+        now_ms: i64,
+    ) -> Option<(Option<AuditedAction>, Result<Reply, FrontierError>)> {
+        let changes = rights::changes_something(&asked);
+        if changes {
+            // Whoever has changed something gets reports of how things are after it.
+            match asked {
+                Asked::Act(_) => {
+                    self.reports.forget();
+                    self.reports.unfinished = None;
+                }
+                _ => self.reports.forget_totals(),
+            }
+        }
+        let audited = changes.then(|| AuditedAction::of(&asked)).flatten();
+        let asked = self
+            .feeds
+            .begin_long_feed(&mut self.cx, requester, asked, &audited)?;
+        Some((audited, self.carry_out(requester, asked, now_ms)))
+    }
+
+    /// Writes the audit log's line, and answers unless the answer has to wait.
+    fn answer(
+        &mut self,
+        requester: Requester,
+        audited: Option<AuditedAction>,
+        reply: Result<Reply, FrontierError>,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let who = requester.who;
         let answer = match reply {
             Ok(Reply::Now(answer)) => answer,
             Ok(Reply::Later) => {
-                self.cx
-                    .audit(requester.who, audited, ActionEnd::Begun, now_ms);
+                self.cx.audit(who, audited, ActionEnd::Begun, now_ms);
                 return Ok(());
             }
             Err(pruned @ FrontierError::UnknownCrawl(_)) => Refusal::new("crawl", pruned).answer(),
@@ -125,15 +128,10 @@ impl Core {
             audited.count_answer(&answer);
             audited
         });
-        self.cx.audit(
-            requester.who,
-            audited,
-            ActionEnd::of_answer(&answer),
-            now_ms,
-        );
-        self.cx
-            .outgoing
-            .push(OutgoingMessage::ToClient(requester.client, answer));
+        let end = ActionEnd::of_answer(&answer);
+        self.cx.audit(who, audited, end, now_ms);
+        let message = OutgoingMessage::ToClient(requester.client, answer);
+        self.cx.outgoing.push(message);
         Ok(())
     }
 
@@ -183,13 +181,13 @@ impl Core {
         let client = &requester.client;
         match action {
             Action::Info(question) => {
-                actions::info(&mut self.cx, &mut self.reports, &question, now_ms)
+                info::info(&mut self.cx, &mut self.reports, &question, now_ms)
             }
             Action::Stop(subject) => self.closing.stop(&mut self.cx, client, subject),
             Action::Pause(subject) => {
-                actions::pause(&mut self.cx, &mut self.waiting, client, subject)
+                pausing::pause(&mut self.cx, &mut self.waiting, client, subject)
             }
-            Action::Resume(subject) => actions::resume(&mut self.cx, subject, now_ms),
+            Action::Resume(subject) => pausing::resume(&mut self.cx, subject, now_ms),
             Action::Retry(action) => self.reopening.retry(&mut self.cx, requester, action),
             Action::Prune(action) => self.prune(&action, now_ms),
             Action::Status { uuid } => status::fleet_status(
@@ -230,34 +228,6 @@ impl Core {
                 )
                 .map(Reply::Now),
         }
-    }
-}
-
-/// What a signal has this process do.
-pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) {
-    let audited = Some(AuditedAction::plain(action));
-    cx.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
-}
-
-/// What was begun has come to nothing.
-pub(in crate::core) fn audit_refused_later(
-    cx: &mut Context,
-    who: Who,
-    audited: AuditedAction,
-    answer: &Value,
-    now_ms: i64,
-) {
-    cx.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
-}
-
-/// A changed list of keys is in force.
-pub(super) fn audit_list_change(cx: &mut Context, change: &ListChange, now_ms: i64) {
-    let who = Who {
-        way: Way::File,
-        ..Who::default()
-    };
-    for audited in AuditedAction::of_list(change) {
-        cx.audit(who.clone(), Some(audited), ActionEnd::Done, now_ms);
     }
 }
 

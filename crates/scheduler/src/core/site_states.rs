@@ -3,7 +3,7 @@
 
 use webfill_store::{SitePhase, SiteState};
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::effects::{SiteStatesWrite, StoreWrite};
 use crate::frontier::{FrontierError, SiteReport, UnsavedState};
 use crate::site_state::{Phase, UNTIL_WOKEN_MS};

@@ -6,9 +6,11 @@ use webfill_wire::{
     SupervisorToDispatcher, TaskReturned,
 };
 
-use super::requests::Gone;
+use super::requests::drain::Gone;
 use crate::caller::Caller;
-use crate::core::{Context, Drains, machines, outcomes, recalls, requests::drain};
+use crate::core::context::Context;
+use crate::core::requests::drain::Drains;
+use crate::core::{machines, outcomes, recalls, requests::drain};
 use crate::dispatch::{Greeting, HeartbeatReply, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
 use crate::mappings::Mappings;

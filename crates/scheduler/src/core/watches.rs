@@ -20,7 +20,10 @@ use webfill_api::{RunEnd, Watch, WatchRun};
 use webfill_changes::Look;
 use webfill_wire::CrawlKey;
 
-use crate::core::{ClosingCrawls, Context, Notifications};
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
+use crate::core::requests::closing::ClosingCrawls;
+use crate::effects::FeederOrder;
 use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
@@ -51,13 +54,6 @@ pub(super) struct Watches {
     are_attended: bool,
     /// What they may read.
     sources: WatchSources,
-}
-
-/// Asks for a process that reads the seeds of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FeederOrder {
-    pub watch: String,
-    pub run: u64,
 }
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use webfill_wire::CrawlKey;
 
-use super::Context;
+use crate::core::context::Context;
 use crate::dispatch::{LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
 use crate::frontier::FrontierError;
 
@@ -164,4 +164,21 @@ fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
 pub(super) fn room_in_window(cx: &Context) -> usize {
     let in_window = cx.dispatch.schedule.sites_in_window();
     cx.settings.window_sites.saturating_sub(in_window)
+}
+
+/// Inside the window each site is looked at; of those outside, the one that is due first stands for
+/// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
+pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
+    let inside_ms = {
+        let dispatch = &mut cx.dispatch;
+        dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)
+    };
+    // A frontier that has failed ends the process at its next turn.
+    let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
+    let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
+        cx.window.outside_due_since_ms = None;
+        return inside_ms;
+    };
+    let since_ms = *cx.window.outside_due_since_ms.get_or_insert(now_ms);
+    inside_ms.max(now_ms - since_ms.max(first_ms))
 }

@@ -20,11 +20,11 @@ use super::supervisor::{Particulars, Supervisor};
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
-mod figures;
+mod metrics;
 mod particulars;
 mod ways_out;
 
-pub use figures::FleetFigures;
+pub use metrics::FleetMetrics;
 
 /// The longest request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;

@@ -4,10 +4,7 @@ use webfill_wire::{Lane, SupervisorReport};
 
 use super::egress::Egress;
 use super::session::{AvailableCredit, Session};
-use crate::frontier::SiteId;
-
-/// Added to each lease, because the clocks of two machines do not run equally fast.
-pub(crate) const CLOCK_SLACK_MS: i64 = 1_000;
+use crate::frontier::{CLOCK_SLACK_MS, SiteId};
 
 /// A supervisor that may hold leases.
 #[derive(Debug)]

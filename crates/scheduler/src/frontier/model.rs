@@ -9,6 +9,9 @@ use webfill_wire::{
     BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, LinkKind, Outcome, Reason,
 };
 
+/// Added to each lease, because the clocks of two machines do not run equally fast.
+pub(crate) const CLOCK_SLACK_MS: i64 = 1_000;
+
 /// Identifies a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
 

@@ -2,11 +2,10 @@
 //! within it, the oldest task; in a run of a watch the lowest rank (see [`looks`](super::looks)).
 
 use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
-use webfill_urls::Url;
 use webfill_wire::CrawlKey;
 
 use super::model::{NextCrawl, SiteId, TaskId};
-use super::site_states::failed_host;
+use super::site_states::{failed_host, host_of};
 use super::tries::tries;
 
 /// Among how many tasks the one is chosen that goes first after a backoff.
@@ -173,9 +172,4 @@ pub(super) fn ready_of(
         Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
     })?;
     tasks.collect()
-}
-
-pub(super) fn host_of(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    url.host_str().map(str::to_owned)
 }

@@ -5,7 +5,7 @@ use webfill_wire::{CrawlKey, Outcome};
 
 use super::model::{SiteId, TaskId};
 use super::schema::DONE;
-use super::task_rows::EndedTask;
+use super::task_rows::{EndedTask, SERVES_ONLY_RESOLVED};
 
 pub(super) fn is_resolved(db: &Connection, record: i64) -> Result<bool> {
     let sql = "SELECT resolved FROM records WHERE id = ?1";
@@ -37,13 +37,6 @@ pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needles
     };
     db.prepare_cached(sql)?.query_map([record], task)?.collect()
 }
-
-/// Whether a row of `tasks` serves records, all of which are resolved.
-pub(super) const SERVES_ONLY_RESOLVED: &str =
-    "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
-     AND NOT EXISTS (
-         SELECT 1 FROM task_records JOIN records ON records.id = record
-         WHERE task = tasks.id AND resolved = 0)";
 
 /// The task, if it was stopped because its records were complete. A task that was stopped with its
 /// crawl served no record, or one that was unresolved.

@@ -15,8 +15,8 @@ use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{FeedTally, TaskId, Woken};
 use super::parts::Reopening;
-use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
+use super::task_rows::SERVES_ONLY_RESOLVED;
 use super::task_rows::{EndedTask, ended_tasks};
 use super::{FrontierError, backing_off, crawl_rows, feed, tries};
 

@@ -13,32 +13,9 @@ use std::time::SystemTime;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 
+use super::config::{Backups, Restoring};
+use super::model::CLOCK_SLACK_MS;
 use super::{FILE_NAME, FrontierError, schema};
-use crate::dispatch::CLOCK_SLACK_MS;
-
-/// How to start from a file that may be older than what its fleet has done.
-#[derive(Debug, Clone, Copy)]
-pub struct Restoring {
-    /// How long a supervisor may start requests after it has last heard from its dispatcher.
-    pub lease_ms: u64,
-    /// The longest request of supervisors that the file does not know.
-    pub longest_request_ms: u64,
-    /// The delay of sites whose own delay is not known.
-    pub default_delay_ms: u32,
-    pub backups: Backups,
-}
-
-/// What is done with a file that is marked as a backup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backups {
-    /// It is refused: a dispatcher of a fleet must be told of a backup.
-    Refused,
-    /// It is taken for one: a crawl on one machine, whose dispatcher nobody starts by hand, or a service whose
-    /// settings say that backups may be started from.
-    Taken,
-    /// The file is said to be one, whether it is marked or not.
-    Told,
-}
 
 /// What there is to know of a file that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,10 +3,10 @@
 //! only of sites that are in trouble, or were lately.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
+use webfill_urls::Url;
 use webfill_wire::{BackoffReason, Evidence};
 
 use super::model::{SiteId, TaskId};
-use super::queue_order::host_of;
 use crate::site_state::{Phase, SiteState};
 
 /// A stored state.
@@ -65,6 +65,11 @@ pub(super) fn phase_of(unreachable_to: Option<i64>, until_ms: i64) -> Phase {
         (None, 0) => Phase::Open,
         (None, until_ms) => Phase::BackingOff { until_ms },
     }
+}
+
+pub(super) fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.host_str().map(str::to_owned)
 }
 
 /// The host that a site has failed at last.

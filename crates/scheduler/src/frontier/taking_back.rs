@@ -10,7 +10,8 @@ use webfill_wire::{CrawlKey, Delivery, Outcome};
 use super::context::Context;
 use super::model::TaskId;
 use super::parts::Records;
-use super::records::{SERVES_ONLY_RESOLVED, served_by};
+use super::records::served_by;
+use super::task_rows::SERVES_ONLY_RESOLVED;
 use super::{FrontierError, closing, crawl_rows, epochs};
 
 /// A page whose values are to be taken back.

@@ -7,8 +7,14 @@ use webfill_wire::{CrawlKey, Delivery, Outcome};
 
 use super::epochs;
 use super::model::{AttrsId, SiteId, TaskId};
-use super::records::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, LEASED};
+
+/// Whether a row of `tasks` serves records, all of which are resolved.
+pub(super) const SERVES_ONLY_RESOLVED: &str =
+    "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
+     AND NOT EXISTS (
+         SELECT 1 FROM task_records JOIN records ON records.id = record
+         WHERE task = tasks.id AND resolved = 0)";
 
 /// The row of a leased task.
 pub(super) struct HeldTask {

@@ -8,7 +8,7 @@ use webfill_wire::{BackoffReason, Outcome, TaskDone};
 use super::context::Context;
 use super::model::SiteId;
 use super::parts::SiteStates;
-use super::queue_order::host_of;
+use super::site_states::host_of;
 use super::site_states::{StoredState, has_answered};
 use super::task_rows::HeldTask;
 use super::{FrontierError, retries, state_changes};

@@ -3,7 +3,7 @@
 use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{DispatcherToSupervisor, Task};
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, Leased};
 

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use webfill_api::About;
 use webfill_notifications::{Event, compose};
 
-use crate::core::{Context, Notifications, Watches};
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
+use crate::core::watches::Watches;
 use crate::effects::OutgoingMessage;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};

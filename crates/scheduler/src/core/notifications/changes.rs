@@ -6,63 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
 use webfill_api::{About, NotificationTime, WatchRun};
 use webfill_changes::{Look, Verdict};
 use webfill_notifications::{ReadChanges, Told};
 use webfill_store::CrawlId;
 
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
 use crate::core::watches::Watched;
-use crate::core::{Context, Notifications, Watches};
+use crate::core::watches::Watches;
+use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::frontier::{FrontierError, outbox};
-
-/// What is to be read in the store for a watch.
-#[derive(Debug, Clone)]
-pub struct ChangesAsked {
-    pub watch: String,
-    pub crawl: CrawlId,
-    pub question: ChangesQuestion,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub enum ChangesQuestion {
-    /// The number of the last change of before a time, after which somebody is told: when the answer comes,
-    /// pages may have changed since.
-    Position { asked_ms: i64 },
-    /// What has changed after a number.
-    After(u64),
-    /// What a run has found, once all of its looks are judged, and what has changed after a number.
-    Run {
-        number: u64,
-        began_ms: i64,
-        after: Option<u64>,
-    },
-}
-
-impl ChangesAsked {
-    pub fn is_replaced_by(&self, other: &ChangesAsked) -> bool {
-        let is_same =
-            std::mem::discriminant(&self.question) == std::mem::discriminant(&other.question);
-        self.watch == other.watch && is_same
-    }
-}
-
-/// What was read.
-pub struct ChangesAnswer {
-    pub asked: ChangesAsked,
-    pub found: ChangesFound,
-}
-
-pub enum ChangesFound {
-    Position(u64),
-    Changes(ReadChanges),
-    Run {
-        counts: Map<String, Value>,
-        changes: Option<ReadChanges>,
-    },
-    /// Of a run: the answer is not known for so long that its end is told without.
-    Late,
-}
 
 /// What is known of a watch's changes, and asked.
 #[derive(Debug, Default)]

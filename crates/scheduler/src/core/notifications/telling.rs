@@ -7,8 +7,10 @@ use webfill_api::{NotificationTime, WatchRun};
 use webfill_notifications::silence::{LATE_MS, RUNS_JUDGED};
 use webfill_notifications::{Facts, Standing, Told, compose};
 
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
 use crate::core::watches::Watched;
-use crate::core::{Context, Notifications, Watches};
+use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox;
 

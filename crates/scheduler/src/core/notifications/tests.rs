@@ -7,8 +7,9 @@ use webfill_notifications::{
     Delivery, Ended, NotificationsConfig, Permissions, ReadChanges, Standing, Verdict,
 };
 
-use super::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
-use crate::core::{Core, CoreSettings};
+use crate::core::Core;
+use crate::core::context::CoreSettings;
+use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;
 use crate::watch_sources::WatchSources;

@@ -3,7 +3,7 @@
 use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{TaskDone, TaskReturned};
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::frontier::{FrontierError, GivenBack};
 
 /// Logs how a lease has ended.

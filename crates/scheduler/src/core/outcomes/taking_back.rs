@@ -4,7 +4,8 @@
 use webfill_store::{Page, Save};
 use webfill_wire::{CrawlKey, Outcome};
 
-use crate::core::{Context, handing_out};
+use crate::core::context::Context;
+use crate::core::handing_out;
 use crate::crawl_registry::crashed_page;
 use crate::effects::{StoreWrite, TakeBackWrite};
 use crate::frontier::{FalsePage, FrontierError, TaskId, if_pruned};

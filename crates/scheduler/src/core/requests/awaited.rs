@@ -4,10 +4,13 @@ use webfill_store::CrawlState;
 use webfill_wire::CrawlKey;
 
 use super::limits;
-use super::told_again::MOST_SITES;
-use crate::core::{Context, machines};
+use crate::core::context::Context;
+use crate::core::machines;
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
 use crate::in_words::counted;
+
+/// At most so many sites of a crawl are read for an answer.
+pub(super) const MOST_SITES: usize = 10_000;
 
 /// What a running crawl waits for, for people.
 pub(super) fn awaited_by_crawl(

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
-use super::Reply;
-use super::actions::{action_answer, no_such_crawl};
+use super::crawl_answers::{action_answer, no_such_crawl};
+use super::reply::Reply;
 use super::waiting::RecallProgress;
-use super::{actions, waiting};
-use crate::core::Context;
+use super::{crawl_answers, waiting};
+use crate::core::context::Context;
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{CrawlStatus, FrontierError};
 
@@ -199,7 +199,7 @@ impl ClosingCrawls {
             purged,
             "a crawl is over before its queue was empty"
         );
-        let spider = actions::spider_of(cx, closing.crawl)?;
+        let spider = crawl_answers::spider_of(cx, closing.crawl)?;
         for (client, subject) in closing.asked {
             let answer = action_answer("stop", &subject, spider, json!({"total_purged": purged}));
             cx.notify(&subject.app_id, &answer);

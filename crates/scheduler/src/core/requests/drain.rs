@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use webfill_api::Refusal;
 use webfill_wire::DispatcherToSupervisor;
 
-use super::Reply;
-use crate::core::Context;
+use super::reply::Reply;
+use crate::core::context::Context;
 use crate::effects::{Client, OutgoingMessage};
 
 /// At most this many drains are waited for.

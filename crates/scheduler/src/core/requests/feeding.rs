@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlOrder, CrawlSpec, Refusal, Seed};
 use webfill_wire::{CrawlKey, Lane, Outcome, Reason};
 
-use crate::core::{ClosingCrawls, Context, outcomes};
+use crate::core::context::Context;
+use crate::core::outcomes;
+use crate::core::requests::closing::ClosingCrawls;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
 /// What becomes of a crawl when an order is carried out.

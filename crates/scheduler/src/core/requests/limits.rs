@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::frontier::{ApplicationUse, FrontierError};
 
 /// How limits of the settings are raised.

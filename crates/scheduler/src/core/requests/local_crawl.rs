@@ -8,7 +8,9 @@ use webfill_wire::CrawlKey;
 use super::feeding::FedBatch;
 use super::sites::add_state;
 use super::{feeding, scripts};
-use crate::core::{ClosingCrawls, Context, Core, crawl_writes, crawls, machines, outcomes};
+use crate::core::context::Context;
+use crate::core::requests::closing::ClosingCrawls;
+use crate::core::{Core, crawl_writes, crawls, machines, outcomes};
 use crate::frontier::{Candidate, CrawlStatus, FrontierError, WaitingSites};
 use crate::local_crawl::{
     self, Backoffs, ChosenDataset, Limits, LineRequest, LocalRequest, SeedUrl,

@@ -8,8 +8,8 @@ use serde_json::json;
 use webfill_api::{PruneAction, Refusal, Spider};
 use webfill_wire::CrawlKey;
 
-use super::Reply;
-use super::actions::{action_answer, no_such_crawl};
+use super::crawl_answers::{action_answer, no_such_crawl};
+use super::reply::Reply;
 use crate::core::{Core, crawl_writes};
 use crate::frontier::FrontierError;
 

@@ -11,11 +11,12 @@ use serde_json::json;
 use webfill_api::{Refusal, RetryAction, Subject};
 use webfill_wire::CrawlKey;
 
-use super::Reply;
-use super::actions;
-use super::actions::action_answer;
+use super::crawl_answers;
+use super::crawl_answers::action_answer;
+use super::reply::Reply;
 use super::sites::site_named;
-use crate::core::{Context, outcomes, requests};
+use crate::core::context::Context;
+use crate::core::{auditing, outcomes};
 use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
@@ -61,7 +62,7 @@ impl ReopeningCrawls {
     ) -> Result<Reply, FrontierError> {
         let audited = AuditedAction::of_retry(&action);
         let subject = action.subject;
-        let crawl = match actions::crawl_that_goes_on(cx, &subject)? {
+        let crawl = match crawl_answers::crawl_that_goes_on(cx, &subject)? {
             Ok(crawl) => crawl,
             Err(refusal) => return Ok(refusal.into()),
         };
@@ -105,11 +106,11 @@ impl ReopeningCrawls {
             return Ok(());
         };
         let crawl = reopening.walk.wanted.crawl;
-        if let Some(refusal) = actions::refusal_if_over(cx, crawl)? {
+        if let Some(refusal) = crawl_answers::refusal_if_over(cx, crawl)? {
             let answer = refusal.answer();
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
-                requests::audit_refused_later(cx, requester.who, audited, &answer, now_ms);
+                auditing::audit_refused_later(cx, requester.who, audited, &answer, now_ms);
                 let told = OutgoingMessage::ToClient(requester.client, answer.clone());
                 cx.outgoing.push(told);
             }
@@ -146,9 +147,9 @@ fn announce_reopened(
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "total_requeued": reopened.requeued,
         "total_pending": cx.frontier.crawls().status(crawl)?.queued,
-        "state": actions::state_name(cx, crawl, now_ms)?,
+        "state": crawl_answers::state_name(cx, crawl, now_ms)?,
     });
-    let spider = actions::spider_of(cx, crawl)?;
+    let spider = crawl_answers::spider_of(cx, crawl)?;
     for (requester, subject) in reopened.asked {
         let answer = action_answer("retry", &subject, spider, more.clone());
         cx.notify(&subject.app_id, &answer);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use webfill_wire::{CrawlKey, Finding};
 
-use crate::core::Context;
+use crate::core::context::Context;
 use crate::frontier::FrontierError;
 use crate::in_words::counted;
 

@@ -9,9 +9,11 @@ use webfill_api::scope::{canonical_domain, printable_beginning};
 use webfill_api::{Refusal, SiteAction, SitesQuestion};
 use webfill_wire::RecallScope;
 
+use super::limits;
+use super::reply::Reply;
 use super::waiting::AnswerKind;
-use super::{Reply, limits};
-use crate::core::{Context, WaitingAnswers};
+use crate::core::context::Context;
+use crate::core::requests::waiting::WaitingAnswers;
 use crate::effects::Client;
 use crate::frontier::{FrontierError, SiteLane, SiteReport};
 use crate::site_state::{Phase, until_seconds};

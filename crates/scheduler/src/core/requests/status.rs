@@ -1,73 +1,21 @@
 //! The answer to `status`: the fleet, machine by machine, the store, and what the crawls wait for.
 //!
-//! The cost is bounded, whatever the number of URLs: the crawls told of share one number of sites that are
-//! looked at and one pass over the leases, and are told as they were up to two seconds ago. Of tasks, only the
-//! longest leased one of each crawl is read.
+//! The cost is bounded, whatever the number of URLs: the crawls share a number of sites that are read and
+//! one pass over the leases, and are reported as they were up to two seconds ago. Of tasks, only the
+//! longest-running one of each crawl is read.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use webfill_wire::CrawlKey;
 
-use super::Reply;
-use super::{actions, waits};
-use crate::core::{Context, Notifications, Reports, figures};
+use super::reply::Reply;
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
+use crate::core::requests::reports::Reports;
+use crate::core::window;
 use crate::dispatch::{Particulars, Presence};
-use crate::frontier::{FrontierError, MOST_WAITING_COUNTED, TaskId};
+use crate::frontier::{FrontierError, MOST_WAITING_COUNTED};
 use crate::in_words::seconds;
-
-/// Of so many crawls it is told what they wait for: those that were opened last.
-const MOST_CRAWLS: usize = 20;
-
-/// At most so many sites of all of them are looked at.
-const MOST_SITES: usize = 10_000;
-
-/// For so long the crawls are told as they were found, however many ask.
-const TOLD_AGAIN_MS: i64 = 2_000;
-
-/// What of a crawl is out longest.
-pub(super) struct OldestLease {
-    task: TaskId,
-    supervisor: String,
-    since_ms: i64,
-}
-
-impl Reports {
-    /// The crawls that have something left, those that were opened last first.
-    fn unfinished_told(
-        &mut self,
-        cx: &mut Context,
-        now_ms: i64,
-    ) -> Result<Vec<Value>, FrontierError> {
-        if let Some((at_ms, told)) = &self.unfinished
-            && (0..TOLD_AGAIN_MS).contains(&(now_ms - at_ms))
-        {
-            return Ok(told.clone());
-        }
-        let crawls = cx.frontier.reports().unfinished(MOST_CRAWLS)?;
-        let mut oldest = oldest_leases(cx, &crawls);
-        let most_sites = MOST_SITES / crawls.len().max(1);
-        let mut told = Vec::with_capacity(crawls.len());
-        for crawl in crawls {
-            let status = cx.frontier.crawls().status(crawl)?;
-            let spec = cx.frontier.crawls().spec(crawl)?;
-            let mut one = json!({
-                "appid": spec.app_id,
-                "crawlid": spec.crawl_id,
-                "pending": status.queued,
-                "leased": status.leased,
-                "done": status.done,
-                "rows_stored": status.rows_stored,
-            });
-            one["state"] = actions::state_name(cx, crawl, now_ms)?.into();
-            add_progress(cx, &mut one, crawl, most_sites, now_ms)?;
-            add_oldest_lease(cx, &mut one, oldest.remove(&crawl))?;
-            told.push(one);
-        }
-        self.unfinished = Some((now_ms, told.clone()));
-        Ok(told)
-    }
-}
 
 pub(super) fn fleet_status(
     cx: &mut Context,
@@ -76,13 +24,13 @@ pub(super) fn fleet_status(
     uuid: Option<String>,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
-    let tally = reports.tally_told(cx, now_ms)?;
+    let tally = reports.tally(cx, now_ms)?;
     let (store, cache) = cx.surroundings.backends.told();
     let ended = cx.frontier.ended().iter();
     let ended: BTreeMap<&str, u64> = ended
         .map(|(outcome, count)| (outcome.as_str(), *count))
         .collect();
-    let oldest_due_ms = figures::oldest_due_ms(cx, now_ms);
+    let oldest_due_ms = window::oldest_due_ms(cx, now_ms);
     let mut answer = json!({
         "action": "status",
         "webfill": env!("CARGO_PKG_VERSION"),
@@ -91,7 +39,7 @@ pub(super) fn fleet_status(
         "store": store,
         "cache": cache,
         "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
-        "unfinished": reports.unfinished_told(cx, now_ms)?,
+        "unfinished": reports.unfinished(cx, now_ms)?,
         "total_pending": tally.queued,
         "leased": tally.leased,
         "done": tally.done,
@@ -130,55 +78,6 @@ pub(super) fn fleet_status(
         answer["uuid"] = uuid.into();
     }
     Ok(Reply::Now(answer))
-}
-
-/// Adds what a crawl waits for, its pace, and when it may be done.
-pub(super) fn add_progress(
-    cx: &mut Context,
-    told: &mut Value,
-    crawl: CrawlKey,
-    most_sites: usize,
-    now_ms: i64,
-) -> Result<(), FrontierError> {
-    let progress = waits::progress(cx, crawl, most_sites, now_ms)?;
-    told["waits"] = progress.waits.into();
-    told["done_per_second"] = progress.per_second.into();
-    told["not_before"] = progress.not_before_ms.map(seconds).into();
-    told["estimated_end"] = progress.end_ms.map(seconds).into();
-    Ok(())
-}
-
-/// What of each of these crawls is out longest.
-pub(super) fn oldest_leases(cx: &Context, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
-    let oldest = cx.dispatch.leases.oldest(crawls).into_iter();
-    let told = oldest.map(|(crawl, (task, lease))| {
-        let oldest = OldestLease {
-            task,
-            supervisor: lease.supervisor.clone(),
-            since_ms: lease.since_ms,
-        };
-        (crawl, oldest)
-    });
-    told.collect()
-}
-
-/// Adds what of a crawl is out longest.
-pub(super) fn add_oldest_lease(
-    cx: &mut Context,
-    told: &mut Value,
-    oldest: Option<OldestLease>,
-) -> Result<(), FrontierError> {
-    if let Some(oldest) = oldest
-        && let Some(sketch) = cx.frontier.tasks().get(oldest.task)?
-    {
-        told["oldest_lease"] = json!({
-            "task": oldest.task,
-            "url": sketch.url,
-            "supervisor": oldest.supervisor,
-            "since": seconds(oldest.since_ms),
-        });
-    }
-    Ok(())
 }
 
 /// The connected supervisors, for operators.

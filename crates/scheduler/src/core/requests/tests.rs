@@ -1,9 +1,9 @@
 mod awaited;
 mod closing;
 mod feeding;
-mod figures;
 mod lanes;
 mod mappings;
+mod metrics;
 mod reopening;
 mod restored;
 mod states;
@@ -19,7 +19,7 @@ use webfill_wire::{
 use super::*;
 use crate::caller::Caller;
 use crate::control;
-use crate::core::CoreSettings;
+use crate::core::context::CoreSettings;
 use crate::effects::{Audited, StoreWrite};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;

@@ -5,10 +5,11 @@
 use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
 
-use super::actions::no_such_crawl;
-use super::{actions, sites};
+use super::crawl_answers::no_such_crawl;
+use super::{crawl_answers, sites};
+use crate::core::context::Context;
+use crate::core::recalls;
 use crate::core::recalls::RecallNumber;
-use crate::core::{Context, recalls};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{FrontierError, if_pruned};
 
@@ -112,7 +113,7 @@ impl WaitingAnswers {
         for one in ready {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
-                    let answer = actions::pause_answer(cx, "pause", crawl, &subject, now_ms);
+                    let answer = crawl_answers::pause_answer(cx, "pause", crawl, &subject, now_ms);
                     let answer = if_pruned(answer, no_such_crawl().answer())?;
                     (Some(subject.app_id), answer)
                 }

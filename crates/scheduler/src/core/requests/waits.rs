@@ -8,7 +8,8 @@ use webfill_store::CrawlState;
 use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::limits;
-use crate::core::{Context, machines};
+use crate::core::context::Context;
+use crate::core::machines;
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
 use crate::in_words::{because, counted, moment, seconds, span};

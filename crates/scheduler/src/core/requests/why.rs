@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, WhyQuestion};
 use webfill_wire::CrawlKey;
 
+use super::limits;
+use super::reply::Reply;
 use super::waits::HeldFor;
-use super::{Reply, limits};
-use super::{actions, waits};
-use crate::core::Context;
+use super::{crawl_answers, waits};
+use crate::core::context::Context;
 use crate::frontier::{
     Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport, if_pruned,
 };
@@ -179,7 +180,7 @@ fn tell_unknown(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let judged = cx.frontier.reports().judge_as_seed(crawl, url)?;
-    let state = actions::state_name(cx, crawl, now_ms)?;
+    let state = crawl_answers::state_name(cx, crawl, now_ms)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
     let mut told = json!({
         "appid": spec.app_id,

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, RunEnd};
 
-use crate::core::{Context, Watches};
+use crate::core::context::Context;
+use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 
 impl Watches {

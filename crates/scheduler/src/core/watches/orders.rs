@@ -5,7 +5,9 @@ use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
 
 use super::{MOST_FAILURES, Watched};
-use crate::core::{Context, Notifications, Watches};
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
+use crate::core::watches::Watches;
 use crate::frontier::{FrontierError, KeptWatch, if_pruned};
 
 /// There may be this many watches.

@@ -3,8 +3,13 @@
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Watch, WatchRun};
 
-use super::{FeederOrder, UnderWay};
-use crate::core::{ClosingCrawls, Context, Notifications, Watches, crawl_writes, crawls};
+use super::UnderWay;
+use crate::core::context::Context;
+use crate::core::notifications::Notifications;
+use crate::core::requests::closing::ClosingCrawls;
+use crate::core::watches::Watches;
+use crate::core::{crawl_writes, crawls};
+use crate::effects::FeederOrder;
 use crate::frontier::{CrawlStatus, FrontierError, if_pruned};
 
 impl Watches {

@@ -7,8 +7,9 @@ use webfill_api::{Action, parse_action};
 use webfill_wire::keys::Rights;
 
 use crate::control;
-use crate::core::{Core, CoreSettings, FeederOrder};
-use crate::effects::{Client, OutgoingMessage};
+use crate::core::Core;
+use crate::core::context::CoreSettings;
+use crate::effects::{Client, FeederOrder, OutgoingMessage};
 use crate::frontier::{Frontier, FrontierConfig, KeptWatch};
 use crate::mappings::Mappings;
 use crate::watch_sources::WatchSources;

@@ -4,6 +4,7 @@ use webfill_wire::MappingSource;
 
 use super::*;
 use crate::reload::{ReloadAsked, ReloadEnded, Reloaded};
+use crate::requester::Who;
 
 fn mappings(version: &str) -> Mappings {
     let source = MappingSource {

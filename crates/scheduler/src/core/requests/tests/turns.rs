@@ -1,7 +1,7 @@
 //! A turn ends by time: what it leaves is done in the next ones.
 
 use super::*;
-use crate::core::TurnEnd;
+use crate::core::turn::TurnEnd;
 
 #[test]
 fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {

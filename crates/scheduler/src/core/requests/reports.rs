@@ -1,30 +1,33 @@
-//! What is told again as it was found, for a moment, however many ask. It is found out anew as soon as
-//! somebody has changed something.
+//! Reports that cost too much to be made for each who asks: one is kept for a moment and given to all. It is
+//! made anew as soon as somebody has changed something.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
-use super::{actions, awaited};
-use crate::core::Context;
+use super::awaited::MOST_SITES;
+use super::crawl_answers::state_name;
+use super::{awaited, crawl_report};
+use crate::core::context::Context;
 use crate::frontier::{AtMost, FrontierError, FrontierTally};
 
-/// How long it is told again.
+/// How long each is kept.
 const APPLICATIONS_FOR_MS: i64 = 2_000;
 const TALLY_FOR_MS: i64 = 250;
+const UNFINISHED_FOR_MS: i64 = 2_000;
 
 /// So many applications, and crawls, are kept.
 const MOST_APPLICATIONS: usize = 100;
 const MOST_CRAWLS: usize = 1_000;
 
-/// At most so many sites of a crawl are looked at for an answer.
-pub(super) const MOST_SITES: usize = 10_000;
+/// So many unfinished crawls are listed: those that were opened last.
+const MOST_UNFINISHED: usize = 20;
 
 /// Of a crawl that has no more than this queued and leased, everything is found out for each who asks.
 const LARGE_CRAWL: u64 = 1_000;
 
-/// For so many large crawls all that was said is looked at, in the time that it is told again for. For further ones
+/// For so many large crawls all that was said is looked at, in the time that it is report again for. For further ones
 /// it is [`SITES_OF_FURTHER`]: so asking about many costs little more than asking about one.
 const LOOKED_AT_WELL: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
@@ -65,7 +68,7 @@ fn is_recent(at_ms: i64, for_ms: i64, now_ms: i64) -> bool {
 
 impl Reports {
     /// The counters of all crawls.
-    pub(super) fn tally_told(
+    pub(super) fn tally(
         &mut self,
         cx: &mut Context,
         now_ms: i64,
@@ -81,7 +84,7 @@ impl Reports {
     }
 
     /// What of a crawl takes a look at its sites and leases.
-    pub(super) fn crawl_told(
+    pub(super) fn of_crawl(
         &mut self,
         cx: &mut Context,
         crawl: CrawlKey,
@@ -90,14 +93,14 @@ impl Reports {
         let status = cx.frontier.crawls().status(crawl)?;
         let is_large = status.queued + status.leased > LARGE_CRAWL;
         if !is_large {
-            return actions::look_at_crawl(cx, crawl, MOST_SITES, now_ms);
+            return crawl_report::report_on_crawl(cx, crawl, MOST_SITES, now_ms);
         }
         let is_kept = |at_ms: i64| is_recent(at_ms, APPLICATIONS_FOR_MS, now_ms);
         let kept = &mut self.crawls;
-        if let Some((at_ms, told)) = kept.get(&crawl)
+        if let Some((at_ms, report)) = kept.get(&crawl)
             && is_kept(*at_ms)
         {
-            return Ok(told.clone());
+            return Ok(report.clone());
         }
         let recent = kept.values().filter(|(at_ms, _)| is_kept(*at_ms)).count();
         let most_sites = match recent < LOOKED_AT_WELL {
@@ -107,26 +110,26 @@ impl Reports {
         if kept.len() >= MOST_CRAWLS {
             kept.retain(|_, (at_ms, _)| is_kept(*at_ms));
         }
-        let told = actions::look_at_crawl(cx, crawl, most_sites, now_ms)?;
+        let report = crawl_report::report_on_crawl(cx, crawl, most_sites, now_ms)?;
         if self.crawls.len() < MOST_CRAWLS {
             let kept = &mut self.crawls;
-            kept.insert(crawl, (now_ms, told.clone()));
+            kept.insert(crawl, (now_ms, report.clone()));
         }
-        Ok(told)
+        Ok(report)
     }
 
-    pub(super) fn application_told(
+    pub(super) fn of_application(
         &mut self,
         cx: &mut Context,
         app_id: &str,
         now_ms: i64,
     ) -> Result<OfApplication, FrontierError> {
-        if let Some((at_ms, told)) = self.applications.get(app_id)
+        if let Some((at_ms, report)) = self.applications.get(app_id)
             && is_recent(*at_ms, APPLICATIONS_FOR_MS, now_ms)
         {
-            return Ok(told.clone());
+            return Ok(report.clone());
         }
-        let told = OfApplication {
+        let report = OfApplication {
             sites: cx.frontier.counts().pending_sites_of(app_id)?,
             waiting_for: awaited::awaited_by_application(cx, app_id, now_ms)?,
         };
@@ -134,7 +137,42 @@ impl Reports {
         if kept.len() >= MOST_APPLICATIONS {
             kept.clear();
         }
-        kept.insert(app_id.to_owned(), (now_ms, told.clone()));
-        Ok(told)
+        kept.insert(app_id.to_owned(), (now_ms, report.clone()));
+        Ok(report)
+    }
+
+    /// The crawls that have something left, those that were opened last first.
+    pub(super) fn unfinished(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<Vec<Value>, FrontierError> {
+        if let Some((at_ms, reports)) = &self.unfinished
+            && (0..UNFINISHED_FOR_MS).contains(&(now_ms - at_ms))
+        {
+            return Ok(reports.clone());
+        }
+        let crawls = cx.frontier.reports().unfinished(MOST_UNFINISHED)?;
+        let mut oldest = crawl_report::oldest_leases(cx, &crawls);
+        let most_sites = MOST_SITES / crawls.len().max(1);
+        let mut reports = Vec::with_capacity(crawls.len());
+        for crawl in crawls {
+            let status = cx.frontier.crawls().status(crawl)?;
+            let spec = cx.frontier.crawls().spec(crawl)?;
+            let mut one = json!({
+                "appid": spec.app_id,
+                "crawlid": spec.crawl_id,
+                "pending": status.queued,
+                "leased": status.leased,
+                "done": status.done,
+                "rows_stored": status.rows_stored,
+            });
+            one["state"] = state_name(cx, crawl, now_ms)?.into();
+            crawl_report::add_progress(cx, &mut one, crawl, most_sites, now_ms)?;
+            crawl_report::add_oldest_lease(cx, &mut one, oldest.remove(&crawl))?;
+            reports.push(one);
+        }
+        self.unfinished = Some((now_ms, reports.clone()));
+        Ok(reports)
     }
 }

@@ -4,71 +4,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_notifications::Verdict;
-use webfill_wire::{BackoffReason, Lane, Outcome};
+use webfill_wire::{Lane, Outcome};
 
-use crate::core::{Context, Core, Notifications, Watches};
-use crate::dispatch::FleetFigures;
-use crate::frontier::NothingHandedOut;
-
-/// What has happened since the start.
-#[derive(Debug, Clone, Default)]
-pub struct Counters {
-    pub messages: Messages,
-    pub accepted: u64,
-    pub handed_out: u64,
-    /// Given back without an outcome.
-    pub returned: u64,
-    /// Outcomes that were followed by another try.
-    pub retried: u64,
-    /// Outcomes that came too late.
-    pub stale: u64,
-    pub backoff: BTreeMap<BackoffReason, u64>,
-    /// Sites that had nothing to hand out in their turn.
-    pub set_aside: BTreeMap<NothingHandedOut, u64>,
-    pub supervisors_lost: u64,
-    pub deliveries: Deliveries,
-}
-
-/// How many messages have come from supervisors and gone to them since the start.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Messages {
-    pub received: u64,
-    pub sent: u64,
-}
-
-/// What has become of tries to deliver notifications.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Deliveries {
-    pub delivered: u64,
-    pub failed: u64,
-    pub dropped: u64,
-}
-
-impl Deliveries {
-    pub(super) fn count(&mut self, verdict: &Verdict) {
-        *match verdict {
-            Verdict::Delivered => &mut self.delivered,
-            Verdict::Failed(_) => &mut self.failed,
-            Verdict::Dropped(_) => &mut self.dropped,
-        } += 1;
-    }
-}
+use crate::core::context::Context;
+use crate::core::counters::Counters;
+use crate::core::notifications::Notifications;
+use crate::core::watches::Watches;
+use crate::core::{Core, window};
+use crate::dispatch::FleetMetrics;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub struct CoreFigures {
+pub struct CoreMetrics {
     pub counters: Counters,
     /// Tasks that have ended since the start.
     pub ended: BTreeMap<Outcome, u64>,
-    pub fleet: FleetFigures,
+    pub fleet: FleetMetrics,
     pub leases: usize,
     pub sites_in_window: usize,
     pub window_sites: usize,
     pub sites_set_aside: usize,
     /// For how long the site that waits longest could have been fetched from.
     pub oldest_due_ms: i64,
-    pub watches: WatchFigures,
+    pub watches: WatchMetrics,
     /// Targets that notifications do not reach.
     pub targets_unreached: usize,
     /// `None`: they are not known yet.
@@ -102,7 +60,7 @@ impl Conditions {
 
 /// Watches, by what they do.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct WatchFigures {
+pub struct WatchMetrics {
     pub running: usize,
     pub paused: usize,
     pub waiting: usize,
@@ -111,17 +69,17 @@ pub struct WatchFigures {
 }
 
 impl Core {
-    pub fn figures(&mut self, now_ms: i64) -> CoreFigures {
-        CoreFigures {
+    pub fn metrics(&mut self, now_ms: i64) -> CoreMetrics {
+        CoreMetrics {
             counters: self.cx.counters.clone(),
             ended: self.cx.frontier.ended().clone(),
-            fleet: self.cx.dispatch.fleet.figures(),
+            fleet: self.cx.dispatch.fleet.metrics(),
             leases: self.cx.dispatch.leases.count(),
             sites_in_window: self.cx.dispatch.schedule.sites_in_window(),
             window_sites: self.cx.settings.window_sites,
             sites_set_aside: self.cx.dispatch.schedule.sites_set_aside(),
-            oldest_due_ms: oldest_due_ms(&mut self.cx, now_ms),
-            watches: watch_figures(&self.watches, &self.notifications),
+            oldest_due_ms: window::oldest_due_ms(&mut self.cx, now_ms),
+            watches: watch_metrics(&self.watches, &self.notifications),
             targets_unreached: self.notifications.unreached_targets(),
             extraction_alerts: self
                 .cx
@@ -148,32 +106,15 @@ fn conditions(cx: &Context, now_ms: i64) -> Conditions {
     }
 }
 
-/// Inside the window each site is looked at; of those outside, the one that is due first stands for
-/// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
-pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
-    let inside_ms = {
-        let dispatch = &mut cx.dispatch;
-        dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)
-    };
-    // A frontier that has failed ends the process at its next turn.
-    let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
-    let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
-        cx.window.outside_due_since_ms = None;
-        return inside_ms;
-    };
-    let since_ms = *cx.window.outside_due_since_ms.get_or_insert(now_ms);
-    inside_ms.max(now_ms - since_ms.max(first_ms))
-}
-
-fn watch_figures(watches: &Watches, notifications: &Notifications) -> WatchFigures {
-    let mut figures = WatchFigures::default();
+fn watch_metrics(watches: &Watches, notifications: &Notifications) -> WatchMetrics {
+    let mut metrics = WatchMetrics::default();
     for watched in watches.by_name.values() {
         *match (watched.is_under_way(), watched.is_paused()) {
-            (true, _) => &mut figures.running,
-            (false, true) => &mut figures.paused,
-            (false, false) => &mut figures.waiting,
+            (true, _) => &mut metrics.running,
+            (false, true) => &mut metrics.paused,
+            (false, false) => &mut metrics.waiting,
         } += 1;
     }
-    figures.silent = notifications.silent_watches();
-    figures
+    metrics.silent = notifications.silent_watches();
+    metrics
 }

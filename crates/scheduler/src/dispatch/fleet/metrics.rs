@@ -5,7 +5,7 @@ use crate::dispatch::session::Session;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FleetFigures {
+pub struct FleetMetrics {
     /// They take tasks.
     pub connected: usize,
     /// They have a session, and have not been heard of for most of their lease.
@@ -18,19 +18,19 @@ pub struct FleetFigures {
 }
 
 impl Fleet {
-    pub(crate) fn figures(&self) -> FleetFigures {
-        let mut figures = FleetFigures::default();
+    pub(crate) fn metrics(&self) -> FleetMetrics {
+        let mut metrics = FleetMetrics::default();
         for supervisor in self.supervisors.values() {
             let session = supervisor.session.as_ref();
             *match session {
-                None => &mut figures.awaited,
-                Some(_) if supervisor.is_silent => &mut figures.silent,
-                Some(session) if Session::is_ending(session) => &mut figures.draining,
-                Some(_) => &mut figures.connected,
+                None => &mut metrics.awaited,
+                Some(_) if supervisor.is_silent => &mut metrics.silent,
+                Some(session) if Session::is_ending(session) => &mut metrics.draining,
+                Some(_) => &mut metrics.connected,
             } += 1;
             let skew_ms = supervisor.clock_ahead_ms.unsigned_abs();
-            figures.clock_skew_ms = figures.clock_skew_ms.max(skew_ms);
+            metrics.clock_skew_ms = metrics.clock_skew_ms.max(skew_ms);
         }
-        figures
+        metrics
     }
 }

@@ -10,7 +10,7 @@ fn nothing_is_due_in_an_empty_dispatcher_and_what_is_queued_ages() {
         fixture.now_ms += ms;
         fixture.turn();
         let now_ms = fixture.now_ms;
-        fixture.core().figures(now_ms).oldest_due_ms
+        fixture.core().metrics(now_ms).oldest_due_ms
     };
     assert_eq!(due_after(&mut fixture, 0), 0);
     assert_eq!(due_after(&mut fixture, 3_600_000), 0);

@@ -1,0 +1,36 @@
+//! What the audit log says of actions whose answer has left already, and of what no request has asked for.
+
+use serde_json::Value;
+use webfill_wire::keys::ListChange;
+
+use super::context::Context;
+use crate::effects::{ActionEnd, AuditedAction};
+use crate::requester::{Way, Who};
+
+/// What a signal has this process do.
+pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) {
+    let audited = Some(AuditedAction::plain(action));
+    cx.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
+}
+
+/// What was begun has come to nothing.
+pub(super) fn audit_refused_later(
+    cx: &mut Context,
+    who: Who,
+    audited: AuditedAction,
+    answer: &Value,
+    now_ms: i64,
+) {
+    cx.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
+}
+
+/// A changed list of keys is in force.
+pub(super) fn audit_list_change(cx: &mut Context, change: &ListChange, now_ms: i64) {
+    let who = Who {
+        way: Way::File,
+        ..Who::default()
+    };
+    for audited in AuditedAction::of_list(change) {
+        cx.audit(who.clone(), Some(audited), ActionEnd::Done, now_ms);
+    }
+}

@@ -1,0 +1,83 @@
+//! What answers about one crawl have in common.
+
+use serde_json::{Value, json};
+use webfill_api::{Refusal, Spider, Subject};
+use webfill_wire::{CrawlKey, Outcome};
+
+use crate::core::context::Context;
+use crate::frontier::FrontierError;
+
+pub(super) fn pause_answer(
+    cx: &mut Context,
+    action: &str,
+    crawl: CrawlKey,
+    subject: &Subject,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let status = cx.frontier.crawls().status(crawl)?;
+    let more = json!({
+        "server_time": cx.wall_ms(now_ms) / 1_000,
+        "total_pending": status.queued,
+        "state": state_name(cx, crawl, now_ms)?,
+    });
+    Ok(action_answer(action, subject, spider_of(cx, crawl)?, more))
+}
+
+pub(super) fn spider_of(cx: &mut Context, crawl: CrawlKey) -> Result<Spider, FrontierError> {
+    Ok(Spider::of(cx.frontier.crawls().spec(crawl)?.lane))
+}
+
+/// The crawl that is to be paused, resumed or retried; refused if it is unknown or over.
+pub(super) fn crawl_that_goes_on(
+    cx: &mut Context,
+    subject: &Subject,
+) -> Result<Result<CrawlKey, Refusal>, FrontierError> {
+    let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
+    let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
+        return Ok(Err(no_such_crawl()));
+    };
+    let over = refusal_if_over(cx, crawl)?;
+    Ok(over.map_or(Ok(crawl), Err))
+}
+
+pub(super) fn refusal_if_over(
+    cx: &mut Context,
+    crawl: CrawlKey,
+) -> Result<Option<Refusal>, FrontierError> {
+    let why = match cx.frontier.crawls().end_of(crawl)? {
+        None => return Ok(None),
+        Some(Outcome::Expired) => "the crawl has expired",
+        Some(_) => "the crawl was stopped for good; `webfill prune` frees its id",
+    };
+    Ok(Some(Refusal::new("$.crawlid", why)))
+}
+
+pub(super) fn state_name(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    now_ms: i64,
+) -> Result<&'static str, FrontierError> {
+    let wall_ms = cx.wall_ms(now_ms);
+    let state = cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)?;
+    Ok(state.as_str())
+}
+
+pub(super) fn no_such_crawl() -> Refusal {
+    Refusal::new("$.crawlid", "the application has no crawl of this id")
+}
+
+/// The answer to an action, with the ids of the request.
+pub(super) fn action_answer(action: &str, subject: &Subject, spider: Spider, more: Value) -> Value {
+    let spider = spider.as_str();
+    let mut answer = json!({"action": action, "appid": subject.app_id, "spiderid": spider});
+    if let Some(crawl_id) = &subject.crawl_id {
+        answer["crawlid"] = crawl_id.as_str().into();
+    }
+    if let Some(uuid) = &subject.uuid {
+        answer["uuid"] = uuid.as_str().into();
+    }
+    if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
+        answer.extend(more);
+    }
+    answer
+}

@@ -1,0 +1,93 @@
+//! What a report on a crawl has to read its sites and leases for: what it waits for, its pace, when it may be
+//! done, and its longest-running task.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use webfill_wire::CrawlKey;
+
+use super::{awaited, waits};
+use crate::core::context::Context;
+use crate::frontier::{FrontierError, TaskId};
+use crate::in_words::seconds;
+
+/// The longest-running task of a crawl.
+pub(super) struct OldestLease {
+    task: TaskId,
+    supervisor: String,
+    since_ms: i64,
+}
+
+/// What costs a read of the sites of a crawl, so many at most, and of its leases.
+pub(super) fn report_on_crawl(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<Value, FrontierError> {
+    let pending = cx.frontier.crawls().pending(crawl)?;
+    let mut report = json!({
+        "total_domains": pending.sites.count,
+        "low_priority": pending.low_priority,
+        "high_priority": pending.high_priority,
+    });
+    if pending.sites.has_more {
+        report["total_domains_at_least"] = true.into();
+    }
+    if let Some(awaited) = awaited::awaited_by_crawl(cx, crawl, most_sites, now_ms)? {
+        report["waiting_for"] = awaited.into();
+    }
+    add_progress(cx, &mut report, crawl, most_sites, now_ms)?;
+    let oldest = oldest_leases(cx, &[crawl]).remove(&crawl);
+    add_oldest_lease(cx, &mut report, oldest)?;
+    Ok(report)
+}
+
+/// Adds what a crawl waits for, its pace, and when it may be done.
+pub(super) fn add_progress(
+    cx: &mut Context,
+    report: &mut Value,
+    crawl: CrawlKey,
+    most_sites: usize,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    let progress = waits::progress(cx, crawl, most_sites, now_ms)?;
+    report["waits"] = progress.waits.into();
+    report["done_per_second"] = progress.per_second.into();
+    report["not_before"] = progress.not_before_ms.map(seconds).into();
+    report["estimated_end"] = progress.end_ms.map(seconds).into();
+    Ok(())
+}
+
+/// The longest-running task of each of these crawls.
+pub(super) fn oldest_leases(cx: &Context, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
+    let oldest = cx.dispatch.leases.oldest(crawls).into_iter();
+    let found = oldest.map(|(crawl, (task, lease))| {
+        let oldest = OldestLease {
+            task,
+            supervisor: lease.supervisor.clone(),
+            since_ms: lease.since_ms,
+        };
+        (crawl, oldest)
+    });
+    found.collect()
+}
+
+/// Adds the longest-running task of a crawl.
+pub(super) fn add_oldest_lease(
+    cx: &mut Context,
+    report: &mut Value,
+    oldest: Option<OldestLease>,
+) -> Result<(), FrontierError> {
+    if let Some(oldest) = oldest
+        && let Some(sketch) = cx.frontier.tasks().get(oldest.task)?
+    {
+        report["oldest_lease"] = json!({
+            "task": oldest.task,
+            "url": sketch.url,
+            "supervisor": oldest.supervisor,
+            "since": seconds(oldest.since_ms),
+        });
+    }
+    Ok(())
+}

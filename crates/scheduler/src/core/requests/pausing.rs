@@ -1,0 +1,59 @@
+//! Pauses a crawl, and resumes it.
+
+use webfill_api::Subject;
+use webfill_wire::RecallScope;
+
+use super::crawl_answers::{crawl_that_goes_on, pause_answer};
+use super::reply::Reply;
+use super::waiting;
+use super::waiting::{AnswerKind, WaitingAnswers};
+use crate::core::context::Context;
+use crate::effects::Client;
+use crate::frontier::FrontierError;
+
+/// Pauses a crawl: none of its fetches starts after the answer, until it is resumed.
+pub(super) fn pause(
+    cx: &mut Context,
+    waiting: &mut WaitingAnswers,
+    client: &Client,
+    subject: Subject,
+) -> Result<Reply, FrontierError> {
+    if let Some(refusal) = waiting.refusal_if_too_many_wait() {
+        return Ok(refusal.into());
+    }
+    let crawl = match crawl_that_goes_on(cx, &subject)? {
+        Ok(crawl) => crawl,
+        Err(refusal) => return Ok(refusal.into()),
+    };
+    let was_paused = cx.frontier.crawls().is_paused(crawl)?;
+    cx.frontier.crawls().pause(crawl)?;
+    // While it is paused nothing more is handed out, so all who pause it wait for the same recall.
+    let recalled = waiting.recall_of_pause(crawl).filter(|_| was_paused);
+    let recalled = recalled.unwrap_or_else(|| {
+        waiting::begin_recall(
+            cx,
+            RecallScope {
+                crawl: Some(crawl),
+                ..RecallScope::default()
+            },
+        )
+    });
+    waiting.answer_when(client, recalled, AnswerKind::Pause(crawl, subject));
+    Ok(Reply::Later)
+}
+
+pub(super) fn resume(
+    cx: &mut Context,
+    subject: Subject,
+    now_ms: i64,
+) -> Result<Reply, FrontierError> {
+    let crawl = match crawl_that_goes_on(cx, &subject)? {
+        Ok(crawl) => crawl,
+        Err(refusal) => return Ok(refusal.into()),
+    };
+    cx.frontier.crawls().resume(crawl)?;
+    cx.window.next_site_ms = Some(now_ms);
+    let answer = pause_answer(cx, "resume", crawl, &subject, now_ms)?;
+    cx.notify(&subject.app_id, &answer);
+    Ok(Reply::Now(answer))
+}

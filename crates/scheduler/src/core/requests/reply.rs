@@ -1,0 +1,17 @@
+//! What carrying out a request returns.
+
+use serde_json::Value;
+use webfill_api::Refusal;
+
+/// When a request is answered.
+pub(in crate::core) enum Reply {
+    Now(Value),
+    /// When a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has ended.
+    Later,
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Reply {
+        Reply::Now(refusal.answer())
+    }
+}
