@@ -1,4 +1,4 @@
-//! Generates the manual's part about processors from the [catalogue](crate::catalogue).
+//! Generates the reference of processors from the [catalogue](crate::catalogue).
 
 use crate::catalogue::{self, Entry, Example, Family, Input, Parameter, Presence};
 use crate::parameters::expected;
@@ -7,7 +7,7 @@ use crate::parameters::expected;
 pub fn processors_manual() -> String {
     let mut manual = String::new();
     for (family, title) in Family::ALL {
-        manual += &format!("### {title}\n\n");
+        manual += &format!("## {title}\n\n");
         for entry in catalogue::ALL
             .iter()
             .filter(|entry| entry.family == *family)
@@ -19,7 +19,7 @@ pub fn processors_manual() -> String {
 }
 
 fn describe(entry: &Entry, manual: &mut String) {
-    *manual += &format!("#### `{}`\n\n{}\n\n", entry.name, entry.summary);
+    *manual += &format!("### `{}`\n\n{}\n\n", entry.name, entry.summary);
     if !entry.parameters.is_empty() {
         *manual += "| parameter | value | default | meaning |\n|---|---|---|---|\n";
         entry

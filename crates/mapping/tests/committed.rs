@@ -1,12 +1,11 @@
-//! Compares `etl-mappings/schema.json`, `etl-mappings/golden/case.schema.json`, and the table of processors in `etl-mappings/README.md`, with
-//! what the code generates. `UPDATE_COMMITTED=1 cargo nextest run -p webfill-mapping committed`
-//! regenerates them.
+//! Compares `etl-mappings/schema.json` and `etl-mappings/golden/case.schema.json` with the schemas that the code
+//! generates. `UPDATE_COMMITTED=1 cargo nextest run -p webfill-mapping committed` regenerates them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use webfill_mapping::{MappingSet, case_schema, processors_manual, schema};
+use webfill_mapping::{MappingSet, case_schema, schema};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings")
@@ -39,23 +38,6 @@ fn the_committed_schema_is_what_the_code_makes() {
 fn the_committed_schema_of_golden_cases_is_what_the_code_makes() {
     let text = serde_json::to_string_pretty(&case_schema()).unwrap() + "\n";
     compare(&folder().join("golden/case.schema.json"), &text);
-}
-
-#[test]
-fn the_committed_manual_is_what_the_code_makes() {
-    const START: &str =
-        "<!-- processors: made by the code, see crates/mapping/tests/committed.rs -->\n";
-    const END: &str = "<!-- end of processors -->";
-    let path = folder().join("README.md");
-    let committed = fs::read_to_string(&path).unwrap();
-    let (before, rest) = committed
-        .split_once(START)
-        .expect("the manual has a place for processors");
-    let (_, after) = rest.split_once(END).expect("the place for processors ends");
-    compare(
-        &path,
-        &format!("{before}{START}\n{}{END}{after}", processors_manual()),
-    );
 }
 
 /// Every object schema that names keys refuses others, and what it requires it also describes.
