@@ -1,4 +1,4 @@
-//! `ARCHITECTURE.md` lists the crates with what they use, and numbers the steps as the sources do.
+//! `ARCHITECTURE.md` is short, lists the crates with the crates that they use, and numbers the steps as the sources do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,6 +39,22 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
 /// A crate is called by its folder; libraries without that which they are in.
 fn name_of(folder: &str) -> String {
     folder.strip_prefix("crates/").unwrap_or(folder).to_owned()
+}
+
+/// As much as a newcomer reads in one sitting and keeps in mind.
+const MOST_BYTES: usize = 25_000;
+const MOST_TERMS: usize = 40;
+
+#[test]
+fn it_is_short_and_has_few_terms() {
+    let architecture = Document::read("ARCHITECTURE.md");
+    let bytes = architecture.text.len();
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes, {MOST_BYTES} allowed");
+    let mut sections = architecture.text.split("\n## ");
+    let words = sections.nth(1).expect("the glossary comes first");
+    let rows = words.lines().filter(|line| line.starts_with("| "));
+    let terms = rows.filter(|row| !row.starts_with("| word |")).count();
+    assert!(terms <= MOST_TERMS, "{terms} terms, {MOST_TERMS} allowed");
 }
 
 #[test]
