@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 project = "webfill"
 extensions = ["myst_parser"]
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/README.md", "docs/**/*.md", "*/README.md", "*/*/README.md", "*/*/*/README.md"]
+include_patterns = ["*.md", "docs/README.md", "docs/**/*.md", "*/README.md", "*/*/README.md", "*/*/*/README.md", "tests/*/*.md"]
 exclude_patterns = ["target", ".cache", "docs/site", "worker"]
 myst_heading_anchors = 4
 html_theme = "furo"
@@ -29,6 +29,10 @@ CONTENTS = {
         "CONTRIBUTING",
         "tests/README",
         "tests/bench/README",
+        "tests/bench/frontier",
+        "tests/bench/redesign",
+        "tests/fleet/README",
+        "tests/simulation/several",
         "tests/bench/extraction/README",
         "tests/fuzz/README",
         "etl-mappings/golden/README",

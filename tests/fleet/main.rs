@@ -1,7 +1,7 @@
 //! A fleet of many machines: one dispatcher, and supervisors in network namespaces of their own, joined by a bridge,
 //! with one MongoDB server. It crawls generated sites while the dispatcher is restarted, all supervisors are replaced
 //! by `deploy/roll`, and a tenth of them is killed again and again. Its promises are checked by the access log of the
-//! sites and by the store; its costs are printed (`make fleet`, docs/explanation/fleet.md).
+//! sites and by the store; its costs are printed (`make fleet`, tests/fleet/README.md).
 
 mod figures;
 mod load;

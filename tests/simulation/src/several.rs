@@ -1,5 +1,6 @@
-//! Four dispatchers that divide the sites among themselves, following the design in `docs/explanation/scale.md`: a
-//! prototype beside the real core, which shows that the design works. None of it is in the product.
+//! Four dispatchers that divide the sites among themselves, following the design in
+//! `docs/explanation/several-dispatchers.md`: a prototype beside the real core, which shows that the design works. None
+//! of it is in the product.
 //!
 //! # What is real
 //!

@@ -1,4 +1,4 @@
-//! Fleets of many machines whose dispatcher is restarted: `docs/explanation/fleet.md` has the measurements.
+//! Fleets of many machines whose dispatcher is restarted: `tests/fleet/README.md` has the measurements.
 
 use std::time::Instant;
 

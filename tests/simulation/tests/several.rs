@@ -82,7 +82,7 @@ fn whatever_goes_wrong_between_them_nothing_is_lost_or_fetched_twice() {
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
-/// The measurements in `docs/explanation/scale.md`. Nothing goes wrong here.
+/// The measurements in `tests/simulation/several.md`. Nothing goes wrong here.
 #[test]
 #[ignore = "measures, and takes a minute"]
 fn figures_of_several_dispatchers() {
