@@ -8,49 +8,24 @@
 //! A task whose page was not requested is given back when the worker drains or the task is recalled.
 //! After a crash all tasks that were not acknowledged come back through the supervisor.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc};
 use tracing::Instrument;
-use webfill_mapping::MappingSet;
-use webfill_service::Fault;
-use webfill_store::{Cache, Store};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Feature, Lane, Task, TaskReturned};
+use webfill_wire::{Feature, Lane, Task};
 
-use crate::archive::Archive;
-use crate::blocks::RepeatedPages;
-use crate::browser::Browser;
-use crate::documents::Documents;
-use crate::extract::Work;
 use crate::fetch::PageRequest;
-use crate::fetch_slots::FetchSlots;
-use crate::figures::Figures;
-use crate::gate::Gate;
-use crate::memory::Memory;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
-use crate::politeness::PolitenessConfig;
-use crate::resolve::Resolver;
-use crate::robots::RobotsFiles;
-use crate::scripts::{Rendering, ScriptedPages};
-use crate::shared_clock::SharedClock;
-use crate::site_headers::SiteHeaders;
-use crate::sites::Sites;
-use crate::stored_pages::StoredPages;
-use crate::task_result::TaskResult;
+use crate::scripts::Rendering;
 
-use self::address::NamesGivenBack;
 use self::answered::Request;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 use self::second_fetch::LookKind;
 use self::steps::log_step;
 
 pub use self::address::address_to_count;
-pub use self::second_fetch::Rechecks;
+pub use self::state::Journey;
 
 mod address;
 mod answered;
@@ -59,72 +34,16 @@ mod document;
 mod ending;
 mod giving_back;
 mod permission;
+mod rechecks;
 mod redirects;
 mod rendering;
 mod robots_fetch;
 mod scripted;
 mod second_fetch;
 mod sitemaps;
+mod state;
 mod steps;
 mod turns;
-
-/// The state shared by the runners of all sites. Everything here lives on the worker's main thread.
-pub struct Journey {
-    /// The worker's name in the cache and the store.
-    pub name: String,
-    pub politeness: PolitenessConfig,
-    pub gate: Gate,
-    /// The headers that the gate sends with requests for pages of a site.
-    pub headers: SiteHeaders,
-    /// The archive of exchanges as they were sent, if there is one.
-    pub archive: Option<Archive>,
-    pub resolver: Resolver,
-    pub names_given_back: RefCell<NamesGivenBack>,
-    pub cache: Arc<dyn Cache>,
-    pub store: Arc<dyn Store>,
-    pub stored_pages: StoredPages,
-    /// Held while reading a stored page that has no memory permit yet.
-    pub reading_stored: tokio::sync::Mutex<()>,
-    /// The mappings in force, once they have arrived.
-    pub mappings: RefCell<Option<Arc<MappingSet>>>,
-    pub sites: RefCell<Sites>,
-    /// The turns that this worker has reserved in the shared cache.
-    pub reservations: SharedClock,
-    pub robots: RefCell<RobotsFiles>,
-    pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
-    /// Recognises sites that answer every URL with one page.
-    pub repeated_pages: RefCell<RepeatedPages>,
-    /// Sites where recent second fetches of changed pages showed nothing.
-    pub rechecks: RefCell<Rechecks>,
-    /// Bounds the fetches in flight.
-    pub slots: FetchSlots,
-    pub figures: Figures,
-    /// The longest body that is kept, in crawls that keep bodies.
-    pub kept_body_bytes: usize,
-    /// Reads documents, if they are read at all.
-    pub documents: Option<Documents>,
-    pub browser: Option<Browser>,
-    pub scripted_pages: RefCell<ScriptedPages>,
-    /// Without its browser this worker is of no use.
-    pub needs_browser: bool,
-    /// Receives faults that end this process.
-    pub broken: mpsc::Sender<Fault>,
-    /// Memory for the bodies of answers.
-    pub bodies: Memory,
-    /// Memory for results that wait for a second fetch of their page.
-    pub held: Memory,
-    /// Memory for results that wait to be saved.
-    pub results_memory: Memory,
-    pub extraction: mpsc::Sender<Work>,
-    pub results: mpsc::Sender<TaskResult>,
-    pub draining: Cell<bool>,
-    /// Wakes runners that wait for a site's clock or a slot when tasks must be given back.
-    pub called_back: Notify,
-    /// Reports to the supervisor that a task, given by its id and delivery, waits for a name server.
-    pub tell_waiting: Box<dyn Fn((u64, Delivery))>,
-    /// Gives leases back unfinished.
-    pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
-}
 
 impl Journey {
     /// Takes the tasks of one site, one after another, until there are none.
@@ -144,11 +63,6 @@ impl Journey {
             self.figures.task_left(id);
             self.end_turn(&site).await;
         }
-    }
-
-    /// Whether a task whose page was not requested yet must be given back.
-    fn is_called_back(&self, permit: &Permit) -> bool {
-        self.draining.get() || permit.is_recalled()
     }
 
     async fn travel(&self, site: &str, task: Task, permit: &Permit) {
@@ -274,24 +188,5 @@ impl Journey {
         }
         self.hand_on(page).await;
         drop((slot, place));
-    }
-
-    /// The user agent of a crawl that adds a text of its own.
-    fn user_agent_of(&self, crawl: &CrawlSettings) -> Option<String> {
-        let wanted = crawl.useragent.as_deref()?;
-        Some(self.politeness.user_agent_of(Some(wanted)))
-    }
-
-    /// The headers sent with a page's request in addition to those of its site: its mapping's headers and the given
-    /// conditions.
-    fn headers_of(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
-        let mappings = self.mappings.borrow().clone();
-        let of_mapping = mappings.and_then(|mappings| {
-            let index = mappings.find(url.as_str())?;
-            Some(mappings.headers(index).to_vec())
-        });
-        let mut headers = of_mapping.unwrap_or_default();
-        headers.extend_from_slice(conditions);
-        headers
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use webfill_document::Shell;
 use webfill_urls::{Encoding, Url};
 
-use crate::row_extraction::Listing;
+use crate::listing::Listing;
 
 /// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

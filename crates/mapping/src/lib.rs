@@ -35,6 +35,7 @@ mod chain;
 mod columns;
 mod engine;
 mod entities;
+mod entry;
 mod extraction;
 mod fault;
 mod item;
@@ -44,6 +45,7 @@ mod json_text;
 mod limits;
 mod link_scan;
 mod linked_data;
+mod listing;
 mod manual;
 mod mapping;
 mod page;
@@ -53,6 +55,7 @@ mod parameters;
 mod pattern;
 mod processors;
 mod reader;
+mod reading;
 mod request_headers;
 mod required_literals;
 mod robots_directives;
@@ -74,19 +77,17 @@ pub use extraction::{
 };
 pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;
+pub use listing::{Listing, Row};
 pub use manual::processors_manual;
 pub use mapping::PageLane;
 pub use parallel::ParallelLists;
+pub use reading::{FoundMatch, FoundNode, Reading};
 pub use request_headers::request_header;
 pub use robots_directives::is_nofollow_tag;
-pub use row_extraction::{Listing, Row};
 pub use rows::RECORD_ID;
 pub use schema::{case_schema, schema};
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
 pub use tables::{ColumnOfRow, columns_of_row};
-pub use trace::{
-    FieldTrace, FoundMatch, FoundNode, Reading, RowTrace, RowsTrace, StepTrace, Trace,
-    UrlParserTrace, Values,
-};
+pub use trace::{FieldTrace, RowTrace, RowsTrace, StepTrace, Trace, UrlParserTrace, Values};
 pub use webfill_document::Shell;

@@ -1,6 +1,7 @@
 //! Generates the reference of processors from the [catalogue](crate::catalogue).
 
-use crate::catalogue::{self, Entry, Example, Family, Input, Parameter, Presence};
+use crate::catalogue;
+use crate::entry::{Entry, Example, Family, Input, Parameter, Presence};
 use crate::parameters::expected;
 
 /// Every processor with its parameters and examples, as Markdown.

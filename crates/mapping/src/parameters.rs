@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::catalogue::{Entry, Kind, Parameter, Presence};
+use crate::entry::{Entry, Kind, Parameter, Presence};
 use crate::reader::{At, Key, Reader, type_name};
 
 /// Parameters that have the declared names and types.

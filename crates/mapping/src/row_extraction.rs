@@ -2,65 +2,15 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::chain::Unwatched;
 use crate::engine::{Links, field_value, memory_of};
 use crate::item::Item;
+use crate::listing::{Listing, Row};
 use crate::mapping::Mapping;
 use crate::rows::{Origin, RowField, RowRule};
 use crate::run::{OutOfTime, Run};
-
-/// The rows that one rule of a mapping found on a page.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Listing {
-    /// The dataset of the rows' records.
-    pub dataset: String,
-    /// The fields that identify a row.
-    pub key: Vec<String>,
-    /// Row fields whose values come from the record that the page was fetched for: the row's field, and the record's
-    /// field or [`crate::RECORD_ID`].
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub from_record: Map<String, Value>,
-    /// Rows were left out because the page has too many, or too much text.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub cut: bool,
-    /// The fields that the detail pages of the rows should fill.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub want: Vec<String>,
-    /// Whether a list that was read to its end shows which of these rows are gone.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub complete: bool,
-    pub rows: Vec<Row>,
-}
-
-impl Listing {
-    /// The rows in the form of golden cases and of displays: `{"dataset", "rows": [{FIELD: VALUE}]}`. If rows lead to
-    /// pages of their own, `"links"` has a list for each row.
-    pub fn json(&self) -> Value {
-        let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
-        let mut json = json!({"dataset": self.dataset, "rows": rows});
-        if self.rows.iter().any(|row| !row.links.is_empty()) {
-            json["links"] = self.rows.iter().map(|row| row.links.as_slice()).collect();
-        }
-        json
-    }
-}
-
-/// One row. A field without a value is null.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
-    /// The position of the selected element, from 0. Elements without any value are counted as well.
-    pub position: usize,
-    /// Links to pages that may fill the row's record, absolute and canonical.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<String>,
-    pub fields: Map<String, Value>,
-    /// Fields that have no value only because the text can be read in two ways.
-    #[serde(skip)]
-    pub undecided: Vec<String>,
-}
 
 /// All listings of a page, in the order of the mapping's rules. Includes the links of rows if they are wanted.
 pub(crate) fn listings(

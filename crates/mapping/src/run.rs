@@ -12,9 +12,9 @@ use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
 use crate::page_text::value_text;
+use crate::reading::Reading;
 use crate::selectors::CompiledSelectors;
 use crate::tables::{Table, Tables};
-use crate::trace::Reading;
 
 /// One step of a chain: maps a list of values to a list.
 pub(crate) trait Processor: Send + Sync {

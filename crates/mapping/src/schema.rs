@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{self, Entry, Kind, Parameter, Presence};
+use crate::catalogue;
+use crate::entry::{Entry, Kind, Parameter, Presence};
 use crate::mapping::{
     FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, PageLane, STEP_KEYS, URL_PARSER_KEYS,
     URL_PATTERN_KEYS,

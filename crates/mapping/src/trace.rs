@@ -1,14 +1,7 @@
 //! Traces: the input and output of every processor on a page, for the person who writes the mapping.
 
-mod css_cures;
-mod names_there;
-mod near_miss;
-mod reading;
 mod rows;
-mod written;
-mod xpath_cures;
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -20,14 +13,13 @@ use crate::extraction::{Metadatum, PageInput, Wants};
 use crate::item::Item;
 use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
+use crate::reading::{Reading, shortened};
 use crate::run::Run;
 use crate::set::MappingIndex;
 
-pub use reading::{FoundMatch, FoundNode, Reading};
 pub use rows::{RowTrace, RowsTrace};
 
 const SHOWN_VALUES: usize = 20;
-const SHOWN_CHARS: usize = 300;
 /// The time limit of a trace.
 const TRACE_TIME: Duration = Duration::from_secs(60);
 
@@ -251,13 +243,6 @@ fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
         Item::Page => format!("(the page, {} bytes)", run.page.text().len()),
         Item::Node(node) if as_markup => shortened(&node.outer_html()).into_owned(),
         other => shortened(&run.text(other)).into_owned(),
-    }
-}
-
-fn shortened(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
     }
 }
 

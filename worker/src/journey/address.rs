@@ -9,7 +9,7 @@ use webfill_urls::Url;
 use webfill_urls::address::{Judgement, judge};
 use webfill_wire::{AddressBounds, Task};
 
-use super::Journey;
+use super::state::Journey;
 use crate::permits::Permit;
 use crate::resolve::{FRESH_FOR, HeldName};
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
-use super::{Journey, redirects};
+use super::redirects;
+use super::state::Journey;
 use crate::archive::Exchange;
 use crate::block_outcome::{self, Before};
 use crate::blocks::Sign;

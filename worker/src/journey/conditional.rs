@@ -5,8 +5,8 @@ use webfill_store::{KnownPage, page_id};
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Outcome, Task};
 
-use super::Journey;
 use super::rendering::GivenBack;
+use super::state::Journey;
 use crate::conditions;
 use crate::extract::FetchedPage;
 use crate::now::now_ms;

@@ -2,8 +2,8 @@
 
 use webfill_wire::{Feature, Outcome, Task};
 
-use super::Journey;
 use super::rendering::GivenBack;
+use super::state::Journey;
 use crate::documents::{self, Documents, NoDocument, Try};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;

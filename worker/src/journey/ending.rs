@@ -5,7 +5,7 @@ use std::sync::Arc;
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Evidence, Outcome, Task};
 
-use super::Journey;
+use super::state::Journey;
 use crate::extract::{FetchedPage, Work, end_if_sent_on};
 use crate::look;
 use crate::task_result::TaskResult;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
 
-use super::Journey;
+use super::state::Journey;
 use crate::now::Now;
 
 impl Journey {

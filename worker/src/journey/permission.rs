@@ -4,7 +4,7 @@
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};
 
-use super::Journey;
+use super::state::Journey;
 use crate::now::Now;
 use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::Permit;

@@ -13,7 +13,8 @@ use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Outcome, Task};
 
-use super::{Journey, Request};
+use super::answered::Request;
+use super::state::Journey;
 use crate::block_outcome;
 use crate::blocks::Sign;
 use crate::browser::{

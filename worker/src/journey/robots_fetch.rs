@@ -2,7 +2,7 @@
 
 use webfill_urls::Url;
 
-use super::Journey;
+use super::state::Journey;
 use super::turns::{NoTurn, TakenTurn};
 use crate::memory::LEAST_SHARE;
 use crate::now::{Now, now_ms};

@@ -8,9 +8,10 @@
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Finding, Outcome};
 
+use super::answered::Request;
 use super::rendering::{GivenBack, is_rendered_in_browser};
+use super::state::Journey;
 use super::turns::TakenTurn;
-use super::{Journey, Request};
 use crate::browser::Browser;
 use crate::extract::FetchedPage;
 use crate::fetch_slots::FetchSlot;

@@ -5,7 +5,6 @@
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
 //! one, the first one counts. If the process dies in between, the task starts over.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -14,8 +13,9 @@ use webfill_store::{page_id, site_versions_id};
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Feature, Lane, Outcome, Task};
 
+use super::answered::Request;
+use super::state::Journey;
 use super::turns::TakenTurn;
-use super::{Journey, Request};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
 use crate::fetch_slots::FetchSlot;
@@ -34,41 +34,6 @@ pub(super) enum LookKind {
     /// It has no earlier version to compare with.
     First,
     Later,
-}
-
-/// Counts second fetches in a row that found no difference, by site. Otherwise a headline that changes on all pages
-/// of a site would double its requests.
-#[derive(Debug, Default)]
-pub struct Rechecks(HashMap<String, u32>);
-
-impl Rechecks {
-    /// After this many second fetches in a row without a difference, only one page in [`ONE_OF`] is fetched again.
-    const MOST_FRUITLESS: u32 = 5;
-    const ONE_OF: u32 = 5;
-    const MOST_SITES: usize = 4_096;
-
-    fn are_worth_it(&mut self, site: &str) -> bool {
-        let Some(fruitless) = self.0.get_mut(site) else {
-            return true;
-        };
-        if *fruitless < Self::MOST_FRUITLESS {
-            return true;
-        }
-        *fruitless = fruitless.wrapping_add(1).max(Self::MOST_FRUITLESS);
-        fruitless.is_multiple_of(Self::ONE_OF)
-    }
-
-    fn note(&mut self, site: &str, has_shown_something: bool) {
-        if has_shown_something {
-            self.0.remove(site);
-            return;
-        }
-        if self.0.len() >= Self::MOST_SITES && !self.0.contains_key(site) {
-            self.0.clear();
-        }
-        let fruitless = self.0.entry(site.to_owned()).or_default();
-        *fruitless = fruitless.saturating_add(1);
-    }
 }
 
 /// If the site asks for a longer pause than this beyond its delay (`Retry-After`), the first fetch must suffice.

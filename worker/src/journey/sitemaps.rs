@@ -10,7 +10,7 @@ use serde_json::Map;
 use webfill_urls::{Url, canonical};
 use webfill_wire::{CrawlSettings, Feature, LinkKind, Outcome, Task};
 
-use super::Journey;
+use super::state::Journey;
 use crate::extract::FetchedPage;
 use crate::robots::is_robots_txt;
 use crate::robots_rules::RobotsRules;

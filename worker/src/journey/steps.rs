@@ -5,7 +5,7 @@ use webfill_service::journey::JOURNEY;
 use webfill_service::log::task_span;
 use webfill_wire::Task;
 
-use super::Journey;
+use super::state::Journey;
 
 impl Journey {
     /// The span for log lines about a task.

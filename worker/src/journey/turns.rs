@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 use webfill_urls::Url;
 
-use super::Journey;
+use super::state::Journey;
 use crate::fetch_slots::FetchSlot;
 use crate::memory::Share;
 use crate::now::{Now, now_ms};

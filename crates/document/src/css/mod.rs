@@ -8,6 +8,7 @@ mod namespace;
 mod nth;
 mod parser;
 mod pseudo;
+mod selector;
 mod translate;
 
 use crate::document::Document;

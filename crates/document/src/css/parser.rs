@@ -1,6 +1,7 @@
 //! Parses the text of a selector into compounds and combinators (Selectors level 4).
 
 use super::cursor::{Cursor, Read, is_space};
+use super::selector::{Combinator, Complex, Compound, Extract};
 use super::{namespace, pseudo};
 use crate::xpath::plan::{AttributeTest, LetterCase, Names, NodeTest, Relation, Test};
 
@@ -57,33 +58,6 @@ const VALUES_IN_ANY_CASE: [&str; 46] = [
     "valuetype",
     "vlink",
 ];
-
-/// A complex selector: compounds, each with the combinator before it.
-pub(crate) struct Complex {
-    pub(crate) parts: Vec<(Combinator, Compound)>,
-    pub(crate) extract: Option<Extract>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Combinator {
-    Descendant,
-    Child,
-    NextSibling,
-    LaterSibling,
-}
-
-pub(crate) struct Compound {
-    pub(crate) element: NodeTest,
-    pub(crate) tests: Vec<Test>,
-    /// `:scope` is among the tests.
-    pub(crate) scoped: bool,
-}
-
-/// What a pseudo-element takes from the matching elements.
-pub(crate) enum Extract {
-    Text,
-    Attribute(usize),
-}
 
 pub(crate) fn parse(selector: &str, names: &mut Names) -> Read<Vec<Complex>> {
     let mut parser = Parser {

@@ -2,7 +2,8 @@
 
 use super::cursor::{Cursor, Read};
 use super::nth;
-use super::parser::{self, Complex, Leading, Parser};
+use super::parser::{self, Leading, Parser};
+use super::selector::Complex;
 use super::translate::{self, children, path_from_context};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, SiblingPlace, Step, Test, Text, Way};

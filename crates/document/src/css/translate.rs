@@ -1,6 +1,6 @@
 //! Translates compounds and combinators into paths: forward to find elements, backward to test one.
 
-use super::parser::{Combinator, Complex, Compound, Extract};
+use super::selector::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
 

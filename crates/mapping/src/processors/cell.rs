@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::fault::quoted;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};

@@ -6,7 +6,7 @@ use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
 use webfill_values::{DateOrder, DateReading, Dates, in_english, in_offsets, normal_form};
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::json_query::{self, JsonQuery};
 use crate::run::{OutOfTime, Output, Processor, Run};

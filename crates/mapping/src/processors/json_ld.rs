@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::json_query::JsonQuery;
 use crate::processors::json::{push_found, push_json};

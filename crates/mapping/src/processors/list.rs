@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::pattern::Pattern;
 use crate::processors::pattern;

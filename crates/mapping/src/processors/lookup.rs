@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::run::EachText;
 
 pub(crate) const MAP: Entry = Entry {

@@ -1,7 +1,7 @@
 //! Processors for values that hold markup: `html_to_text`, `decode_entities`.
 
-use crate::catalogue::{Entry, Example, Family, Input};
 use crate::entities::decoded;
+use crate::entry::{Entry, Example, Family, Input};
 use crate::item::Item;
 use crate::page_text::readable_text;
 use crate::run::{EachText, OutOfTime, Processor, Run};

@@ -1,6 +1,6 @@
 //! `meta`: selects metadata from the head of a page, or from a document.
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 

@@ -18,7 +18,7 @@ pub(crate) mod text;
 pub(crate) mod url;
 pub(crate) mod validate;
 
-use crate::catalogue::{Refusal, refusal};
+use crate::entry::{Refusal, refusal};
 use crate::fault::quoted;
 use crate::pattern::Pattern;
 

@@ -4,7 +4,7 @@ use webfill_values::{NumberNotation, NumberReading, Numbers};
 
 use serde_json::Value;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::fault::quoted;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
@@ -68,7 +68,7 @@ pub(crate) const NUMBER: Entry = Entry {
     },
 };
 
-fn one_character(text: &str) -> Result<char, Vec<crate::catalogue::Refusal>> {
+fn one_character(text: &str) -> Result<char, Vec<crate::entry::Refusal>> {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(only), None) => Ok(only),

@@ -2,9 +2,7 @@
 
 use webfill_urls::{Url, canonical};
 
-use crate::catalogue::{
-    Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal,
-};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
 use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::run::{OutOfTime, Processor, Run};

@@ -1,15 +1,13 @@
 //! `regex` (extracts parts of texts) and `filter` (keeps or drops whole values), both by a regular expression.
 
-use crate::catalogue::{
-    Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal,
-};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
 use crate::fault::quoted;
 use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::pattern::Pattern;
 use crate::processors::pattern;
+use crate::reading::Reading;
 use crate::run::{OutOfTime, Processor, Run};
-use crate::trace::Reading;
 
 pub(crate) const REGEX: Entry = Entry {
     name: "regex",

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use crate::catalogue::{
-    Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal,
-};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
 use crate::fault::quoted;
 use crate::item::Item;
 use crate::pattern::{Groups, Pattern};

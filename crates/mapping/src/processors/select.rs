@@ -5,12 +5,12 @@ use webfill_document::{
     Document, EvaluateError, NameUnlikeHtml, NodeRef, XValue, names_unlike_html,
 };
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::fault::quoted;
 use crate::item::Item;
+use crate::reading::Reading;
 use crate::run::{OutOfTime, Output, Processor, Run};
 use crate::selectors::{SelectorId, XPathId};
-use crate::trace::Reading;
 
 pub(crate) const XPATH: Entry = Entry {
     name: "xpath",

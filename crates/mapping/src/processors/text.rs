@@ -3,7 +3,7 @@
 
 use webfill_values::{collapsed, trimmed};
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence};
 use crate::run::EachText;
 
 pub(crate) const TRIM: Entry = Entry {

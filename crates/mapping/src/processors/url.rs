@@ -1,6 +1,6 @@
 //! `url`: makes links absolute and canonical.
 
-use crate::catalogue::{Entry, Example, Family, Input};
+use crate::entry::{Entry, Example, Family, Input};
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 

@@ -3,7 +3,7 @@
 use jiff::fmt::temporal::Pieces;
 use webfill_urls::canonical;
 
-use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::pattern::Pattern;
 use crate::processors::pattern;

@@ -1,5 +1,11 @@
 //! What a step reads: the nodes found by a path or selector, or the matches of an expression.
 
+mod css_cures;
+mod names_there;
+mod near_miss;
+mod written;
+mod xpath_cures;
+
 use std::borrow::Cow;
 
 use serde::Serialize;
@@ -7,11 +13,11 @@ use webfill_document::{
     EvaluateError, NodeRef, Selector, XPath, XValue, check_selector, check_xpath,
 };
 
-use super::near_miss::Search;
-use super::written::{self, Written, text_of};
-use super::{css_cures, shortened, xpath_cures};
+use self::near_miss::Search;
+use self::written::{Written, text_of};
 use crate::pattern::Pattern;
 
+const SHOWN_CHARS: usize = 300;
 const SHOWN_NODES: usize = 5;
 const SHOWN_MATCHES: usize = 5;
 /// The most branches of a union, or selectors of a list, that get a hint.
@@ -179,5 +185,12 @@ fn step_to(node: NodeRef<'_>) -> &str {
         None if node.is_text() => "text()",
         None if node.is_comment() => "comment()",
         None => "node()",
+    }
+}
+
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }

@@ -1,0 +1,30 @@
+//! A parsed selector (Selectors level 4): compounds, joined by combinators.
+
+use crate::xpath::plan::{NodeTest, Test};
+
+/// A complex selector: compounds, each with the combinator before it.
+pub(crate) struct Complex {
+    pub(crate) parts: Vec<(Combinator, Compound)>,
+    pub(crate) extract: Option<Extract>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combinator {
+    Descendant,
+    Child,
+    NextSibling,
+    LaterSibling,
+}
+
+pub(crate) struct Compound {
+    pub(crate) element: NodeTest,
+    pub(crate) tests: Vec<Test>,
+    /// `:scope` is among the tests.
+    pub(crate) scoped: bool,
+}
+
+/// What a pseudo-element takes from the matching elements.
+pub(crate) enum Extract {
+    Text,
+    Attribute(usize),
+}
