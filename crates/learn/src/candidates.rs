@@ -11,7 +11,7 @@ use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
 use crate::score::Label;
-use crate::shape;
+use crate::shape::{self, Lengths};
 use crate::survival::Anchor;
 
 /// A chain, and its anchor.
@@ -68,8 +68,9 @@ pub(crate) struct Column {
     /// Pages and records write a number differently, so comparing texts is not enough. Never true of codes: a number
     /// would lose the leading zeros of postcodes and telephone numbers.
     has_numbers: bool,
-    /// The pattern of codes, see [`shape::code`].
-    code: Option<String>,
+    /// The patterns of codes, see [`shape::code`]: with the lengths of the known ones, which a text may need to tell
+    /// them from other numbers, and without.
+    codes: Vec<String>,
 }
 
 impl Column {
@@ -83,17 +84,20 @@ impl Column {
         let is_demanded = |(page, wanted): (&Places<'_>, &Wanted)| {
             wanted.number.is_some() && !page.holds(wanted) && !page.of(wanted).is_empty()
         };
+        let code = |lengths| shape::code(known().map(|(_, wanted)| wanted.text.as_str()), lengths);
+        let mut codes: Vec<String> = [Lengths::Proven, Lengths::AsKnown]
+            .into_iter()
+            .filter_map(code)
+            .collect();
+        codes.dedup();
         Column {
             has_numbers: !known().any(|(_, wanted)| wanted.is_code()) && known().any(is_demanded),
-            code: shape::code(known().map(|(_, wanted)| wanted.text.as_str()), true),
+            codes,
         }
     }
 
     /// Patterns that extract a code from a longer text, whatever surrounds it.
     fn patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
-        let Some(code) = self.code.as_ref() else {
-            return Vec::new();
-        };
         let value = &place.text[start..start + length];
         let bounded = |text: Option<char>| match text.is_some_and(char::is_alphanumeric) {
             true => r"\b",
@@ -101,14 +105,17 @@ impl Column {
         };
         let (first, last) = (value.chars().next(), value.chars().next_back());
         let (open, close) = (bounded(first), bounded(last));
-        let mut patterns = vec![format!("{open}({code}){close}")];
-        if start == 0 {
-            patterns.insert(0, format!("^({code}){close}"));
-        }
-        if start + length == place.text.len() {
-            patterns.insert(0, format!("{open}({code})$"));
-        }
-        patterns
+        let of_code = |code: &String| {
+            let mut patterns = vec![format!("{open}({code}){close}")];
+            if start == 0 {
+                patterns.insert(0, format!("^({code}){close}"));
+            }
+            if start + length == place.text.len() {
+                patterns.insert(0, format!("{open}({code})$"));
+            }
+            patterns
+        };
+        self.codes.iter().flat_map(of_code).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::evaluate::Reading;
 use crate::field::Found;
 use crate::fold::{Spelling, is_cut_off};
 use crate::score::reads_cut_off;
-use crate::shape;
+use crate::shape::{self, Lengths};
 
 /// Distinct values needed to show a common form.
 const ENOUGH: usize = 3;
@@ -102,7 +102,7 @@ fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     let code = match values.iter().all(is_phone) {
         // They are written in many ways, so no pattern is used.
         true => None,
-        false => shape::code(values.iter().copied(), true),
+        false => shape::code(values.iter().copied(), Lengths::Proven),
     };
     let patterns = [code.map(whole), loose(&values)];
     let mut guards = patterns.into_iter().flatten().filter_map(Guard::of_pattern);
@@ -140,7 +140,11 @@ fn loose(values: &[&str]) -> Option<String> {
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
     let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
     let longest = values.iter().map(|value| value.len()).max()?;
-    if !values.iter().all(is_number) || least < SHORTEST {
+    // Numbers of seven digits are no telephone numbers: a smaller one may stand on another page.
+    let is_dialled = |value: &&str| {
+        value.starts_with(['0', '+']) || value.chars().any(|c| is_mark(c) && !".,".contains(c))
+    };
+    if !values.iter().all(is_number) || !values.iter().any(is_dialled) || least < SHORTEST {
         return None;
     }
     let most = (longest as f64 * LONGER) as usize;

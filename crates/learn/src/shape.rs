@@ -34,10 +34,18 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
     Some(format!("^{written}$"))
 }
 
+/// How long the runs of a code may be on other pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    /// As the known values have them. Few of a code with several runs show nothing.
+    AsKnown,
+    /// As long as they like, unless the known values prove a length.
+    Proven,
+}
+
 /// A pattern of codes such as postcodes and article numbers, without its ends: runs of digits or capitals, with the
-/// same marks between them. `None` if the values are not codes, or have no common shape. With few values and
-/// `is_loose`, any run may be longer elsewhere.
-pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, is_loose: bool) -> Option<String> {
+/// same marks between them. `None` if the values are not codes, or have no common shape.
+pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) -> Option<String> {
     let values: BTreeSet<&str> = values.collect();
     if values.len() < ENOUGH {
         return None;
@@ -48,9 +56,12 @@ pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, is_loose: bool) ->
     if !is_code(&shape) {
         return None;
     }
-    // A single run of digits has a fixed length, as in a postcode.
-    let is_loose = is_loose && values.len() < MANY && shape.len() > 1;
-    Some(shape.iter().map(|run| run.written(is_loose)).collect())
+    let is_loose = |run: &Run| match lengths {
+        // A single run of digits has a fixed length, as in a postcode.
+        Lengths::AsKnown => values.len() < MANY && shape.len() > 1,
+        Lengths::Proven => values.len() < PROVEN && !run.is_padded,
+    };
+    Some(shape.iter().map(|run| run.written(is_loose(run))).collect())
 }
 
 /// Excludes numbers and amounts of money, whose lengths and marks may differ on other pages.
@@ -70,6 +81,10 @@ fn is_code(shape: &[Run]) -> bool {
 /// Distinct values needed to show how long runs are.
 const MANY: usize = 6;
 
+/// Distinct values needed to prove it: after so many of one length, about one value in fifty has another. Thirteen
+/// numbers of three digits may all be counts of pages, and a book of 96 pages is one, too.
+const PROVEN: usize = 50;
+
 /// A longer value is text.
 const LONGEST_CODE: usize = 24;
 
@@ -86,6 +101,8 @@ struct Run {
     kind: Kind,
     least: usize,
     most: usize,
+    /// Some begin with a zero: they are filled up to a length.
+    is_padded: bool,
 }
 
 impl Run {
@@ -123,6 +140,7 @@ fn runs_of(value: &str) -> Option<Vec<Run>> {
                 kind,
                 least: 1,
                 most: 1,
+                is_padded: c == '0',
             }),
         }
     }
@@ -137,6 +155,7 @@ fn widened(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     for (run, other) in one.iter_mut().zip(other) {
         run.least = run.least.min(other.least);
         run.most = run.most.max(other.most);
+        run.is_padded |= other.is_padded;
     }
     Some(one)
 }
@@ -263,10 +282,10 @@ mod tests {
     fn codes_have_a_shape_and_words_have_none() {
         for (values, expected) in [
             (&["10115", "20095", "01067"][..], Some(r"\d{5}")),
-            (&["AB-12", "CD-7", "XY-301"], Some(r"[A-Z]{2}\-\d+")),
+            (&["AB-12", "CD-7", "XY-301"], Some(r"[A-Z]+\-\d+")),
             (
                 &["978-3-16", "978-0-30", "978-1-55"],
-                Some(r"\d{3}\-\d\-\d{2}"),
+                Some(r"\d+\-\d+\-\d+"),
             ),
             (&["1.20", "2.10", "3.40"], None),
             (&["$1.20", "$2.10", "$3.40"], None),
@@ -276,9 +295,25 @@ mod tests {
             (&["Berlin", "Bonn", "Ulm"], None),
             (&["USA", "UK", "EU"], None),
         ] {
-            let shape = code(values.iter().copied(), false);
+            let shape = code(values.iter().copied(), Lengths::AsKnown);
             assert_eq!(shape.as_deref(), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn few_values_prove_no_length() {
+        let proven = |values: &[String]| code(values.iter().map(String::as_str), Lengths::Proven);
+        let numbers = |count: usize| -> Vec<String> {
+            let number = |at: usize| (100 + at * 17 % 900).to_string();
+            (0..count).map(number).collect()
+        };
+        assert_eq!(proven(&numbers(13)).as_deref(), Some(r"\d+"));
+        assert_eq!(proven(&numbers(50)).as_deref(), Some(r"\d{3}"));
+        let codes = ["10115", "20095", "01067"].map(String::from);
+        assert_eq!(proven(&codes).as_deref(), Some(r"\d{5}"));
+        let articles = |at: usize| format!("AB-{}", 100 + at);
+        let articles: Vec<String> = (0..20).map(articles).collect();
+        assert_eq!(proven(&articles).as_deref(), Some(r"[A-Z]+\-\d+"));
     }
 
     #[test]

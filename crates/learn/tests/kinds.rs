@@ -23,6 +23,22 @@ const ADDRESS: &str = "<h1>Item N</h1><p class=addr>Firm N<br>Main St N<br>V<br>
 const CELL: &str =
     "<table><tr><th>Given</th><td>x N</td></tr><tr><th>Code</th><td>V</td></tr></table>";
 
+const COUNTS: &[(&str, &str)] = &[
+    ("352", "352"),
+    ("128", "128"),
+    ("410", "410"),
+    ("288", "288"),
+    ("176", "176"),
+    ("504", "504"),
+    ("320", "320"),
+    ("240", "240"),
+    ("611", "611"),
+    ("198", "198"),
+    ("336", "336"),
+    ("448", "448"),
+    ("272", "272"),
+];
+
 const KINDS: &[Kind] = &[
     Kind {
         name: "a postcode before its town, none of the known ones begins with 0",
@@ -83,6 +99,53 @@ const KINDS: &[Kind] = &[
         html: "<p class=v>Version V of the program N</p>",
         values: &[("1.20", "1.20"), ("2.10", "2.10"), ("3.40", "3.40")],
         last: ("4.50", Some("4.50")),
+    },
+    Kind {
+        name: "counts of pages that have three digits by chance",
+        html: CELL,
+        values: COUNTS,
+        last: ("96", Some("96")),
+    },
+    Kind {
+        name: "counts of pages in a sentence",
+        html: "<h1>Book N</h1><p class=size>Bound, V pages</p>",
+        values: COUNTS,
+        last: ("1096", Some("1096")),
+    },
+    Kind {
+        name: "people of large towns, and a small one",
+        html: CELL,
+        values: &[
+            ("3677472", "3677472"),
+            ("1892122", "1892122"),
+            ("1510378", "1510378"),
+            ("1073096", "1073096"),
+        ],
+        last: ("950", Some("950")),
+    },
+    Kind {
+        name: "an article number with one digit more",
+        html: CELL,
+        values: &[
+            ("AB-120", "AB-120"),
+            ("CD-771", "CD-771"),
+            ("XY-301", "XY-301"),
+            ("QQ-204", "QQ-204"),
+            ("AC-555", "AC-555"),
+            ("BD-918", "BD-918"),
+            ("ZZ-667", "ZZ-667"),
+        ],
+        last: ("ABC-1042", Some("ABC-1042")),
+    },
+    Kind {
+        name: "a date of which only the year is known",
+        html: CELL,
+        values: &[
+            ("2020-01-05", "2020-01-05"),
+            ("2021-11-15", "2021-11-15"),
+            ("2019-07-31", "2019-07-31"),
+        ],
+        last: ("2022", Some("2022")),
     },
     Kind {
         name: "an ISBN",
