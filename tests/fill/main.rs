@@ -1,6 +1,7 @@
 //! `webfill fill` on a made web of four sites: judged by what the table lacks and gets, by the access log, and by the
 //! evidence.
 
+mod by_fleet;
 mod collection;
 mod demo;
 mod doubts;

@@ -53,6 +53,7 @@ pub use notifications::RunNotifications;
 use notifications::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
 pub use options::CrawlOptions;
+pub use retry::{RetriedEnd, retry_actions};
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
 use watch::{End, Watch};

@@ -9,6 +9,7 @@
 //! Each stage may be run again: pages that are stored are not requested again, mappings that are there are used as they
 //! are, and all else is computed from these. So the same command resumes after any end, and gives the same outputs.
 
+mod by_fleet;
 mod collection;
 mod doubts;
 mod evidence;
@@ -22,6 +23,7 @@ mod linked;
 mod mappings;
 mod options;
 mod pages;
+mod passing;
 mod plan;
 mod project;
 mod reading;
@@ -159,14 +161,20 @@ impl Fill {
             &self.table,
             self.options.check,
             usize::from(self.options.sample),
-            self.settings.politeness.delay(),
+            match self.options.web.dispatcher {
+                // The fleet has its own.
+                Some(_) => None,
+                None => Some(self.settings.politeness.delay()),
+            },
             |url| pages.is_settled(url),
         );
         tell(plan.text())?;
         if self.options.dry_run {
             return Ok(ExitStatus::Done);
         }
-        self.settings.require_contact()?;
+        if self.options.web.dispatcher.is_none() {
+            self.settings.require_contact()?;
+        }
         signals::install();
         let _lock = match self.lock.take() {
             Some(lock) => lock,

@@ -49,7 +49,7 @@ pub(super) fn queue_ended_again(
         return Ok(None);
     }
     let mut requeued = 0;
-    for action in actions(ends, spec) {
+    for action in retry_actions(ends, &spec.app_id, &spec.crawl_id) {
         let retried: Retried = client.ask(&action, || fleet.restart_dead())?;
         requeued += retried.total_requeued;
     }
@@ -63,7 +63,7 @@ pub(super) fn queue_ended_again(
 }
 
 /// One action for the outcomes, and one for the statuses.
-fn actions(ends: &[RetriedEnd], spec: &CrawlSpec) -> Vec<Value> {
+pub fn retry_actions(ends: &[RetriedEnd], app_id: &str, crawl_id: &str) -> Vec<Value> {
     let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
     for end in ends {
         match end {
@@ -73,10 +73,10 @@ fn actions(ends: &[RetriedEnd], spec: &CrawlSpec) -> Vec<Value> {
     }
     let mut actions = Vec::new();
     if !outcomes.is_empty() {
-        actions.push(retry_action(&spec.app_id, &spec.crawl_id, &outcomes));
+        actions.push(retry_action(app_id, crawl_id, &outcomes));
     }
     if !statuses.is_empty() {
-        let mut action = retry_action(&spec.app_id, &spec.crawl_id, &[Outcome::HttpError]);
+        let mut action = retry_action(app_id, crawl_id, &[Outcome::HttpError]);
         action["status"] = statuses.into();
         actions.push(action);
     }

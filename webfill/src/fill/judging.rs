@@ -472,6 +472,7 @@ impl Deciding<'_> {
         for link in links {
             let url = &self.table.links[link as usize].url;
             let (at, found) = match self.pages.target(url) {
+                None if self.pages.is_unanswered(url) => (url.as_str(), State::Unreachable),
                 None => (url.as_str(), State::BelowPrecision),
                 Some((at, page)) => (
                     at,

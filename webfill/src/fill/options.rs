@@ -70,6 +70,22 @@ pub struct FillWebOptions {
     /// Settings file; flags and WEBFILL_ variables override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Have a running fleet fetch the pages; address of its dispatcher's tasks socket
+    #[arg(
+        long,
+        value_name = "tcp://HOST:PORT",
+        conflicts_with_all = ["contact", "delay", "workers", "ignore_robots", "allow_private_networks", "proxy", "resolve", "ca_file"]
+    )]
+    pub dispatcher: Option<String>,
+    /// Folder of keys (see `webfill keys`); needed for a dispatcher beyond this machine
+    #[arg(long, value_name = "DIR", requires = "dispatcher")]
+    pub keys: Option<PathBuf>,
+    /// Store of the fleet, which keeps the pages [default: the setting `store`]
+    #[arg(long, value_name = "URI", requires = "dispatcher")]
+    pub store: Option<String>,
+    /// Application of the requests to the fleet
+    #[arg(long, value_name = "ID", default_value = "fill", requires = "dispatcher", value_parser = crate::cli::id)]
+    pub app: String,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
     #[arg(long, value_name = "URL", value_parser = crate::cli::contact)]
     pub contact: Option<String>,

@@ -1,4 +1,4 @@
-//! The pages of a table: fetched by the crawl, with their bodies kept, and read from there.
+//! The pages of a table: fetched by a crawl on this machine or by a fleet, with their bodies kept, and read from there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,14 +9,18 @@ use tokio::runtime::Runtime;
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, parse_iso_time,
+    Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, page_id,
+    parse_iso_time,
 };
 use webfill_urls::{Url, canonical, site};
 use webfill_wire::Outcome;
 
+use super::by_fleet::{ByFleet, Orders, Waited};
 use super::former::Former;
 use super::options::FillWebOptions;
+use super::passing;
 use super::project::Project;
+use super::summary::counted;
 use super::table::Link;
 use crate::crawl::Crawl;
 use crate::extract::patiently;
@@ -27,19 +31,6 @@ use crate::mapping_command::writing::write_atomically;
 
 /// A redirect is followed so often.
 const MOST_HOPS: usize = 5;
-
-/// How pages end for reasons that may pass, as `--retry` of a crawl has them.
-const PASSING: [&str; 9] = [
-    "robots_unreachable",
-    "dns_error",
-    "network_error",
-    "timeout",
-    "429",
-    "500",
-    "502",
-    "503",
-    "504",
-];
 
 /// What is stored of a page, beside its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,14 +52,24 @@ impl StoredPage {
             (Outcome::HttpError, Some(status)) => status.to_string(),
             (outcome, _) => outcome.to_string(),
         };
-        PASSING.contains(&name.as_str())
+        passing::ENDS.contains(&name.as_str())
     }
+}
+
+/// How fetching ended.
+enum Ended {
+    Done,
+    /// Sites that do not answer were not waited for any longer.
+    OutOfPatience,
+    CutShort(ExitStatus),
 }
 
 /// See the module.
 pub struct Pages<'o> {
     options: &'o FillWebOptions,
     project: Project,
+    /// It fetches instead of this machine.
+    fleet: Option<ByFleet>,
     runtime: Runtime,
     /// By canonical URL.
     stored: BTreeMap<String, StoredPage>,
@@ -78,6 +79,10 @@ pub struct Pages<'o> {
     failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
     urls: HashMap<String, String>,
+    /// The place of the crawl that fetched a URL last, if it was not the first one.
+    fetched_in: HashMap<String, usize>,
+    /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
+    unanswered: BTreeSet<String>,
     /// How the last crawl ended, if not by finishing.
     pub cut_short: Option<ExitStatus>,
     pub requested: usize,
@@ -92,11 +97,14 @@ impl<'o> Pages<'o> {
         let mut pages = Pages {
             options,
             project: project.clone(),
+            fleet: ByFleet::of(options, project)?,
             runtime: runtime()?,
             stored: BTreeMap::new(),
             former: Former::open(project)?,
             failing: BTreeSet::new(),
             urls: HashMap::new(),
+            fetched_in: HashMap::new(),
+            unanswered: BTreeSet::new(),
             cut_short: None,
             requested: 0,
             asked: BTreeSet::new(),
@@ -133,7 +141,12 @@ impl<'o> Pages<'o> {
 
     /// How many URLs failed for reasons that may pass.
     pub fn failing(&self) -> usize {
-        self.failing.len()
+        self.failing.union(&self.unanswered).count()
+    }
+
+    /// Whether a URL was asked in vain.
+    pub fn is_unanswered(&self, url: &str) -> bool {
+        self.unanswered.contains(url)
     }
 
     /// Whether the page of a URL is there, and is not asked again.
@@ -165,40 +178,94 @@ impl<'o> Pages<'o> {
         if wanted.is_empty() {
             return Ok(());
         }
+        let before = self.stored.clone();
+        let ended = match self.fleet.take() {
+            None => self.fetch_here(&wanted)?,
+            Some(mut fleet) => {
+                let waited = self.fetch_by(&mut fleet, &wanted);
+                self.fleet = Some(fleet);
+                waited?
+            }
+        };
+        self.look_up()?;
+        self.former.forget_all_but(&self.failing);
+        let is_stored = |url: &String| self.stored.contains_key(url);
+        let asked = wanted.len();
+        let unanswered: Vec<String> = wanted.into_iter().filter(|url| !is_stored(url)).collect();
+        if let Some(fleet) = &self.fleet
+            && matches!(ended, Ended::Done)
+            && unanswered.len() == asked
+        {
+            return Err(Fault::error(format!(
+                "the fleet has fetched {}, and none of them is in {}: give its store with --store",
+                counted(asked, "page"),
+                fleet.store
+            )));
+        }
+        let is_new = |(url, page): &(&String, &StoredPage)| {
+            before.get(*url).is_none_or(|former| former.at != page.at)
+        };
+        self.requested += self.stored.iter().filter(is_new).count();
+        match ended {
+            Ended::Done => {}
+            Ended::OutOfPatience => self.unanswered.extend(unanswered),
+            Ended::CutShort(status) => self.cut_short = Some(status),
+        }
+        Ok(())
+    }
+
+    fn fetch_here(&mut self, wanted: &BTreeSet<String>) -> Result<Ended, Fault> {
         let list: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let seeds = self.project.seeds();
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.failing.contains(url)) {
-            let ends = PASSING.iter().map(|end| end.parse());
-            options.retry = ends
-                .collect::<Result<Vec<_>, String>>()
-                .map_err(Fault::error)?;
+            options.retry = passing::ends()?;
             // The crawl asks all of them again.
             self.asked.extend(self.failing.iter().cloned());
         }
-        self.keep_former(&wanted)?;
-        self.asked.extend(wanted);
-        let before = self.stored.clone();
+        self.keep_former(wanted)?;
+        self.asked.extend(wanted.iter().cloned());
         let crawl = Crawl::prepare(options)?;
         let state = StateFolder::open(&self.project.state(), "crawl")?;
         let (_, end) = crawl.run_in(state)?;
-        self.look_up()?;
-        self.former.forget_all_but(&self.failing);
-        let is_new = |(url, page): &(&String, &StoredPage)| {
-            before.get(*url).is_none_or(|former| former.at != page.at)
-        };
-        self.requested += self.stored.iter().filter(is_new).count();
         match end.status() {
-            ExitStatus::Done => Ok(()),
+            ExitStatus::Done => Ok(Ended::Done),
             ExitStatus::Interrupted => Err(Fault::interrupted(
                 "interrupted: the same command resumes, and asks no page twice",
             )),
-            status => {
-                self.cut_short = Some(status);
-                Ok(())
+            status => Ok(Ended::CutShort(status)),
+        }
+    }
+
+    fn fetch_by(&mut self, fleet: &mut ByFleet, wanted: &BTreeSet<String>) -> Result<Ended, Fault> {
+        // A store that is not there is an error before anything is fetched.
+        let uri = fleet.store.clone();
+        let opened = self.runtime.block_on(open_existing_with_bodies(&uri));
+        drop(opened.map_err(Fault::error)?);
+        let newest = fleet.crawls().len().saturating_sub(1);
+        let mut orders = Orders::default();
+        for url in wanted {
+            let place = self.fetched_in.get(url).copied().unwrap_or_default();
+            if self.failing.contains(url) {
+                orders.failed_in.insert(place);
+            } else if self.stored.contains_key(url) {
+                orders.is_in_newest |= place == newest;
+                orders.old.push(url.clone());
+            } else {
+                orders.new.push(url.clone());
             }
         }
+        if !orders.failed_in.is_empty() {
+            // Each crawl asks all of its own again.
+            self.asked.extend(self.failing.iter().cloned());
+        }
+        self.asked.extend(wanted.iter().cloned());
+        Ok(match fleet.fetch(&orders)? {
+            Waited::Done => Ended::Done,
+            Waited::OutOfPatience => Ended::OutOfPatience,
+            Waited::Stopped => Ended::CutShort(ExitStatus::Limit),
+        })
     }
 
     /// Keeps the pages that are asked again, until they are there.
@@ -231,52 +298,55 @@ impl<'o> Pages<'o> {
         at + (after.as_millis() as i64) < self.began_ms
     }
 
-    fn crawl_id() -> CrawlId {
-        CrawlId::new(Project::APP, Project::CRAWL)
+    /// The crawls that fetch the pages, the oldest first.
+    fn crawls(&self) -> Vec<CrawlId> {
+        match &self.fleet {
+            Some(fleet) => fleet.crawls(),
+            None => vec![CrawlId::new(Project::APP, Project::CRAWL)],
+        }
     }
 
     async fn open_store(&self) -> Result<(Arc<dyn Store>, Arc<dyn Bodies>), Fault> {
-        let uri = self.project.store().parse().map_err(Fault::usage)?;
+        let uri = match &self.fleet {
+            Some(fleet) => fleet.store.clone(),
+            None => self.project.store().parse().map_err(Fault::usage)?,
+        };
         open_existing_with_bodies(&uri).await.map_err(Fault::error)
     }
 
     /// Reads what is stored of all pages.
     fn look_up(&mut self) -> Result<(), Fault> {
-        if !self.project.store_file().exists() {
+        if self.fleet.is_none() && !self.project.store_file().exists() {
             return Ok(());
         }
-        let filter = ExportFilter {
-            app_id: Some(Project::APP.to_owned()),
-            crawl_id: Some(Project::CRAWL.to_owned()),
-            ..ExportFilter::default()
-        };
-        let (mut stored, mut urls) = (BTreeMap::new(), HashMap::new());
-        let mut take = |page: Value| {
-            if let (Some(url), Some(key), Some(found)) = (
-                page["url"].as_str(),
-                page["_id"].as_str(),
-                stored_page(&page),
-            ) {
-                urls.insert(key.to_owned(), url.to_owned());
-                stored.insert(url.to_owned(), found);
-            }
-            Ok(())
-        };
+        let crawls = self.crawls();
+        if crawls.is_empty() {
+            return Ok(());
+        }
+        let mut found = Found::default();
         let store = self.runtime.block_on(self.open_store())?.0;
-        let read = store.export(ExportKind::Pages, &filter, &mut take);
-        self.runtime.block_on(read).map_err(Fault::error)?;
-        let is_failing = |(_, page): &(&String, &StoredPage)| page.may_return();
-        self.failing = stored
-            .iter()
-            .filter(is_failing)
-            .map(|(url, _)| url.clone())
-            .collect();
-        for (url, page) in self.former.pages() {
-            if self.failing.contains(url) {
-                stored.insert(url.clone(), page.clone());
+        for (place, crawl) in crawls.iter().enumerate() {
+            let filter = ExportFilter {
+                app_id: Some(crawl.app_id.clone()),
+                crawl_id: Some(crawl.crawl_id.clone()),
+                ..ExportFilter::default()
+            };
+            let mut take = |page: Value| {
+                found.take(&page, &crawls[..place]);
+                Ok(())
+            };
+            let read = store.export(ExportKind::Pages, &filter, &mut take);
+            self.runtime.block_on(read).map_err(Fault::error)?;
+        }
+        if self.fleet.is_none() {
+            for (url, page) in self.former.pages() {
+                if found.failing.contains(url) {
+                    found.stored.insert(url.clone(), page.clone());
+                }
             }
         }
-        (self.stored, self.urls) = (stored, urls);
+        (self.stored, self.failing) = (found.stored, found.failing);
+        (self.urls, self.fetched_in) = (found.urls, found.fetched_in);
         Ok(())
     }
 
@@ -289,44 +359,14 @@ impl<'o> Pages<'o> {
         if self.stored.is_empty() {
             return Ok(());
         }
-        self.runtime.block_on(async {
-            let bodies = self.open_store().await?.1;
-            let mut after = None;
-            loop {
-                let read = async || bodies.bodies(&Pages::crawl_id(), after.clone()).await;
-                let some = patiently(read).await?;
-                let Some(last) = some.last() else {
-                    break;
-                };
-                after = Some(last.page_id.clone());
-                for body in some {
-                    let Some(url) = self.urls.get(&body.page_id) else {
-                        continue;
-                    };
-                    let page = &self.stored[url];
-                    let is_its = page.content_hash.as_ref() == Some(&body.content_hash);
-                    if !is_its || !is_wanted(url) {
-                        continue;
-                    }
-                    let Ok(parsed) = canonical(url, None) else {
-                        continue;
-                    };
-                    let length = usize::try_from(body.bytes).map_err(Fault::error)?;
-                    let content = zstd::bulk::decompress(&body.body, length).map_err(|error| {
-                        Fault::error(format!("{url}: its kept body is damaged: {error}"))
-                    })?;
-                    // After scripts ran it is UTF-8, whatever the server has declared.
-                    let content_type = match body.is_rendered {
-                        true => Some("text/html; charset=utf-8"),
-                        false => page.content_type.as_deref(),
-                    };
-                    if let Some(gathered) = Gathered::decoded(parsed, content_type, &content) {
-                        take(page, gathered)?;
-                    }
-                }
-            }
-            Ok::<(), Fault>(())
-        })?;
+        let bodies = self.runtime.block_on(self.open_store())?.1;
+        for crawl in self.crawls() {
+            let read = self.read_crawl(&*bodies, &crawl, is_wanted, take);
+            self.runtime.block_on(read)?;
+        }
+        if self.fleet.is_some() {
+            return Ok(());
+        }
         for url in self.former.pages().keys() {
             if self.failing.contains(url)
                 && is_wanted(url)
@@ -336,6 +376,90 @@ impl<'o> Pages<'o> {
             }
         }
         Ok(())
+    }
+
+    async fn read_crawl(
+        &self,
+        bodies: &dyn Bodies,
+        crawl: &CrawlId,
+        is_wanted: &dyn Fn(&str) -> bool,
+        take: &mut dyn FnMut(&StoredPage, Gathered) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let read = async || bodies.bodies(crawl, after.clone()).await;
+            let some = patiently(read).await?;
+            let Some(last) = some.last() else {
+                return Ok(());
+            };
+            after = Some(last.page_id.clone());
+            for body in some {
+                let Some(url) = self.urls.get(&body.page_id) else {
+                    continue;
+                };
+                let page = &self.stored[url];
+                let is_its = page.content_hash.as_ref() == Some(&body.content_hash);
+                if !is_its || !is_wanted(url) {
+                    continue;
+                }
+                let Ok(parsed) = canonical(url, None) else {
+                    continue;
+                };
+                let length = usize::try_from(body.bytes).map_err(Fault::error)?;
+                let content = zstd::bulk::decompress(&body.body, length).map_err(|error| {
+                    Fault::error(format!("{url}: its kept body is damaged: {error}"))
+                })?;
+                // After scripts ran it is UTF-8, whatever the server has declared.
+                let content_type = match body.is_rendered {
+                    true => Some("text/html; charset=utf-8"),
+                    false => page.content_type.as_deref(),
+                };
+                if let Some(gathered) = Gathered::decoded(parsed, content_type, &content) {
+                    take(page, gathered)?;
+                }
+            }
+        }
+    }
+}
+
+/// What is stored of the pages of one crawl after another.
+#[derive(Default)]
+struct Found {
+    stored: BTreeMap<String, StoredPage>,
+    failing: BTreeSet<String>,
+    urls: HashMap<String, String>,
+    fetched_in: HashMap<String, usize>,
+}
+
+impl Found {
+    /// A page that a later crawl has fetched again replaces the former one, unless that failed for a reason that may
+    /// pass.
+    fn take(&mut self, page: &Value, earlier: &[CrawlId]) {
+        let (Some(url), Some(key), Some(found)) = (
+            page["url"].as_str(),
+            page["_id"].as_str(),
+            stored_page(page),
+        ) else {
+            return;
+        };
+        if !earlier.is_empty() {
+            self.fetched_in.insert(url.to_owned(), earlier.len());
+        }
+        let fails = found.may_return();
+        match fails {
+            true => drop(self.failing.insert(url.to_owned())),
+            false => drop(self.failing.remove(url)),
+        }
+        let is_kept = |former: &StoredPage| !former.may_return();
+        if fails && self.stored.get(url).is_some_and(is_kept) {
+            return;
+        }
+        for crawl in earlier {
+            let key = page_id(&crawl.app_id, &crawl.crawl_id, url);
+            self.urls.remove(&key);
+        }
+        self.urls.insert(key.to_owned(), url.to_owned());
+        self.stored.insert(url.to_owned(), found);
     }
 }
 

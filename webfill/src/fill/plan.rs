@@ -16,6 +16,8 @@ const SHOWN_SITES: usize = 20;
 pub struct Plan {
     sites: Vec<PlannedSite>,
     gaps: usize,
+    /// Whether the time is known: a fleet has delays of its own.
+    is_timed: bool,
 }
 
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Plan {
         table: &Table,
         check: Check,
         most: usize,
-        delay: Duration,
+        delay: Option<Duration>,
         is_fetched: impl Fn(&str) -> bool,
     ) -> Plan {
         let mut sampled = sample::to_check(table, check, most);
@@ -60,7 +62,7 @@ impl Plan {
                 gaps: gaps.sum(),
                 pages,
                 fetched,
-                time: delay * u32::try_from(pages).unwrap_or(u32::MAX),
+                time: delay.unwrap_or_default() * u32::try_from(pages).unwrap_or(u32::MAX),
             }
         });
         let mut sites: Vec<PlannedSite> = sites.collect();
@@ -68,22 +70,25 @@ impl Plan {
         Plan {
             sites,
             gaps: table.gaps(),
+            is_timed: delay.is_some(),
         }
     }
 
     pub fn text(&self) -> String {
         let rows = self.sites.iter().take(SHOWN_SITES).map(|site| {
-            vec![
+            let mut cells = vec![
                 site.name.clone(),
                 site.rows.to_string(),
                 site.gaps.to_string(),
                 site.pages.to_string(),
                 site.fetched.to_string(),
-                time(site.time),
-            ]
+            ];
+            cells.extend(self.is_timed.then(|| time(site.time)));
+            cells
         });
         let heads = ["site", "rows", "gaps", "pages", "fetched before", "time"];
-        let mut text = for_people(&heads, &rows.collect::<Vec<_>>());
+        let heads = &heads[..heads.len() - usize::from(!self.is_timed)];
+        let mut text = for_people(heads, &rows.collect::<Vec<_>>());
         if self.sites.len() > SHOWN_SITES {
             let more = self.sites.len() - SHOWN_SITES;
             text += &format!("\nand {more} more {}", noun(more, "site"));
@@ -101,6 +106,7 @@ impl Plan {
             (pages, longest) => {
                 let pages = counted(pages, "page");
                 let time = match longest.is_zero() {
+                    _ if !self.is_timed => String::from("at the fleet's delays"),
                     true => String::from("without a delay"),
                     false => format!("about {} at this delay", time(longest)),
                 };

@@ -83,6 +83,17 @@ impl Project {
         }
     }
 
+    /// The table's name without its endings.
+    pub fn name(&self) -> String {
+        let name = self.table.file_name().unwrap_or_default().to_string_lossy();
+        name[..name.len() - endings(&self.table).len()].to_owned()
+    }
+
+    /// The crawls of a fleet that fetch the pages of the table.
+    pub fn fleet(&self) -> PathBuf {
+        self.folder.join("fleet.json")
+    }
+
     /// All lines that cannot be used.
     pub fn bad_rows(&self) -> PathBuf {
         self.folder.join("bad-rows.txt")

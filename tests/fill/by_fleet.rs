@@ -1,0 +1,282 @@
+//! The same table, completed by the machines of a fleet and its MongoDB: judged by the outputs of a run on one machine,
+//! and by the access log.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use webfill_test_mongod::{Database, fresh_database};
+use webfill_test_needs::needs;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, SITES, books, evidence, fill, gaps, rows, serve, table, truth};
+
+const DELAY: Duration = Duration::from_millis(100);
+
+/// A dispatcher and two supervisors with two workers each.
+struct Fleet {
+    web: Web,
+    work: Workplace,
+    database: Database,
+    host: String,
+    dispatcher: Option<Running>,
+    supervisors: Vec<Option<Running>>,
+}
+
+impl Fleet {
+    fn start(oddities: &Oddities) -> Fleet {
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let mut fleet = Fleet {
+            web: Web::start(),
+            work: Workplace::new(),
+            database: fresh_database(),
+            host: format!("127.77.{high}.{low}"),
+            dispatcher: None,
+            supervisors: vec![None, None],
+        };
+        serve(&fleet.web, oddities);
+        fleet.start_dispatcher();
+        for number in 0..2 {
+            fleet.start_supervisor(number);
+        }
+        fleet
+    }
+
+    fn role(&self, role: &str, state: &str) -> Run {
+        Run::new([role, "--store", self.database.uri(), "--state"])
+            .arg(self.work.path(state))
+            .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .time_limit(Duration::from_secs(300))
+    }
+
+    fn start_dispatcher(&mut self) {
+        let mut dispatcher = self
+            .role("dispatcher", "state/dispatcher")
+            .args(["--listen", &self.host, "--http", "off", "--mappings"])
+            .arg(self.work.path("mappings"))
+            .start();
+        dispatcher.wait_for_stderr("ready");
+        self.dispatcher = Some(dispatcher);
+    }
+
+    fn start_supervisor(&mut self, number: usize) {
+        let resolve = self.web.resolve_args();
+        let resolve: Vec<&str> = resolve
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .map(String::as_str)
+            .collect();
+        let name = format!("machine-{number}");
+        let supervisor = self
+            .role("supervisor", &format!("state/{name}"))
+            .args(["--dispatcher", &self.endpoint(), "--id", &name])
+            .args(["--workers", "2"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
+        self.supervisors[number] = Some(supervisor.start());
+    }
+
+    fn endpoint(&self) -> String {
+        format!("tcp://{}:5555", self.host)
+    }
+
+    fn fill(&self) -> Run {
+        Run::new(["fill", "books.csv", "--keep", "note", "--progress", "none"])
+            .args([
+                "--dispatcher",
+                &self.endpoint(),
+                "--store",
+                self.database.uri(),
+            ])
+            .in_folder(self.work.path("."))
+            .time_limit(Duration::from_secs(300))
+    }
+
+    fn wait_for_pages(&self, pages: usize) {
+        let is_there = format!("{pages} pages were asked");
+        self.web
+            .log()
+            .wait_until(&is_there, |visits| visits.pages().len() >= pages);
+    }
+
+    fn kill_dispatcher(&mut self) {
+        let dispatcher = self.dispatcher.take().expect("it runs");
+        dispatcher.signal(Signal::KILL);
+        dispatcher.finish();
+    }
+
+    fn kill_supervisor(&mut self, number: usize) {
+        let supervisor = self.supervisors[number].take().expect("it runs");
+        supervisor.signal(Signal::KILL);
+        supervisor.finish();
+    }
+}
+
+/// Some pages lack a value, some are gone, and some known values are wrong.
+fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
+    let oddities = Oddities {
+        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+    };
+    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % books())[2].clone()));
+    (oddities, wrong.into_iter().collect())
+}
+
+fn without_times(work: &Workplace) -> Vec<Value> {
+    let mut lines = evidence(work);
+    for line in &mut lines {
+        line["fetched_at"] = Value::Null;
+    }
+    lines
+}
+
+/// The outputs of both are the same, byte for byte but for times.
+fn assert_same(one: &Workplace, other: &Workplace) {
+    for name in ["books.filled.csv", "books.doubts.csv"] {
+        let read = |work: &Workplace| std::fs::read_to_string(work.path(name)).unwrap();
+        assert_eq!(read(one), read(other), "{name}");
+    }
+    assert_eq!(without_times(one), without_times(other));
+    let mappings = |work: &Workplace| -> BTreeMap<String, String> {
+        let files = std::fs::read_dir(work.path("books.webfill/mappings")).unwrap();
+        let files = files.map(|file| file.unwrap());
+        files
+            .map(|file| {
+                let text = std::fs::read_to_string(file.path()).unwrap();
+                (file.file_name().to_string_lossy().into_owned(), text)
+            })
+            .collect()
+    };
+    assert_eq!(mappings(one), mappings(other));
+}
+
+fn filled_on_one_machine() -> Workplace {
+    let (oddities, wrong) = oddities();
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &oddities);
+    work.write("books.csv", table(&wrong));
+    fill(&work, &web).finish().expect(0);
+    assert!(rows(&work, "books.doubts.csv").len() >= 2);
+    work
+}
+
+#[needs(mongod)]
+#[test]
+fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
+    let alone = filled_on_one_machine();
+    let (oddities, wrong) = oddities();
+    let fleet = Fleet::start(&oddities);
+    fleet.work.write("books.csv", table(&wrong));
+    for pages in [5, 60] {
+        let client = fleet.fill().start();
+        fleet.wait_for_pages(pages);
+        client.signal(Signal::KILL);
+        client.finish();
+    }
+    let run = fleet.fill().finish().expect(0);
+    assert!(
+        run.stdout.contains("at the fleet's delays"),
+        "{}",
+        run.stdout
+    );
+    assert_same(&alone, &fleet.work);
+    let visits = fleet.web.visits();
+    visits.assert_polite(DELAY);
+    let counts = visits.pages().counts();
+    assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
+    // A second run has nothing to do.
+    let before = fleet.web.visits().len();
+    fleet.fill().finish().expect(0);
+    assert_eq!(fleet.web.visits().len(), before);
+    assert_same(&alone, &fleet.work);
+}
+
+#[needs(mongod)]
+#[test]
+fn what_dies_in_the_fleet_changes_nothing() {
+    let alone = filled_on_one_machine();
+    let (oddities, wrong) = oddities();
+    let mut fleet = Fleet::start(&oddities);
+    fleet.work.write("books.csv", table(&wrong));
+    let client = fleet.fill().start();
+    fleet.wait_for_pages(5);
+    fleet.supervisors[0].as_mut().unwrap().kill_role("worker");
+    fleet.wait_for_pages(15);
+    fleet.kill_dispatcher();
+    fleet.start_dispatcher();
+    fleet.wait_for_pages(30);
+    fleet.kill_supervisor(1);
+    fleet.start_supervisor(1);
+    client.finish().expect(0);
+    assert_same(&alone, &fleet.work);
+    let visits = fleet.web.visits();
+    visits.assert_polite(DELAY);
+    // What was not stored yet is asked again. Pages are stored every quarter of a second, which is three at each site.
+    let counts = visits.pages().counts();
+    let again: usize = counts.values().map(|count| count - 1).sum();
+    assert!(again <= 2 * 4 * SITES.len(), "{again} again: {counts:#?}");
+}
+
+#[needs(mongod)]
+#[test]
+fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
+    let mut fleet = Fleet::start(&Oddities::default());
+    fleet.work.write("books.csv", table(&BTreeMap::new()));
+    let run = fleet.fill().finish().expect(0);
+    let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
+    assert!(run.stdout.contains(&all), "{}", run.stdout);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let first = fleet.web.visits().pages().len();
+    for again in 1..=2 {
+        let run = fleet
+            .fill()
+            .args(["--refresh-after", "1s"])
+            .finish()
+            .expect(0);
+        assert!(run.stdout.contains(&all), "{}", run.stdout);
+        let counts = fleet.web.visits().pages().counts();
+        assert!(
+            counts.values().all(|count| *count == again + 1),
+            "{counts:#?}"
+        );
+        std::thread::sleep(Duration::from_millis(1_100));
+    }
+    assert_eq!(fleet.web.visits().pages().len(), 3 * first);
+    fleet.kill_dispatcher();
+    fleet.fill().finish().expect(0);
+    assert_eq!(fleet.web.visits().pages().len(), 3 * first);
+    let run = fleet
+        .fill()
+        .args(["--refresh-after", "1s"])
+        .finish()
+        .expect(1);
+    assert!(
+        run.stderr.contains(":5557 has not answered for 10 s"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn flags_that_only_a_fleet_has_are_refused_in_words() {
+    let work = Workplace::new();
+    work.write("books.csv", table(&BTreeMap::new()));
+    let fill = |more: &[&str]| {
+        Run::new(["fill", "books.csv"])
+            .args(more)
+            .in_folder(work.path("."))
+            .finish()
+    };
+    let dispatcher = ["--dispatcher", "tcp://127.77.0.1:5555"];
+    let run = fill(&[&dispatcher[..], &["--delay", "3"]].concat()).expect(2);
+    assert!(run.stderr.contains("--delay"), "{}", run.stderr);
+    let run = fill(&["--store", "sqlite:webfill.db"]).expect(2);
+    assert!(run.stderr.contains("--dispatcher"), "{}", run.stderr);
+    let missing = ["--store", "sqlite:missing.db"];
+    let run = fill(&[dispatcher, missing].concat()).expect(1);
+    assert!(run.stderr.contains("missing.db"), "{}", run.stderr);
+}

@@ -1,0 +1,350 @@
+//! Fetching by a running fleet: URLs are fed as crawl requests, and their pages come back from the fleet's store. The
+//! fleet decides when it requests what; here nothing is fetched.
+//!
+//! The crawls of a table are noted in its folder before the first URL is fed, and a crawl accepts a URL once. So a
+//! client that was killed feeds the same again, and waits for what is left. The first crawl gets each URL of the table.
+//! Pages that are to be refreshed go to a further crawl, because within one crawl they would be duplicates; pages that
+//! failed are queued again where they failed.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use webfill_dispatcher::Endpoints;
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
+use webfill_store::{CrawlId, StoreUri};
+use webfill_wire::Lane;
+use webfill_wire::keys::ClientKeys;
+
+use super::options::FillWebOptions;
+use super::passing;
+use super::project::Project;
+use super::summary::counted;
+use crate::cli::ProgressStyle;
+use crate::control_client::ControlClient;
+use crate::crawl::retry_actions;
+use crate::demand::ConnectionOptions;
+use crate::feeding::now_ms;
+use crate::mapping_command::writing::write_atomically;
+use crate::settings::Settings;
+
+/// URLs of one message.
+const BATCH: usize = 1_000;
+
+/// A dispatcher that has answered before is waited for; one that never has, for this long.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+
+/// How often the dispatcher is asked how far it is.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often the reasons for waiting are printed.
+const PRINT_EVERY: Duration = Duration::from_secs(60);
+
+/// The default wait while only dead and failing sites are left.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What sites wait for that do not answer, as the dispatcher names it.
+const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
+
+/// The crawls of a table, as its folder has them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Crawls {
+    app: String,
+    /// The oldest first.
+    crawls: Vec<String>,
+}
+
+/// What to fetch.
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// URLs that were never fetched.
+    pub new: Vec<String>,
+    /// URLs of pages that are to be refreshed, and whether any of them was fetched by the newest crawl already.
+    pub old: Vec<String>,
+    pub is_in_newest: bool,
+    /// The places of crawls with failures that are to be queued again.
+    pub failed_in: BTreeSet<usize>,
+}
+
+/// How the wait for the fleet ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// Each URL has its outcome.
+    Done,
+    /// Sites that do not answer have pages left, which stay queued.
+    OutOfPatience,
+    /// A crawl was stopped or has expired.
+    Stopped,
+}
+
+/// See the module.
+pub struct ByFleet {
+    pub store: StoreUri,
+    endpoints: Endpoints,
+    keys: Option<ClientKeys>,
+    lane: Option<Lane>,
+    patience: Duration,
+    progress: ProgressStyle,
+    file: PathBuf,
+    name: String,
+    crawls: Crawls,
+}
+
+impl ByFleet {
+    /// `None` without `--dispatcher`.
+    pub fn of(options: &FillWebOptions, project: &Project) -> Result<Option<ByFleet>, Fault> {
+        let Some(dispatcher) = &options.dispatcher else {
+            return Ok(None);
+        };
+        let mut settings = Settings::load(options.config.as_deref())?;
+        if let Some(store) = &options.store {
+            settings.store.clone_from(store);
+        }
+        let connection = ConnectionOptions {
+            dispatcher: Some(dispatcher.clone()),
+            keys: options.keys.clone(),
+            config: options.config.clone(),
+        };
+        let (endpoints, keys) = connection.resolve()?;
+        let file = project.fleet();
+        let crawls = read(&file)?;
+        if !crawls.crawls.is_empty() && crawls.app != options.app {
+            return Err(Fault::usage(format!(
+                "the pages of this table are those of the application {}: give --app {0}, or delete {} to fetch them again",
+                crawls.app,
+                file.display()
+            )));
+        }
+        Ok(Some(ByFleet {
+            store: settings.store_uri()?,
+            endpoints,
+            keys,
+            lane: options.lane,
+            patience: options.patience.unwrap_or(PATIENCE),
+            progress: options.progress,
+            file,
+            name: project.name(),
+            crawls: Crawls {
+                app: options.app.clone(),
+                ..crawls
+            },
+        }))
+    }
+
+    /// The oldest first.
+    pub fn crawls(&self) -> Vec<CrawlId> {
+        let crawls = self.crawls.crawls.iter();
+        crawls
+            .map(|crawl| CrawlId::new(&self.crawls.app, crawl))
+            .collect()
+    }
+
+    /// Has the fleet fetch, and waits until it is through.
+    pub fn fetch(&mut self, orders: &Orders) -> Result<Waited, Fault> {
+        let mut places = orders.failed_in.clone();
+        if !orders.new.is_empty() {
+            if self.crawls.crawls.is_empty() {
+                self.begin_crawl()?;
+            }
+            places.insert(0);
+        }
+        if !orders.old.is_empty() {
+            if orders.is_in_newest || self.crawls.crawls.len() < 2 {
+                self.begin_crawl()?;
+            }
+            places.insert(self.crawls.crawls.len() - 1);
+        }
+        let mut dispatcher = Dispatcher::connect(self)?;
+        for &place in &orders.failed_in {
+            let ends = passing::ends()?;
+            let crawl = &self.crawls.crawls[place];
+            for action in retry_actions(&ends, &self.crawls.app, crawl) {
+                dispatcher.ask(&action)?;
+            }
+        }
+        let newest = self.crawls.crawls.len().saturating_sub(1);
+        for (place, urls) in [(0, &orders.new), (newest, &orders.old)] {
+            for some in urls.chunks(BATCH) {
+                let requests: Vec<Value> =
+                    some.iter().map(|url| self.request(place, url)).collect();
+                dispatcher.ask(&requests)?;
+            }
+        }
+        let crawls: Vec<&str> = places
+            .iter()
+            .map(|&place| self.crawls.crawls[place].as_str())
+            .collect();
+        self.wait(&mut dispatcher, &crawls)
+    }
+
+    /// Links are not followed: pages are read by mappings that are learned from them.
+    fn request(&self, place: usize, url: &str) -> Value {
+        let spider = match self.lane {
+            Some(Lane::Browser) => "browser",
+            _ => "link",
+        };
+        json!({
+            "url": url,
+            "appid": self.crawls.app,
+            "crawlid": self.crawls.crawls[place],
+            "spiderid": spider,
+            "maxdepth": 0,
+            "keep_bodies": true,
+        })
+    }
+
+    /// A crawl with an id of its own, which is noted before it is used.
+    fn begin_crawl(&mut self) -> Result<(), Fault> {
+        let random = std::process::id() & 0xffff;
+        let id = format!("{}-{}-{random:04x}", self.name, now_ms());
+        self.crawls.crawls.push(id);
+        let json = serde_json::to_vec_pretty(&self.crawls).map_err(Fault::error)?;
+        write_atomically(&self.file, &json)
+    }
+
+    fn wait(&self, dispatcher: &mut Dispatcher, crawls: &[&str]) -> Result<Waited, Fault> {
+        let began = Instant::now();
+        let mut failing_since = None;
+        let mut printed = None;
+        loop {
+            let (mut left, mut is_failing, mut reasons) = (0, true, Vec::new());
+            for crawl in crawls {
+                let info = dispatcher.ask(&json!({
+                    "action": "info",
+                    "appid": self.crawls.app,
+                    "crawlid": crawl,
+                    "uuid": format!("fill-{}", now_ms()),
+                }))?;
+                match info["state"].as_str() {
+                    Some("finished") => continue,
+                    Some("stopped" | "expired") => return Ok(Waited::Stopped),
+                    _ => {}
+                }
+                left += info["total_pending"].as_u64().unwrap_or(1);
+                left += info["leased"].as_u64().unwrap_or(0);
+                is_failing &= is_only_failing(&info);
+                let waits = info["waits"].as_array().into_iter().flatten();
+                reasons.extend(waits.filter_map(|wait| wait["text"].as_str().map(str::to_owned)));
+                if left == 0 {
+                    // Its last outcome is being written.
+                    left = 1;
+                }
+            }
+            if left == 0 {
+                return Ok(Waited::Done);
+            }
+            if !is_failing {
+                failing_since = None;
+            } else if failing_since.get_or_insert_with(Instant::now).elapsed() > self.patience {
+                return Ok(Waited::OutOfPatience);
+            }
+            let is_due = printed.map_or(began, |at| at).elapsed() > PRINT_EVERY;
+            if is_due && self.progress != ProgressStyle::None {
+                printed = Some(Instant::now());
+                let reasons = reasons.join("; ");
+                webfill_service::say!(
+                    "webfill: {} left at the fleet{}{reasons}",
+                    counted(left as usize, "page"),
+                    if reasons.is_empty() { "" } else { ": " }
+                );
+            }
+            let next = Instant::now() + ASK_EVERY;
+            while Instant::now() < next {
+                check_signals()?;
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+    }
+}
+
+/// Whether nothing is left of a crawl but sites that do not answer.
+fn is_only_failing(info: &Value) -> bool {
+    let waits = info["waits"].as_array();
+    let is_failing = |wait: &Value| {
+        let what = wait["for"].as_str();
+        what.is_some_and(|what| FAILING.contains(&what))
+    };
+    info["leased"].as_u64() == Some(0)
+        && waits.is_some_and(|waits| !waits.is_empty() && waits.iter().all(is_failing))
+}
+
+fn check_signals() -> Result<(), Fault> {
+    match signals::asked() {
+        Asked::Nothing => Ok(()),
+        _ => Err(Fault::interrupted(
+            "interrupted: the fleet fetches what it was given; the same command resumes, and asks no page twice",
+        )),
+    }
+}
+
+fn read(file: &PathBuf) -> Result<Crawls, Fault> {
+    let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
+    match std::fs::read(file) {
+        Ok(json) => serde_json::from_slice(&json).map_err(|error| unread(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Crawls::default()),
+        Err(error) => Err(unread(error.to_string())),
+    }
+}
+
+/// The dispatcher, which may restart at any time: each question is repeated until it is answered, and may be.
+struct Dispatcher {
+    client: ControlClient,
+    endpoint: String,
+    has_keys: bool,
+    was_answered: bool,
+    tells: bool,
+}
+
+impl Dispatcher {
+    fn connect(fleet: &ByFleet) -> Result<Dispatcher, Fault> {
+        let endpoint = fleet.endpoints.control.clone();
+        Ok(Dispatcher {
+            client: ControlClient::connect_with(&endpoint, fleet.keys.clone())?,
+            endpoint,
+            has_keys: fleet.keys.is_some(),
+            was_answered: false,
+            tells: fleet.progress != ProgressStyle::None,
+        })
+    }
+
+    fn ask(&mut self, question: &impl Serialize) -> Result<Value, Fault> {
+        let asked = Instant::now();
+        let was_told = Cell::new(!self.tells);
+        let (endpoint, has_keys, was_answered) = (&self.endpoint, self.has_keys, self.was_answered);
+        let answer = self.client.ask(question, || {
+            check_signals()?;
+            if asked.elapsed() < FIRST_ANSWER {
+                return Ok(());
+            }
+            if !was_answered {
+                let why = match has_keys {
+                    true => "is this key on its list?",
+                    false => "without keys?",
+                };
+                return Err(Fault::error(format!(
+                    "the dispatcher at {endpoint} has not answered for {} s: does it run there, and {why}",
+                    FIRST_ANSWER.as_secs()
+                )));
+            }
+            if !was_told.replace(true) {
+                webfill_service::say!("webfill: waiting for the dispatcher at {endpoint}");
+            }
+            Ok(())
+        });
+        self.was_answered |= answer.is_ok();
+        // The request itself is fine; what it says of the fleet is not.
+        answer.map_err(|fault| Fault {
+            status: match fault.status {
+                ExitStatus::Usage => ExitStatus::Error,
+                status => status,
+            },
+            ..fault
+        })
+    }
+}
