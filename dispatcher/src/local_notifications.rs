@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use webfill_api::{About, NotificationTime, Watch, WatchRun};
 use webfill_notifications::{
-    Courier, Ended, Facts, Permissions, ReadChanges, Standing, Told, Verdict, compose, wait_ms,
+    Courier, Ended, Facts, Permissions, ReadChanges, Reported, Standing, Verdict, compose, wait_ms,
 };
 use webfill_scheduler::frontier::open_file;
 use webfill_scheduler::frontier::outbox::{self, TargetKey};
@@ -71,28 +71,28 @@ impl LocalNotifications {
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
             let mut asking = watch.notify.iter().filter(|notify| notify.when == time);
             if asking.clone().next().is_none() {
-                outbox::forget_told(&self.db, &watch.name, time)?;
+                outbox::forget_reported(&self.db, &watch.name, time)?;
                 continue;
             }
             let wants_changes = asking.any(|notify| notify.about.contains(&About::Changes));
-            let told = outbox::told(&self.db, &watch.name, time)?;
-            let told = told.unwrap_or_else(|| Told {
+            let told = outbox::reported(&self.db, &watch.name, time)?;
+            let told = told.unwrap_or_else(|| Reported {
                 run: before.last_run,
-                ..Told::default()
+                ..Reported::default()
             });
             let changes_to = told.changes_to.unwrap_or(before.last_change);
-            let told = Told {
+            let told = Reported {
                 changes_to: wants_changes.then_some(changes_to),
                 ..told
             };
-            outbox::keep_told(&self.db, &watch.name, time, &told)?;
+            outbox::keep_reported(&self.db, &watch.name, time, &told)?;
         }
         Ok(())
     }
 
     /// The numbers of changes after which somebody is told; none: nobody is told of changes.
     pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
-        let of = |time| outbox::told(&self.db, &watch.name, time).map_err(fault);
+        let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(fault);
         let told = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
         let told = told.into_iter().flatten();
         Ok(told.filter_map(|told| told.changes_to).collect())
@@ -120,7 +120,7 @@ impl LocalNotifications {
 
     fn tell_at(&self, time: NotificationTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
-        let told = outbox::told(db, &watch.name, time)?.unwrap_or_default();
+        let told = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
         let is_asked = |read: &&ReadChanges| told.changes_to == Some(read.after);
         let (events, told) = told.news(&Facts {
@@ -137,7 +137,7 @@ impl LocalNotifications {
                 outbox::put(db, &watch.name, &notify.target, &notification, now_ms)?;
             }
         }
-        outbox::keep_told(db, &watch.name, time, &told)
+        outbox::keep_reported(db, &watch.name, time, &told)
     }
 
     /// Delivers what waits, for at most `within` and what was begun by then to its end, and returns how many

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use webfill_changes::Look;
+use webfill_changes::PageCheck;
 use webfill_followers::{ChangeReader, ContentChanges, ExtractionHealth, Firehose, Subscriptions};
 use webfill_notifications::Ended;
 use webfill_scheduler::Mappings;
@@ -62,7 +62,7 @@ enum Event {
     WriteResult(WriteResult),
     Reload(ReloadEnded),
     Delivery(Ended),
-    Looks(Vec<Look>),
+    Looks(Vec<PageCheck>),
     Changes(ChangesAnswer),
 }
 
@@ -308,7 +308,7 @@ impl Process {
     /// Starts the feeders of runs that have begun, after their commit.
     fn advance_feeders(&mut self, orders: Vec<FeederOrder>) -> Result<(), Fault> {
         let core = &self.core;
-        let is_over = |watch: &str, run| core.tell_run_state(watch, run)["over"] == true;
+        let is_over = |watch: &str, run| core.run_state(watch, run)["over"] == true;
         for ended in self.feeders.advance(orders, is_over) {
             let noted = self.core.feeder_ended(&ended.watch, ended.run, ended.why);
             if_pruned(noted, ()).map_err(frontier_fault)?;
@@ -403,7 +403,7 @@ impl Process {
                     Ok(())
                 }
                 Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
-                Event::Looks(looks) => self.core.looked(&looks, now_ms),
+                Event::Looks(looks) => self.core.pages_checked(&looks, now_ms),
                 Event::Changes(answer) => self.core.changes_answered(answer, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {

@@ -38,7 +38,7 @@ impl Readiness {
     }
 
     /// Prints what is new. `waits_for`: what the supervisor waits for now.
-    pub(crate) fn tell(&mut self, waits_for: Option<String>) {
+    pub(crate) fn print_news(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
         match self.news(waits_for, Instant::now()) {
             News::Nothing => {}

@@ -4,7 +4,7 @@
 //! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends immediately. If
 //! it dies, its workers die with it.
 
-mod telling;
+mod reporting;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -75,7 +75,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     process.start_workers()?;
     process.keep_time();
     if process.setup.is_local {
-        process.readiness.tell(None);
+        process.readiness.print_news(None);
     }
     loop {
         match arrived.recv_timeout(process.next_check_in()) {
@@ -270,14 +270,14 @@ impl Process {
             .set_paused(low_disk.is_some() || lapsed.is_some());
         self.keep_time();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
-            self.readiness.tell(self.waits_for());
+            self.readiness.print_news(self.waits_for());
             if self.readiness.is_ready() {
                 self.service_manager.ready();
             }
         }
-        self.publish_figures(low_disk.is_some());
-        self.tell_dispatcher(low_disk.as_deref().or(lapsed));
-        self.tell_how_it_is(low_disk);
+        self.publish_metrics(low_disk.is_some());
+        self.report_to_dispatcher(low_disk.as_deref().or(lapsed));
+        self.report_state(low_disk);
         Ok(())
     }
 

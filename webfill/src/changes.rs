@@ -136,7 +136,7 @@ fn sleep_unless_interrupted() -> bool {
 
 fn tell_one(change: &Change, as_json: bool) -> Result<(), Fault> {
     match as_json {
-        true => tell(change.told()),
+        true => tell(change.json()),
         false => tell(paragraph(change)),
     }
 }

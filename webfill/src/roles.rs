@@ -185,7 +185,7 @@ fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
         default_delay_ms: default_delay_ms(&settings.politeness),
         backups: match (is_local, is_told) {
             (true, _) => Backups::Taken,
-            (false, true) => Backups::Told,
+            (false, true) => Backups::Declared,
             (false, false) if settings.dispatcher.restored => Backups::Taken,
             (false, false) => Backups::Refused,
         },

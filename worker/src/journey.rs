@@ -84,7 +84,7 @@ impl Journey {
             || (rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site));
         let look = match is_rendered {
             true => LookKind::Only,
-            false => self.look_kind(&task, &crawl).await,
+            false => self.check_kind(&task, &crawl).await,
         };
         // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold(&url);
@@ -177,7 +177,7 @@ impl Journey {
         page.is_candidate = self.is_candidate(&page, rendering);
         if look != LookKind::Only {
             return self
-                .look_twice(look, page, (slot, place), &url, request, permit)
+                .check_twice(look, page, (slot, place), &url, request, permit)
                 .await;
         }
         if page.is_candidate {

@@ -177,7 +177,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             // kills this process.
             _ = heartbeat.tick() => if page_timer.time_on_page() < page_deadline * 3 {
                 reporter.heartbeat();
-                tell_figures(&figures, &reporter);
+                report_counts(&figures, &reporter);
             },
             Some(fault) = breaks.recv() => return Err(fault),
             ended = &mut saver => return Err(saver_fault(ended)),
@@ -189,7 +189,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
-    tell_figures(&figures, &reporter);
+    report_counts(&figures, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
         // The thread completes its file.
@@ -203,9 +203,9 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     Err(saver_fault(saved))
 }
 
-fn tell_figures(figures: &Figures, reporter: &SupervisorReporter) {
+fn report_counts(figures: &Figures, reporter: &SupervisorReporter) {
     if let Some(news) = figures.take_news() {
-        reporter.figures(news);
+        reporter.report_counts(news);
     }
 }
 

@@ -126,7 +126,7 @@ impl Saver {
         }
         match self.bodies.keep(changes, self.max_bodies_bytes).await {
             Ok(dropped) => {
-                self.tell_dropped(dropped.bodies);
+                self.log_dropped(dropped.bodies);
                 Ok(())
             }
             Err(error @ StoreError::Entry { .. }) => {
@@ -137,7 +137,7 @@ impl Saver {
         }
     }
 
-    fn tell_dropped(&self, bodies: u64) {
+    fn log_dropped(&self, bodies: u64) {
         let told = self.told_of_dropped.get();
         let is_told = told.is_some_and(|told| told.elapsed() < TELL_DROPPED_EVERY);
         if bodies > 0 && !is_told {

@@ -44,7 +44,7 @@ impl SiteHeaders {
     }
 
     /// The same headers as text. A page requested with other headers is another page.
-    pub fn told(&self, url: &Url) -> String {
+    pub fn as_text(&self, url: &Url) -> String {
         let headers = self.of(url).into_iter();
         headers
             .map(|(name, value)| format!(" {name}={value}"))
@@ -129,8 +129,8 @@ mod tests {
             assert_eq!(sent(url, "dnt").as_deref(), Some("1"), "{url}");
         }
         let url = Url::parse("http://shop.example/").unwrap();
-        assert_eq!(headers.told(&url), " dnt=1 accept-language=fr");
-        assert_eq!(SiteHeaders::default().told(&url), "");
+        assert_eq!(headers.as_text(&url), " dnt=1 accept-language=fr");
+        assert_eq!(SiteHeaders::default().as_text(&url), "");
     }
 
     #[test]

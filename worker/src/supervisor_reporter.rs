@@ -40,7 +40,7 @@ impl SupervisorReporter {
     }
 
     /// Reports the counts since the start, and whether the store is unreachable.
-    pub fn figures(&self, (totals, is_store_away): (WorkerTotals, bool)) {
+    pub fn report_counts(&self, (totals, is_store_away): (WorkerTotals, bool)) {
         let frame = figures::encode(&WorkerFigures {
             worker_index: self.worker_index,
             incarnation: self.incarnation,

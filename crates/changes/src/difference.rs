@@ -20,7 +20,7 @@ const MOST_LINES: usize = 1_000;
 const CONTEXT_CHARS: usize = 60;
 
 /// As many of the texts as are reported.
-pub(crate) fn told(texts: &[&str]) -> Value {
+pub(crate) fn reported(texts: &[&str]) -> Value {
     let mut bytes = 0;
     let fits = |text: &&&str| {
         bytes += text.len();
@@ -235,7 +235,7 @@ mod tests {
             .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(of_texts(&[], &many).len() <= MOST_BYTES + 10);
-        let told = told(&many);
+        let told = reported(&many);
         assert!(told.to_string().len() < 3 * MOST_BYTES);
     }
 }

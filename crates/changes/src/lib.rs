@@ -13,9 +13,9 @@ mod blocks;
 mod compare;
 mod difference;
 mod fields;
-mod look;
 mod masks;
 mod page;
+mod page_check;
 mod rows;
 mod seen;
 mod site;
@@ -24,8 +24,8 @@ mod times;
 mod unsteady;
 
 pub use blocks::Block;
-pub use look::{Look, Verdict};
 pub use page::{Answer, Judged, LookAt, LookKey, PageVersions};
+pub use page_check::{PageCheck, Verdict};
 pub use seen::{Broken, Seen};
 pub use site::SiteBlocks;
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::blocks::Block;
 use crate::compare::{Side, compare};
-use crate::look::Verdict;
+use crate::page_check::Verdict;
 use crate::seen::{self, Broken, Seen};
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
@@ -305,8 +305,8 @@ impl PageVersions {
         }
         let judged = Judged {
             verdict: Verdict::Changed,
-            old: Some(difference::told(&gone)),
-            new: Some(difference::told(&come)),
+            old: Some(difference::reported(&gone)),
+            new: Some(difference::reported(&come)),
             difference: difference::of_texts(&gone, &come),
         };
         self.add(new);

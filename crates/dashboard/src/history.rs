@@ -281,7 +281,7 @@ impl Sample {
 }
 
 /// Samples in the form for charts: a list for each metric, in order of time; null where unknown.
-pub(crate) fn told(samples: &[Sample]) -> Value {
+pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut columns = Columns::default();
     let mut outcomes: Vec<&String> = samples
         .iter()

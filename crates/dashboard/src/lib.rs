@@ -43,6 +43,7 @@ mod history;
 mod live;
 mod login;
 mod mapping_files;
+mod messages;
 mod paced;
 mod route;
 mod secrets;
@@ -51,7 +52,6 @@ mod sessions;
 mod snapshot;
 mod store_access;
 mod templates;
-mod told;
 mod views;
 mod visit;
 

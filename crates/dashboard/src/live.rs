@@ -37,7 +37,7 @@ pub(crate) fn listen(visit: Visit) -> Shown {
         Problem::away("too many look at once: this page is not live, load it again for new figures")
     })?;
     let (events, body) = mpsc::channel(1);
-    tokio::spawn(tell(visit, events, permit));
+    tokio::spawn(send_events(visit, events, permit));
     let mut answer: Answer = Response::new(Events(body).boxed_unsync());
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -46,7 +46,7 @@ pub(crate) fn listen(visit: Visit) -> Shown {
 }
 
 /// Sends events to one listener until it has gone, which shows when an event cannot be delivered.
-async fn tell(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
+async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
     let began = Instant::now();
     let mut shown = String::new();
     let mut told = began;

@@ -42,7 +42,7 @@ impl<T> Paced<T> {
     }
 
     /// The reading is a fault. Waiting cost nothing, so try again soon.
-    pub(crate) fn look_again_within(&mut self, pause: Duration) {
+    pub(crate) fn retry_within(&mut self, pause: Duration) {
         self.pause = self.pause.min(pause);
     }
 
@@ -75,7 +75,7 @@ mod tests {
         paced.expire();
         assert!(paced.is_due(now + second) && paced.get() == Some(&8));
         paced.put(9, now, now + second);
-        paced.look_again_within(2 * second);
+        paced.retry_within(2 * second);
         assert!(!paced.is_due(now + 2 * second) && paced.is_due(now + 3 * second));
         paced.put(10, now, now + second);
         assert!(!paced.is_due(now + 3 * second));

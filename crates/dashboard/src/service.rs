@@ -20,12 +20,12 @@ use crate::fleet::Fleet;
 use crate::guard::Guard;
 use crate::history::History;
 use crate::mapping_files::MappingFiles;
+use crate::messages::Messages;
 use crate::secrets::new_secret;
 use crate::sessions::Sessions;
 use crate::snapshot::Snapshots;
 use crate::store_access::StoreAccess;
 use crate::templates;
-use crate::told::Told;
 
 /// The most listeners of the live overview at a time.
 const MOST_LISTENERS: usize = 24;
@@ -59,7 +59,7 @@ pub struct Dashboard {
     pub(crate) guard: Guard,
     pub(crate) sessions: Sessions,
     pub(crate) wrong_tokens: WrongTokens,
-    pub(crate) told: Told,
+    pub(crate) messages: Messages,
     pub(crate) editor: Option<Editor>,
     pub(crate) snapshots: Snapshots,
     /// Permits for listeners of the live overview.
@@ -94,7 +94,7 @@ impl Dashboard {
             guard: Guard::new(secret),
             sessions: Sessions::default(),
             wrong_tokens: WrongTokens::default(),
-            told: Told::default(),
+            messages: Messages::default(),
             editor,
             snapshots: Snapshots::default(),
             listeners: Arc::new(Semaphore::new(MOST_LISTENERS)),

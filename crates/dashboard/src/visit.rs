@@ -205,7 +205,7 @@ impl Visit {
     fn fill(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
             .asked("told")
-            .and_then(|name| self.dashboard.told.take(name));
+            .and_then(|name| self.dashboard.messages.take(name));
         let frame = Frame {
             title,
             path: &self.path,

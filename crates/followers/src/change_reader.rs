@@ -93,7 +93,7 @@ impl Reading {
                 false => match tokio::time::timeout(LOOK_EVERY, asks.recv()).await {
                     Ok(asked) => asked,
                     Err(_) => {
-                        self.look().await;
+                        self.answer_due().await;
                         continue;
                     }
                 },
@@ -103,7 +103,7 @@ impl Reading {
             while let Ok(more) = asks.try_recv() {
                 self.add(more);
             }
-            self.look().await;
+            self.answer_due().await;
         }
     }
 
@@ -120,10 +120,10 @@ impl Reading {
     }
 
     /// Answers what can be answered by now. If the store fails, the others are asked for at the next look.
-    async fn look(&mut self) {
+    async fn answer_due(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
-            self.tell_late();
+            self.log_late();
             if Instant::now() < self.waiting[at].look_at {
                 at += 1;
                 continue;
@@ -148,11 +148,11 @@ impl Reading {
             self.store.note_there();
             at += 1;
         }
-        self.tell_late();
+        self.log_late();
     }
 
     /// Says of which runs the answer comes late, once.
-    fn tell_late(&mut self) {
+    fn log_late(&mut self) {
         let now = Instant::now();
         let mut late = Vec::new();
         for waiting in &mut self.waiting {

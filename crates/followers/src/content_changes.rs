@@ -13,7 +13,7 @@ mod judging;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_changes::Look;
+use webfill_changes::PageCheck;
 use webfill_service::Fault;
 use webfill_service::signals::{self, Asked};
 use webfill_store::{
@@ -32,7 +32,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
 /// Is told of each look once what it has shown is stored. It must not wait.
-pub type LookListener = Box<dyn Fn(Vec<Look>) + Send>;
+pub type LookListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
 
 /// The thread's handle.
 pub struct ContentChanges(FollowerThread);
@@ -71,7 +71,7 @@ struct Follower {
     /// What is stored; `None`: it is to be read.
     stored: Option<JudgedTo>,
     /// A judgement whose storing has failed, if it has: it may be stored all the same, and is stored again.
-    pending: Option<(Judgement, Vec<Look>)>,
+    pending: Option<(Judgement, Vec<PageCheck>)>,
     /// Up to where there was nothing to judge behind it.
     position: Cursor,
     position_stored: Instant,
@@ -192,7 +192,7 @@ impl Follower {
         &mut self,
         store: &dyn Store,
         judgement: Judgement,
-        looks: Vec<Look>,
+        looks: Vec<PageCheck>,
     ) -> Result<(), StoreError> {
         self.position_stored = Instant::now();
         match store.put_judgement(judgement.clone()).await {
@@ -212,13 +212,13 @@ impl Follower {
         judgement
             .changes
             .iter()
-            .for_each(|change| self.tell(change));
+            .for_each(|change| self.report(change));
         (self.listener)(looks);
         Ok(())
     }
 
     /// Tells the log, and the application whose page it is.
-    fn tell(&self, change: &Change) {
+    fn report(&self, change: &Change) {
         tracing::info!(
             event = "page_changed",
             url = change.url,

@@ -13,7 +13,7 @@ mod blocked;
 mod judged;
 mod known;
 mod pinned;
-mod told;
+mod report;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -115,7 +115,7 @@ impl Follow for Follower {
                 saved
                     .told
                     .iter()
-                    .for_each(|told| told.tell(&self.notifications));
+                    .for_each(|told| told.report(&self.notifications));
                 if let Some(error) = saved.error {
                     return Err(error);
                 }

@@ -106,7 +106,7 @@ pub async fn read_changes(
         let changes = store.content_changes(&filter, read.last, AT_ONCE).await?;
         let is_last = changes.len() < AT_ONCE as usize;
         for change in changes {
-            read.add(change.number, change.told());
+            read.add(change.number, change.json());
         }
         if is_last || read.is_full {
             return Ok(read);

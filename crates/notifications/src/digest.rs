@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use webfill_api::{About, NotificationTime, Watch};
 
-use crate::told::Event;
+use crate::reported::Event;
 
 /// The most events in a notification.
 const MOST_EVENTS: usize = 500;
@@ -75,10 +75,10 @@ fn listed(events: &[&Event]) -> Vec<Value> {
     let listed = events
         .iter()
         .filter(|event| is_change(event) || fits(event));
-    listed.map(told).collect()
+    listed.map(event_json).collect()
 }
 
-fn told(event: &&Event) -> Value {
+fn event_json(event: &&Event) -> Value {
     json!({
         "about": event.about,
         "event": event.name,

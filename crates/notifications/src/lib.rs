@@ -1,6 +1,6 @@
 //! Reports the news of watches to their recipients.
 //!
-//! [`Told::news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and a
+//! [`Reported::news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and a
 //! [`Courier`] delivers notifications to webhooks, mail, commands and files. Nothing here is durable. In one
 //! transaction, the caller keeps what was reported and the waiting notifications (the outbox). It repeats a delivery
 //! under the same key until the delivery succeeds. So a notification arrives at least once, and its key identifies
@@ -14,11 +14,11 @@ mod file;
 mod folder;
 mod mail;
 mod permissions;
+mod reported;
 mod signature;
 pub mod silence;
 mod smtp_address;
 mod tls;
-mod told;
 mod verdict;
 mod webhook;
 
@@ -26,9 +26,9 @@ pub use config::{AllowedCommand, NotificationsConfig};
 pub use courier::{Courier, Delivery, Ended, Publish};
 pub use digest::compose;
 pub use permissions::Permissions;
+pub use reported::{Event, Facts, ReadChanges, Reported, ReportedAlert, ReportedSilence, Standing};
 pub use signature::sign;
 pub use silence::SiteTrouble;
-pub use told::{Event, Facts, ReadChanges, Standing, Told, ToldAlert, ToldSilence};
 pub use verdict::Verdict;
 
 /// A time for people, such as `2026-01-31T02:00:00Z`.

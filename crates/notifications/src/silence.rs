@@ -79,7 +79,7 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     }
     let last = known.runs.iter().find(|run| run.ended_ms.is_some());
     let not_finished = match last {
-        Some(run) if tells(run) => not_finished(run),
+        Some(run) if gives_evidence(run) => not_finished(run),
         // An aborted run gives no evidence.
         _ => stands("not_finished"),
     };
@@ -91,7 +91,7 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
 /// How much of it the runs have found, latest run first.
 fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
-    let telling = runs.filter(|run| tells(run) && tells_of(run, what));
+    let telling = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
     telling.map(|run| found(&run.counts, what)).collect()
 }
 
@@ -136,13 +136,13 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
 }
 
 /// Whether the run gives evidence. An aborted run does not.
-fn tells(run: &WatchRun) -> bool {
+fn gives_evidence(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
 /// Whether the run gives evidence about this result. Unchanged pages are not read again, so a run without fields
 /// gives none then. A missing count gives none either: the store was away, or no one wanted it.
-fn tells_of(run: &WatchRun, what: &str) -> bool {
+fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
     if ["documents", "changes"].contains(&what) {
         return run.counts.get(what).is_some_and(|count| !count.is_null());
     }
@@ -222,7 +222,7 @@ fn trouble(site: &SiteTrouble) -> String {
 
 /// A clause.
 fn likely_reason(known: &Known<'_>, what: &str) -> String {
-    let Some(last) = known.runs.iter().find(|run| tells(run)) else {
+    let Some(last) = known.runs.iter().find(|run| gives_evidence(run)) else {
         return String::from("nothing is known");
     };
     if let (Some(RunEnd::Failed), Some(why)) = (last.how, &last.why) {
@@ -273,7 +273,7 @@ fn main_outcome(run: &WatchRun) -> Option<String> {
 fn fewer_pages(runs: &[WatchRun], pages: u64) -> Option<String> {
     let mut earlier: Vec<u64> = runs
         .iter()
-        .filter(|run| tells(run))
+        .filter(|run| gives_evidence(run))
         .skip(1)
         .take(RUNS_BEFORE)
         .map(|run| found(&run.counts, "pages"))

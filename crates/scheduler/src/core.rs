@@ -232,7 +232,7 @@ impl Core {
         if now_ms >= self.next_check_ms {
             self.next_check_ms = now_ms + lease_ms / 10;
             supervisors::remove_gone_supervisors(&mut self.cx, &mut self.drains, now_ms)?;
-            supervisors::tell_silent_supervisors(&mut self.cx, now_ms);
+            supervisors::report_silent_supervisors(&mut self.cx, now_ms);
             supervisors::note_silences(&mut self.cx, now_ms)?;
             self.cx.frontier.note_quiet(now_ms)?;
             if self.cx.window.next_site_ms.is_some()

@@ -37,7 +37,7 @@ pub mod rights;
 pub mod scope;
 mod seen;
 mod site_state;
-mod task_told;
+mod task_json;
 mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings, Surroundings};

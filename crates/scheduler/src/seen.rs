@@ -129,7 +129,7 @@ impl Seen {
             || self.dropped_parameters.compared(url) == self.dropped_parameters.compared(other)
     }
 
-    /// The key of a pair of URL and record, for [`Seen::was_noted_lately`].
+    /// The key of a pair of URL and record, for [`Seen::was_noted_recently`].
     pub(crate) fn pair_key(&self, key: u64, record: i64) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
         hasher.write(&key.to_le_bytes());
@@ -185,7 +185,7 @@ impl Seen {
     }
 
     /// Whether a pair key was noted recently. Held in memory only: false negatives are possible.
-    pub(crate) fn was_noted_lately(&mut self, pair_key: u64) -> bool {
+    pub(crate) fn was_noted_recently(&mut self, pair_key: u64) -> bool {
         self.front.has_hot(pair_key)
     }
 

@@ -71,8 +71,8 @@ impl Disks {
         let now = Instant::now();
         if self.floor_mib > 0 && now >= self.next_look {
             self.next_look = now + LOOK_EVERY;
-            let found = self.look();
-            self.tell(found.as_ref());
+            let found = self.measure();
+            self.log(found.as_ref());
             self.shortage = found;
         }
         self.shortage.as_ref()
@@ -83,7 +83,7 @@ impl Disks {
         &self.folders
     }
 
-    fn look(&self) -> Option<Shortage> {
+    fn measure(&self) -> Option<Shortage> {
         // Resuming needs somewhat more space than the floor, so that the process does not pause again immediately.
         let least_mib = match self.shortage {
             Some(_) => self.floor_mib + self.floor_mib / 4,
@@ -99,7 +99,7 @@ impl Disks {
         })
     }
 
-    fn tell(&self, found: Option<&Shortage>) {
+    fn log(&self, found: Option<&Shortage>) {
         match (&self.shortage, found) {
             (None, Some(shortage)) => {
                 crate::say!("paused: {shortage}");

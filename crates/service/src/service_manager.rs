@@ -74,7 +74,7 @@ impl ServiceManager {
 
     /// Notifies that the process serves.
     pub fn ready(&mut self) {
-        self.ready_is_owed = !self.tell("READY=1");
+        self.ready_is_owed = !self.notify("READY=1");
     }
 
     /// Notifies that the loop runs. `status`: what the process does, in a line for people.
@@ -88,13 +88,13 @@ impl ServiceManager {
         if self.ready_is_owed {
             self.ready();
         }
-        self.tell("WATCHDOG=1");
+        self.notify("WATCHDOG=1");
         self.say(status());
     }
 
     /// Notifies what the process does, before its loop runs.
     pub fn say(&mut self, status: String) {
-        if status != self.status && self.tell(&format!("STATUS={}", status.replace('\n', " "))) {
+        if status != self.status && self.notify(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;
         }
     }
@@ -102,7 +102,7 @@ impl ServiceManager {
     /// Notifies that settings are being reloaded, until [`ServiceManager::ready`].
     pub fn reloads(&mut self) {
         self.ready_is_owed = false;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
+        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
     }
 
     /// Notifies that the process ends, by itself or on request; it may take its time.
@@ -110,12 +110,12 @@ impl ServiceManager {
         if !self.is_stopping {
             self.is_stopping = true;
             self.ready_is_owed = false;
-            self.tell("STOPPING=1");
+            self.notify("STOPPING=1");
         }
     }
 
     /// Sends a notification. Returns whether nothing is left to send.
-    fn tell(&self, state: &str) -> bool {
+    fn notify(&self, state: &str) -> bool {
         let Some(socket) = &self.socket else {
             return true;
         };

@@ -160,7 +160,7 @@ impl Count {
     }
 
     /// How many are counted to find out whether there are more.
-    pub(crate) fn look_for(count_to: u64) -> i64 {
+    pub(crate) fn count_limit(count_to: u64) -> i64 {
         i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
     }
 
@@ -219,7 +219,11 @@ pub trait Browse: Send + Sync {
     ) -> Result<Slice<Crawl>, StoreError>;
 
     /// The stored data of a crawl, each number counted up to `count_to`.
-    async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError>;
+    async fn crawl_counts(
+        &self,
+        crawl: &CrawlId,
+        count_to: u64,
+    ) -> Result<CrawlFigures, StoreError>;
 
     /// Pages, the latest stored (SQLite) or fetched (MongoDB) first; in MongoDB without the indexes, in the order of
     /// their keys.

@@ -75,7 +75,7 @@ pub struct SiteEntry {
 impl SiteEntry {
     /// How long to wait before the clock is looked up again, while a request is under way, because its end would move
     /// the clock.
-    pub fn look_again_in(&self, now_ms: i64) -> Option<Duration> {
+    pub fn recheck_in(&self, now_ms: i64) -> Option<Duration> {
         self.reserved_until_ms
             .filter(|until_ms| *until_ms > now_ms)?;
         Some(Duration::from_millis(poll_ms(self.delay_ms)))

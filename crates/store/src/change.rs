@@ -78,7 +78,7 @@ pub struct Change {
 
 impl Change {
     /// The change as JSON, for programs.
-    pub fn told(&self) -> Value {
+    pub fn json(&self) -> Value {
         json!({
             "number": self.number,
             "app_id": self.app_id,

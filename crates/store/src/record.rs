@@ -42,7 +42,7 @@ use gathered::PARTS;
 use identity::{Doubt, evidence_in, worth};
 
 pub(crate) use filling::{FillRules, Leads, PageValues};
-pub(crate) use identity::{doubts_of, tell_doubts};
+pub(crate) use identity::{doubts_of, explain_doubts};
 pub(crate) use input::Entry;
 pub(crate) use row::{Lost, RowValues};
 pub use spelling::has_value;

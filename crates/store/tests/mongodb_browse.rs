@@ -114,7 +114,7 @@ async fn look(browse: &dyn Browse) {
     browse.crawls(&crawls, None, ROWS).await.unwrap();
     browse.changes(&changes, None, ROWS).await.unwrap();
     browse.datasets(100, None, ROWS).await.unwrap();
-    browse.figures(&crawl_id(), 10).await.unwrap();
+    browse.crawl_counts(&crawl_id(), 10).await.unwrap();
 }
 
 /// What the server says of the commands since it was asked to.

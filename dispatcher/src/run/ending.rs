@@ -45,7 +45,7 @@ impl Process {
             Event::Looks(looks) => Some(looks),
             _ => None,
         });
-        let mut looked = looks.map(|looks| self.core.looked(&looks, now_ms));
+        let mut looked = looks.map(|looks| self.core.pages_checked(&looks, now_ms));
         let closed = looked.try_for_each(|counted| counted);
         drop(looked);
         let closed = closed.and_then(|()| self.core.close(now_ms));

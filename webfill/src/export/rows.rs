@@ -61,7 +61,7 @@ async fn each_change(
         };
         after = last.number;
         for change in &changes {
-            each(change.told())?;
+            each(change.json())?;
             rows += 1;
         }
     }

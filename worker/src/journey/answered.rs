@@ -68,7 +68,7 @@ impl Journey {
             .next_start(&site, Turn::Page(request.delay));
         let spacing = self.sites.borrow().spacing(&site, request.delay);
         result.delay = Some(spacing);
-        let asked_with = self.headers.told(url);
+        let asked_with = self.headers.as_text(url);
         let documents = self.documents.as_ref();
         result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
         let mut result = result.with_fetched(&mut fetched);

@@ -31,7 +31,7 @@ impl Journey {
             return Condition::default();
         };
         let url = Url::parse(&task.url).ok();
-        let asked_with = url.map_or_else(String::new, |url| self.headers.told(&url));
+        let asked_with = url.map_or_else(String::new, |url| self.headers.as_text(&url));
         let headers = conditions::headers(
             &known,
             task,

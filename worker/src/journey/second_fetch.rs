@@ -41,7 +41,7 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Journey {
     /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
-    pub(super) async fn look_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
+    pub(super) async fn check_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
             return LookKind::Only;
         }
@@ -54,7 +54,7 @@ impl Journey {
     }
 
     /// Passes on a page that is compared, after a second fetch if needed.
-    pub(super) async fn look_twice(
+    pub(super) async fn check_twice(
         &self,
         look: LookKind,
         page: FetchedPage,

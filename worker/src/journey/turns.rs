@@ -121,7 +121,7 @@ impl Journey {
             let Some(entry) = entry else { return };
             let now = Now::read();
             self.sites.borrow_mut().take_shared_clock(&entry, now);
-            let Some(wait) = entry.look_again_in(now.wall_ms) else {
+            let Some(wait) = entry.recheck_in(now.wall_ms) else {
                 return;
             };
             self.wait_until(now.instant + wait, permit).await;

@@ -91,7 +91,7 @@ impl WatchRun {
     }
 
     /// The run for people and programs; times are seconds since the epoch.
-    pub fn told(&self) -> Value {
+    pub fn json(&self) -> Value {
         let seconds = |ms: i64| ms as f64 / 1_000.0;
         json!({
             "run": self.number,

@@ -36,7 +36,7 @@ enum Looked {
 pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
     let opened = visit.store().await?;
     let crawl = CrawlId::new(APP, draft);
-    let mut waits = match look(&*opened.browse, &crawl, url).await? {
+    let mut waits = match stored_state(&*opened.browse, &crawl, url).await? {
         Looked::Page(page) => return Ok(page),
         Looked::Waits(waits) => waits,
     };
@@ -47,13 +47,13 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
     visit.feed(request).await?;
     let began = Instant::now();
     while began.elapsed() < WITHIN {
-        waits = match look(&*opened.browse, &crawl, url).await? {
+        waits = match stored_state(&*opened.browse, &crawl, url).await? {
             Looked::Page(page) => return Ok(page),
             Looked::Waits(waits) => waits,
         };
         tokio::time::sleep(LOOKS_EVERY).await;
     }
-    let why = reasons::told(visit, waits.as_str(), &crawl).await;
+    let why = reasons::fleet_reason(visit, waits.as_str(), &crawl).await;
     let why = why.unwrap_or_else(|| "the fleet does not say why".to_owned());
     Err(Problem::away(format!(
         "{waits} has not been fetched yet: {why}. The fleet goes on: add it again later"
@@ -61,7 +61,7 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
 }
 
 /// The state of the URL in the store.
-async fn look(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Looked, Problem> {
+async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Looked, Problem> {
     let mut url = url.clone();
     for _ in 0..=MOST_REDIRECTS {
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url.as_str());

@@ -29,7 +29,7 @@ impl Dashboard {
     }
 
     /// An action was done: the next snapshot must be newer.
-    pub(crate) async fn look_anew(&self) {
+    pub(crate) async fn renew(&self) {
         let mut last = self.snapshots.last.lock().await;
         last.status.expire();
         last.sites.expire();
@@ -106,7 +106,7 @@ impl Dashboard {
             let is_fault = answer.is_err();
             store.answer.put(answer, began, Instant::now());
             if is_fault {
-                store.answer.look_again_within(FAULT_FOR);
+                store.answer.retry_within(FAULT_FOR);
             }
             store.counted = counted;
             store.is_under_way = false;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
-use crate::told::Message;
+use crate::messages::Message;
 use crate::visit::Visit;
 
 /// How a field is parsed.
@@ -76,16 +76,16 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
     let message = match visit.ask(request).await {
         Ok(answer) => Message {
             is_fault: false,
-            text: told(done, &answer),
+            text: result_message(done, &answer),
         },
         Err(problem) => Message {
             is_fault: true,
             text: format!("Nothing was done: {}", problem.text),
         },
     };
-    visit.dashboard.look_anew().await;
+    visit.dashboard.renew().await;
     let back = back_to(form.get("back"));
-    let name = visit.dashboard.told.keep(message);
+    let name = visit.dashboard.messages.keep(message);
     let mark = if back.contains('?') { '&' } else { '?' };
     Ok(see_other(&format!("{back}{mark}told={name}")))
 }
@@ -130,7 +130,7 @@ fn now_s() -> f64 {
 }
 
 /// The message about the action, with the counts of its answer.
-fn told(done: &str, answer: &Value) -> String {
+fn result_message(done: &str, answer: &Value) -> String {
     let empty = Map::new();
     let members = answer.as_object().unwrap_or(&empty);
     let counted = members.iter().filter(|(key, _)| key.starts_with("total_"));
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn counts_of_the_answer_are_shown() {
         let answer = json!({"action": "stop", "total_purged": 12, "appid": "a"});
-        assert_eq!(told("Stopped", &answer), "Stopped (purged: 12)");
-        assert_eq!(told("Stopped", &json!({})), "Stopped");
+        assert_eq!(result_message("Stopped", &answer), "Stopped (purged: 12)");
+        assert_eq!(result_message("Stopped", &json!({})), "Stopped");
     }
 }

@@ -175,7 +175,7 @@ fn take(text: &[u8], asked: &Asked, lines: &mut Vec<Line>) {
         wanted.is_none() || line.get(key).and_then(Value::as_str) == wanted.as_deref()
     };
     if is("who", &asked.who) && is("action", &asked.action) {
-        lines.push(told(line));
+        lines.push(line_of(line));
     }
 }
 
@@ -190,7 +190,7 @@ const PLACED: [&str; 7] = [
     "why",
 ];
 
-fn told(line: Map<String, Value>) -> Line {
+fn line_of(line: Map<String, Value>) -> Line {
     let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
     let at = text("timestamp").unwrap_or_default();
     Line {

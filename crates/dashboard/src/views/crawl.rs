@@ -48,7 +48,7 @@ struct Stored {
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.needs_app(app)?;
     let id = CrawlId::new(app, crawl);
-    let (told, read) = tokio::join!(told(visit, &id), stored(visit, &id));
+    let (told, read) = tokio::join!(fleet_status(visit, &id), stored(visit, &id));
     let (told, fleet_fault) = part(told);
     let told = told.flatten();
     let (read, store_fault) = part(read);
@@ -71,15 +71,15 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
         "unmatched": counts["unmatched"],
         "rows": counts["rows"],
         "rows_stored": counts["rows_stored"],
-        "kept": kept.map(crawl_told),
-        "records": read.as_ref().map(|read| records_told(&read.figures)),
+        "kept": kept.map(crawl_json),
+        "records": read.as_ref().map(|read| records_json(&read.figures)),
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
     });
     visit.page("crawl.html", &format!("Crawl {crawl}"), content)
 }
 
 /// The fleet's status of the crawl; `None` if the fleet has pruned it, or never had it.
-async fn told(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Problem> {
+async fn fleet_status(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() {
         return Ok(None);
     }
@@ -95,7 +95,7 @@ async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
     };
     Ok(Stored {
         crawl: within(store.store.get_crawl(id)).await?,
-        figures: within(store.browse.figures(id, COUNT_TO)).await?,
+        figures: within(store.browse.crawl_counts(id, COUNT_TO)).await?,
         changes: within(store.browse.changes(&filter, None, CHANGES))
             .await?
             .rows,
@@ -108,7 +108,7 @@ fn state_of(told: Option<&Value>, kept: Option<&Crawl>) -> String {
     told.or(kept).unwrap_or("unknown").to_owned()
 }
 
-fn crawl_told(crawl: &Crawl) -> Value {
+fn crawl_json(crawl: &Crawl) -> Value {
     json!({
         "state": crawl.state.as_str(),
         "started_at_ms": crawl.started_at_ms,
@@ -124,7 +124,7 @@ fn crawl_told(crawl: &Crawl) -> Value {
 }
 
 /// `None` for a crawl without a dataset.
-fn records_told(figures: &CrawlFigures) -> Option<Value> {
+fn records_json(figures: &CrawlFigures) -> Option<Value> {
     let Count {
         counted: total,
         is_more,

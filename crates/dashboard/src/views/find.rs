@@ -32,7 +32,7 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
         Ok(url) => url.to_string(),
         Err(refusal) => return Ok(json!({"fault": refusal.to_string()})),
     };
-    let (told, fleet_fault) = part(told(visit, &url, app, crawl).await);
+    let (told, fleet_fault) = part(fleet_status(visit, &url, app, crawl).await);
     let told = told.flatten().unwrap_or_default();
     let crawls = crawls_of(&told, app, crawl);
     let (pages, store_fault) = match visit.dashboard.store.is_named() {
@@ -48,7 +48,12 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
 }
 
 /// The fleet's status.
-async fn told(visit: &Visit, url: &str, app: &str, crawl: &str) -> Result<Option<Value>, Problem> {
+async fn fleet_status(
+    visit: &Visit,
+    url: &str,
+    app: &str,
+    crawl: &str,
+) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() {
         return Ok(None);
     }

@@ -62,13 +62,13 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
 }
 
 /// The metrics of charts.
-pub(crate) fn figures(visit: &Visit) -> Shown {
+pub(crate) fn charts(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
     let samples = visit
         .dashboard
         .history()
         .since(hours(visit) * HOUR_S, MOST_POINTS);
-    Ok(answer::json(200, &history::told(&samples)))
+    Ok(answer::json(200, &history::chart_json(&samples)))
 }
 
 /// The requested span.

@@ -38,7 +38,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     let url = page["url"].as_str().unwrap_or_default();
     let crawl_id = CrawlId::new(app, crawl);
     let told = match visit.dashboard.fleet.is_some() {
-        true => reasons::told(visit, url, &crawl_id).await,
+        true => reasons::fleet_reason(visit, url, &crawl_id).await,
         false => None,
     };
     let filter = ChangeListFilter {

@@ -84,7 +84,7 @@ impl List {
     }
 
     /// A list from the fleet, with the `after` of the next page.
-    pub(crate) fn told(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
+    pub(crate) fn of_fleet(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
         List {
             looked_at: rows.len() as u64,
             rows,

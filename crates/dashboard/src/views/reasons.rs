@@ -54,7 +54,7 @@ pub(super) async fn find(
     let mut looks = Vec::new();
     for url in urls.iter().take(MOST_URLS) {
         for crawl in crawls.iter().take(MOST_CRAWLS) {
-            looks.push(look(visit, store, url, crawl).await?);
+            looks.push(find_in(visit, store, url, crawl).await?);
         }
     }
     let set = visit.dashboard.mapping_files.get().await;
@@ -90,7 +90,7 @@ fn urls_of(document: &Value) -> Vec<String> {
     urls
 }
 
-async fn look(
+async fn find_in(
     visit: &Visit,
     store: &Browsing,
     url: &str,
@@ -99,7 +99,7 @@ async fn look(
     let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
     let page = within(store.browse.page(&id)).await?;
     let told = match (&page, visit.dashboard.fleet.is_some()) {
-        (None, true) => told(visit, url, crawl).await,
+        (None, true) => fleet_reason(visit, url, crawl).await,
         _ => None,
     };
     Ok(Look {
@@ -111,7 +111,7 @@ async fn look(
 }
 
 /// The fleet's status of a URL in a crawl.
-pub(crate) async fn told(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
+pub(crate) async fn fleet_reason(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
     let question =
         json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
     let answer = visit.ask(question).await.ok()?;

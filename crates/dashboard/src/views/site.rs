@@ -17,7 +17,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     if named != site {
         return Ok(see_other(&format!("/dashboard/site/{}", encoded(&named))));
     }
-    let (told, read) = tokio::join!(told(visit, site), stored(visit, site));
+    let (told, read) = tokio::join!(fleet_status(visit, site), stored(visit, site));
     let (told, fleet_fault) = part(told);
     let (read, store_fault) = part(read);
     let (kept, rows) = read.unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn named(text: &str) -> Result<String, Problem> {
 }
 
 /// Rules and states concern all applications.
-async fn told(visit: &Visit, site: &str) -> Result<Option<Value>, Problem> {
+async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() || visit.visitor.rights.is_bound() {
         return Ok(None);
     }

@@ -19,7 +19,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let is_all = visit.asked("state") == Some("all");
     let has_fleet = visit.dashboard.fleet.is_some();
     let list = match has_fleet {
-        true => told(visit, is_all).await?,
+        true => fleet_list(visit, is_all).await?,
         false => stored(visit).await?,
     };
     let content = json!({"list": list, "is_all": is_all, "has_fleet": has_fleet});
@@ -27,7 +27,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
 }
 
 /// The current list of the fleet.
-async fn told(visit: &Visit, is_all: bool) -> Result<List, Problem> {
+async fn fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let after = visit.asked("after").map(str::parse::<u64>);
     let after = after.transpose().map_err(Problem::faulty)?;
     let question = json!({"action": "sites", "backing_off": !is_all, "after": after.unwrap_or(0)});
@@ -36,9 +36,9 @@ async fn told(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let mut sites: Vec<&Value> = sites.collect();
     // Within the page: sites that need a person first.
     sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
-    let rows = sites.into_iter().map(told_row).collect();
+    let rows = sites.into_iter().map(site_row).collect();
     let next = answer["next"].as_u64().map(|next| next.to_string());
-    Ok(List::told(visit, rows, next))
+    Ok(List::of_fleet(visit, rows, next))
 }
 
 /// How much a site needs a person, and then how many tasks wait for it.
@@ -52,7 +52,7 @@ fn trouble(site: &Value) -> (u8, u64) {
     (needs, site["queued"].as_u64().unwrap_or_default())
 }
 
-fn told_row(site: &Value) -> Value {
+fn site_row(site: &Value) -> Value {
     let reason = site["reason"].as_str().unwrap_or_default();
     json!({
         "name": site["site"],

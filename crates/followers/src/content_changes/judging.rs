@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 use webfill_changes::{
-    Answer, Judged, Look, LookAt, LookKey, PageVersions, Seen, SiteBlocks, Verdict,
+    Answer, Judged, LookAt, LookKey, PageCheck, PageVersions, Seen, SiteBlocks, Verdict,
 };
 use webfill_store::{
     Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES, Store, StoreError,
@@ -18,7 +18,7 @@ use webfill_store::{
 pub(super) struct Batch {
     pub(super) versions: Vec<Versions>,
     pub(super) changes: Vec<Change>,
-    pub(super) looks: Vec<Look>,
+    pub(super) looks: Vec<PageCheck>,
     /// Looks that were judged; fewer than there are if the judgement would be too large to store.
     pub(super) judged: usize,
     /// Behind the last of them.
@@ -106,7 +106,7 @@ impl Judging {
                 break;
             }
             let changes = batch.changes.len();
-            if let Some(versions) = self.judge_look(page, &mut batch) {
+            if let Some(versions) = self.judge_check(page, &mut batch) {
                 bytes += versions.state.len();
                 touched.insert(versions.id.clone(), versions);
             }
@@ -135,11 +135,11 @@ impl Judging {
     }
 
     /// Judges one look; what is to be stored of its page.
-    fn judge_look(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
+    fn judge_check(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
         let run = self.run(page);
-        let look = look_at(page, &nothing, run.map(|run| run.began_ms));
+        let look = check_of(page, &nothing, run.map(|run| run.began_ms));
         let look = match look {
             Ok(look) => look,
             Err(error) => {
@@ -157,7 +157,7 @@ impl Judging {
             state: versions.packed(MAX_LOOK_BYTES),
         });
         if let Some(judged) = judged {
-            batch.looks.push(Look {
+            batch.looks.push(PageCheck {
                 app_id: text(page, "app_id").to_owned(),
                 crawl_id: text(page, "crawl_id").to_owned(),
                 url: text(page, "url").to_owned(),
@@ -225,7 +225,7 @@ fn at_ms(page: &Value) -> i64 {
     parse_iso_time(text(page, "started_at")).unwrap_or_default()
 }
 
-fn look_at<'p>(
+fn check_of<'p>(
     page: &'p Value,
     nothing: &'p Map<String, Value>,
     run_began_ms: Option<i64>,

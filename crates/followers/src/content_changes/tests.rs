@@ -14,7 +14,7 @@ struct Scene {
     _folder: tempfile::TempDir,
     uri: StoreUri,
     store: Arc<dyn Store>,
-    looks: Arc<Mutex<Vec<Look>>>,
+    looks: Arc<Mutex<Vec<PageCheck>>>,
 }
 
 impl Scene {
@@ -37,7 +37,7 @@ impl Scene {
             publish: Arc::new(|_, _| {}),
         };
         let looks = Arc::clone(&self.looks);
-        let listener = Box::new(move |more: Vec<Look>| looks.lock().unwrap().extend(more));
+        let listener = Box::new(move |more: Vec<PageCheck>| looks.lock().unwrap().extend(more));
         Following::new(self.uri.clone(), Follower::new(notifications, listener))
     }
 

@@ -8,7 +8,7 @@ use webfill_health::{Alert, Deliveries, Event, GoodPage, MappingHealth, RowsOfPa
 use webfill_notifications::Standing;
 use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
-use super::told::{Owner, Told, What};
+use super::report::{Owner, Report, What};
 use super::{blocked, known, pinned};
 use crate::follow::Chunk;
 
@@ -56,7 +56,7 @@ pub(super) struct Judged {
 
 /// What was stored, and what kept the rest from it.
 pub(super) struct Saved {
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<Report>,
     pub(super) error: Option<StoreError>,
 }
 
@@ -247,7 +247,7 @@ impl Judged {
         &mut self,
         store: &dyn Store,
         name: &str,
-    ) -> Result<Vec<Told>, StoreError> {
+    ) -> Result<Vec<Report>, StoreError> {
         let state = self.state_of(name);
         if state.state.len() > MOST_STATE_BYTES {
             let reason = format!("{} bytes", state.state.len());
@@ -261,7 +261,7 @@ impl Judged {
         };
         mapping.revision += 1;
         mapping.is_unsaved = false;
-        Ok(mapping.told())
+        Ok(mapping.due_reports())
     }
 
     async fn save_position(&mut self, store: &dyn Store) {
@@ -396,7 +396,7 @@ impl Mapping {
     }
 
     /// What is to be told; of an alert that stands, once.
-    fn told(&mut self) -> Vec<Told> {
+    fn due_reports(&mut self) -> Vec<Report> {
         let health = &self.health;
         let mut is_told = false;
         let told = self.events.drain(..).filter_map(|(owner, event)| {
@@ -410,7 +410,7 @@ impl Mapping {
                 Event::Cleared(alert) => What::Cleared(alert),
                 Event::Warned(warning) => What::Warned(warning),
             };
-            Some(Told { owner, what })
+            Some(Report { owner, what })
         });
         told.collect()
     }

@@ -45,7 +45,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     let elements = selected.unwrap_or_default();
     gather_columns(rule, &elements, run);
     let mut positions = match chosen {
-        [] => run.columns.among_all(|| telling(rule, &elements, run)),
+        [] => run.columns.among_all(|| examples(rule, &elements, run)),
         chosen => chosen.to_vec(),
     };
     positions.sort_unstable();
@@ -71,7 +71,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
 }
 
 /// The first row, and the first that has some fields and lacks others.
-fn telling<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
+fn examples<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     let of_row: Vec<&RowField> = of_row.collect();
     let lacks_some = |element: &Item<'p>| {

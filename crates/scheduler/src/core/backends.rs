@@ -25,11 +25,11 @@ pub struct BackendReport {
 
 impl BackendsReport {
     /// The store and the cache, for `status`.
-    pub(super) fn told(&self) -> (Value, Value) {
+    pub(super) fn status_json(&self) -> (Value, Value) {
         let is_away = self.is_store_away.then_some("it accepts no writes");
         (
-            told(self.store.as_ref(), is_away),
-            told(self.cache.as_ref(), None),
+            status_json(self.store.as_ref(), is_away),
+            status_json(self.cache.as_ref(), None),
         )
     }
 
@@ -43,7 +43,7 @@ impl BackendsReport {
     }
 }
 
-fn told(asked: Option<&BackendReport>, fault: Option<&str>) -> Value {
+fn status_json(asked: Option<&BackendReport>, fault: Option<&str>) -> Value {
     let Some(asked) = asked else {
         return json!({"up": null});
     };
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn what_is_told_says_whether_it_answers_and_accepts_writes() {
         let mut backends = BackendsReport::default();
-        assert_eq!(backends.told().0, json!({"up": null}));
+        assert_eq!(backends.status_json().0, json!({"up": null}));
         let asked = |fault: Option<&str>| BackendReport {
             latency: Duration::from_micros(2_500),
             asked_ago: Duration::ZERO,
@@ -72,7 +72,7 @@ mod tests {
         };
         backends.store = Some(asked(None));
         backends.cache = Some(asked(Some("gone")));
-        let (store, cache) = backends.told();
+        let (store, cache) = backends.status_json();
         assert_eq!(
             (&store["up"], &store["latency_ms"]),
             (&json!(true), &json!(2.5))
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(cache["latency_ms"], Value::Null);
         assert_eq!(backends.store_fault(), None);
         backends.is_store_away = true;
-        assert_eq!(backends.told().0["up"], json!(false));
+        assert_eq!(backends.status_json().0["up"], json!(false));
         assert!(backends.store_fault().is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! What the process passes in, each to the part that it is for. What each of them does is said there.
 
 use serde_json::Value;
-use webfill_changes::Look;
+use webfill_changes::PageCheck;
 use webfill_notifications::{Ended, Permissions};
 use webfill_wire::keys::ListChange;
 use webfill_wire::{CrawlKey, SupervisorOutcomes, SupervisorToDispatcher};
@@ -163,13 +163,13 @@ impl Core {
         self.watches.attend_watches(&mut self.cx, sources, now_ms)
     }
 
-    pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
+    pub fn pages_checked(&mut self, looks: &[PageCheck], now_ms: i64) -> Result<(), FrontierError> {
         self.watches
-            .looked(&mut self.cx, &mut self.notifications, looks, now_ms)
+            .pages_checked(&mut self.cx, &mut self.notifications, looks, now_ms)
     }
 
-    pub fn tell_run_state(&self, name: &str, run: u64) -> Value {
-        self.watches.tell_run_state(name, run)
+    pub fn run_state(&self, name: &str, run: u64) -> Value {
+        self.watches.run_state(name, run)
     }
 
     pub fn feeder_ended(

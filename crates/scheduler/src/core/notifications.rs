@@ -7,7 +7,7 @@
 
 mod alerts;
 mod changes;
-mod telling;
+mod reporting;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use webfill_api::NotificationTime;
-use webfill_notifications::{Delivery, Ended, Permissions, Told, Verdict, wait_ms};
+use webfill_notifications::{Delivery, Ended, Permissions, Reported, Verdict, wait_ms};
 
 use self::changes::Reading;
 use crate::core::context::Context;
@@ -52,7 +52,7 @@ pub(super) struct Notifications {
     judge_at_ms: i64,
     sweep_at_ms: i64,
     /// What has been told, as it is kept.
-    told: BTreeMap<(String, NotificationTime), Told>,
+    told: BTreeMap<(String, NotificationTime), Reported>,
     /// What is known of watches' changes, by the watch's name, and what is to be asked.
     reading: BTreeMap<String, Reading>,
     pub(super) asked: Vec<ChangesAsked>,
@@ -88,7 +88,7 @@ impl Notifications {
         })?;
         let names: Vec<String> = watches.by_name.keys().cloned().collect();
         for name in names {
-            self.begin_telling(cx, watches, &name, now_ms)?;
+            self.begin_reporting(cx, watches, &name, now_ms)?;
             self.resume_reading(watches, &name);
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Notifications {
             return Ok(());
         }
         self.look_at_ms = now_ms + LOOK_EVERY_MS;
-        self.tell_news(cx, watches, now_ms)?;
+        self.report_news(cx, watches, now_ms)?;
         if now_ms >= self.sweep_at_ms {
             self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
             let dropped = cx.frontier.beside(|db| outbox::sweep(db, now_ms))?;

@@ -53,12 +53,12 @@ fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
         .change_settings(reloaded.retries, reloaded.backoff, reloaded.excluded);
     if is_changed {
         cx.mappings = reloaded.mappings;
-        tell_of_mappings(cx);
+        announce_mappings(cx);
     }
 }
 
 /// Tells all connected supervisors which mappings are in force.
-fn tell_of_mappings(cx: &mut Context) {
+fn announce_mappings(cx: &mut Context) {
     let names: Vec<String> = cx
         .dispatch
         .fleet

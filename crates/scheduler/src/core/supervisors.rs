@@ -120,7 +120,7 @@ fn welcome(
         cx.dispatch.fleet.drain();
         cx.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
     } else if drains.concern(&hello.supervisor) {
-        drain::tell_to_drain(cx, &hello.supervisor);
+        drain::ask_to_drain(cx, &hello.supervisor);
     }
     Ok(())
 }
@@ -223,7 +223,7 @@ pub(super) fn remove_gone_supervisors(
 
 /// Supervisors that fall silent are told of before they are lost. Their sites that have no task with
 /// them get other owners now; the others' requests may still be under way.
-pub(super) fn tell_silent_supervisors(cx: &mut Context, now_ms: i64) {
+pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     for (name, lost_ms) in cx.dispatch.fall_silent(now_ms) {
         tracing::warn!(
             event = "supervisor_silent",

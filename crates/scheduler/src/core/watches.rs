@@ -17,7 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_api::{RunEnd, Watch, WatchRun};
-use webfill_changes::Look;
+use webfill_changes::PageCheck;
 use webfill_wire::CrawlKey;
 
 use crate::core::context::Context;
@@ -248,19 +248,19 @@ impl Watches {
                 if_pruned(self.begin_run(cx, &name, now_ms), ())?;
             }
         }
-        self.look_at_ms = self.next_look_ms(now_ms, cx.wall_ahead_ms);
+        self.look_at_ms = self.next_check_ms(now_ms, cx.wall_ahead_ms);
         Ok(())
     }
 
     /// What looks at the pages of watches have shown; their times are those of wall clocks.
-    pub(super) fn looked(
+    pub(super) fn pages_checked(
         &mut self,
         cx: &mut Context,
         notifications: &mut Notifications,
-        looks: &[Look],
+        looks: &[PageCheck],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        notifications.note_looks(self, looks);
+        notifications.note_checks(self, looks);
         let wall_ms = cx.wall_ms(now_ms);
         cx.frontier.runs().count_checks(looks, wall_ms)
     }
@@ -282,7 +282,7 @@ impl Watches {
         self.by_name.get(name)?.under_way.clone()
     }
 
-    fn next_look_ms(&self, now_ms: i64, wall_ahead_ms: i64) -> i64 {
+    fn next_check_ms(&self, now_ms: i64, wall_ahead_ms: i64) -> i64 {
         let soon_ms = now_ms + LOOK_EVERY_MS;
         let due_ms = self.by_name.values().map(|watched| {
             if watched.under_way.is_some() || watched.is_asked {

@@ -48,7 +48,7 @@ impl Balance {
 
 impl Dispatch {
     /// Looks at all machines, unless the last look still counts.
-    pub(super) fn look_at_machines(&mut self, now_ms: i64) {
+    pub(super) fn measure_machines(&mut self, now_ms: i64) {
         let looked = self.balance.at_ms;
         if looked.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
             return;

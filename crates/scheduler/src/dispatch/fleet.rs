@@ -268,7 +268,7 @@ impl Fleet {
     /// that the crawl's settings must go along with the task.
     pub(crate) fn note_crawl_sent(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.session_of(supervisor);
-        session.is_some_and(|session| session.note_crawl_told(crawl))
+        session.is_some_and(|session| session.note_crawl_sent(crawl))
     }
 
     /// Supervisors that have said goodbye and whose last outcomes have arrived.

@@ -29,7 +29,7 @@ impl Dispatch {
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
-        self.look_at_machines(now_ms);
+        self.measure_machines(now_ms);
         while let Some(id) = self.next_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);

@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Counts a crawl's settings as sent; returns whether they were not sent before.
-    pub(super) fn note_crawl_told(&mut self, crawl: CrawlKey) -> bool {
+    pub(super) fn note_crawl_sent(&mut self, crawl: CrawlKey) -> bool {
         self.crawls.insert(crawl)
     }
 

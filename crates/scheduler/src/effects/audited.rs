@@ -77,7 +77,7 @@ impl Audited {
         if times > 1 {
             line.insert("times".into(), times.into());
         }
-        self.audited.tell(&mut line);
+        self.audited.add_members(&mut line);
         line.retain(|_, value| !value.is_null());
         Value::Object(line).to_string() + "\n"
     }
@@ -272,7 +272,7 @@ impl AuditedAction {
     }
 
     /// Adds the members that a line has of it.
-    pub(super) fn tell(&self, line: &mut Map<String, Value>) {
+    pub(super) fn add_members(&self, line: &mut Map<String, Value>) {
         match self {
             AuditedAction::Act { about, .. } => line.extend(about.clone()),
             AuditedAction::Feed(fed) => {

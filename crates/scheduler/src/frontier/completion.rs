@@ -13,8 +13,8 @@ use super::parts::Tasks;
 use super::records::{Served, served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{
-    FrontierError, closing, crawl_rows, doubting, feed, handing_on, judging, looks, releasing,
-    resolved, retrying, trickles, unlinked,
+    FrontierError, closing, crawl_rows, doubting, feed, handing_on, judging, page_checks,
+    releasing, resolved, retrying, trickles, unlinked,
 };
 
 /// By how much a link's priority is lower than its page's.
@@ -76,7 +76,7 @@ impl Tasks<'_> {
                 site: task.site,
                 url: &task.url,
             };
-            looks::note_page(cx, &page, report, now_ms)?;
+            page_checks::note_page(cx, &page, report, now_ms)?;
             unlinked::plan_unlinked(cx, &page, report, now_ms)?;
             releasing::note_lease_over(cx, task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&cx.db, report.task)?;

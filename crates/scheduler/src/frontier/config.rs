@@ -81,5 +81,5 @@ pub enum Backups {
     /// settings say that backups may be started from.
     Taken,
     /// The file is said to be one, whether it is marked or not.
-    Told,
+    Declared,
 }

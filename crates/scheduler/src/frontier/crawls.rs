@@ -9,7 +9,7 @@ use webfill_wire::CrawlKey;
 use super::crawl_rows::{NEXT_CRAWL, write_counters};
 use super::model::CrawlStatus;
 use super::parts::Crawls;
-use super::{FrontierError, looking_again, releasing};
+use super::{FrontierError, rechecking, releasing};
 use crate::scope::Scope;
 
 impl<'a> Crawls<'a> {
@@ -34,7 +34,7 @@ impl<'a> Crawls<'a> {
             write_counters(cx)?;
             let key = cx.db.query_row(&sql, values, |row| row.get(0))?;
             if begins_run {
-                looking_again::begin_run(&cx.db, key)?;
+                rechecking::begin_run(&cx.db, key)?;
             }
             Ok(key)
         })?;

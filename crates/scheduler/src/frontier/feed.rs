@@ -12,10 +12,10 @@ use self::sums::FedSite;
 use super::context::Context;
 use super::crawl::Crawl;
 use super::lanes::Lanes;
-use super::looks::Ranks;
 use super::model::{Candidate, FeedTally, LinkContext, Refused, SiteId};
 use super::names::Names;
 use super::new_tasks::{NewTask, NewTasks};
+use super::page_checks::Ranks;
 use super::parts::Tasks;
 use super::schema::DONE;
 use super::stored_urls::shortened;
@@ -273,7 +273,7 @@ impl FeedBatch<'_> {
         }
         if is_seen && let Some(task) = self.task_before_run(key)? {
             let site = self.site_of(url)?;
-            self.look_again(task, site.id, context)?;
+            self.recheck(task, site.id, context)?;
             return Ok(None);
         }
         if is_seen && !self.is_stale(key)? {
@@ -348,7 +348,7 @@ impl FeedBatch<'_> {
     pub(super) fn was_listed_as_sitemap(&mut self, url: &str) -> bool {
         let key = self.seen.key(self.key, url);
         let mark = self.seen.pair_key(key, SITEMAP);
-        self.seen.was_noted_lately(mark)
+        self.seen.was_noted_recently(mark)
     }
 
     fn enqueue(

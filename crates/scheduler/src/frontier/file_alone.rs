@@ -11,7 +11,7 @@ use super::model::TaskId;
 use super::stored_urls::shortened;
 use super::task_reports::{Stage, read_report};
 use super::{FILE_NAME, schema};
-use crate::task_told::{told_of, why_ended};
+use crate::task_json::{task_json, why_ended};
 
 /// The URL's tasks are told in at most so many crawls.
 const MOST_TOLD: i64 = 20;
@@ -29,7 +29,7 @@ pub fn tasks_in_file(
         return Ok(None);
     }
     let named = (app_id, crawl_id);
-    tell_tasks(&open(&path)?, url, named, now_ms)
+    tasks_json(&open(&path)?, url, named, now_ms)
         .map(Some)
         .map_err(|error| cannot_read(&path, &error))
 }
@@ -55,7 +55,7 @@ fn open(path: &Path) -> std::result::Result<Connection, Fault> {
     Ok(db)
 }
 
-fn tell_tasks(
+fn tasks_json(
     db: &Connection,
     url: &str,
     (app_id, crawl_id): (Option<&str>, Option<&str>),
@@ -82,7 +82,7 @@ fn tell_tasks(
         let Some(report) = read_report(db, task)? else {
             continue;
         };
-        let mut one = told_of(&report, &app_id, &crawl_id);
+        let mut one = task_json(&report, &app_id, &crawl_id);
         let text = match report.stage {
             Stage::Done {
                 outcome,

@@ -187,7 +187,7 @@ impl Sites<'_> {
                 Ok(kinds
                     .into_iter()
                     .flatten()
-                    .map(ScriptedKind::told)
+                    .map(ScriptedKind::json)
                     .collect())
             })
     }
@@ -214,7 +214,7 @@ impl Sites<'_> {
                 };
                 sites += 1;
                 if first.len() < most {
-                    let mut told = kind.told();
+                    let mut told = kind.json();
                     let name = super::site_states::site_name(&cx.db, *site)?;
                     told["site"] = name.into();
                     first.push(told);

@@ -57,7 +57,7 @@ impl FeedBatch<'_> {
             && context
                 .records
                 .iter()
-                .all(|record| self.was_attached_lately(looked_up.key, *record))
+                .all(|record| self.was_attached_recently(looked_up.key, *record))
     }
 }
 
@@ -65,7 +65,7 @@ impl FeedBatch<'_> {
     /// Adds a record to the task of a URL that was seen before. A task that was stopped because its
     /// records were complete has no stored page, so it is queued again.
     pub(super) fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
-        if self.was_attached_lately(key, record) {
+        if self.was_attached_recently(key, record) {
             return Ok(());
         }
         let Some(task) = self.seen.task_of(key)? else {
@@ -90,9 +90,9 @@ impl FeedBatch<'_> {
     }
 
     /// Whether the record is known to be attached to the URL's task. After a restart nobody knows.
-    pub(super) fn was_attached_lately(&mut self, key: u64, record: i64) -> bool {
+    pub(super) fn was_attached_recently(&mut self, key: u64, record: i64) -> bool {
         let pair_key = self.attachment_key(key, record);
-        self.seen.was_noted_lately(pair_key)
+        self.seen.was_noted_recently(pair_key)
     }
 
     fn attachment_key(&self, key: u64, record: i64) -> u64 {

@@ -16,8 +16,8 @@ use super::parts::Tasks;
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried};
 use super::schema::LEASED;
 use super::{
-    FrontierError, closing, crawl_rows, judging, lanes, looking_again, releasing, sites, tries,
-    turns, unreachable,
+    FrontierError, closing, crawl_rows, judging, lanes, rechecking, releasing, sites, tries, turns,
+    unreachable,
 };
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
@@ -239,7 +239,7 @@ pub(super) fn room_at(
     now_ms: i64,
 ) -> Result<usize> {
     let room = releasing::room_or_hold(cx, site, crawl, now_ms)?;
-    let room = room.min(looking_again::room_of_run(cx, site, crawl)?);
+    let room = room.min(rechecking::room_of_run(cx, site, crawl)?);
     Ok(usize::try_from(room).unwrap_or(usize::MAX))
 }
 

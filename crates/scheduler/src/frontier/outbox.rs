@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use serde_json::{Value, json};
 use webfill_api::{NotificationTarget, NotificationTime};
-use webfill_notifications::{Delivery, SiteTrouble, Told, Verdict};
+use webfill_notifications::{Delivery, Reported, SiteTrouble, Verdict};
 
 /// So many notifications of a watch wait at most; then the oldest is given up.
 const MOST_WAITING: i64 = 1_000;
@@ -136,7 +136,7 @@ pub fn withdraw(
 }
 
 /// What has been told of a watch; `None`: nothing yet.
-pub fn told(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Told>> {
+pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
     let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
     let told = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
@@ -145,7 +145,12 @@ pub fn told(db: &Connection, watch: &str, time: NotificationTime) -> Result<Opti
         .and_then(|told| serde_json::from_str(&told).ok()))
 }
 
-pub fn keep_told(db: &Connection, watch: &str, time: NotificationTime, told: &Told) -> Result<()> {
+pub fn keep_reported(
+    db: &Connection,
+    watch: &str,
+    time: NotificationTime,
+    told: &Reported,
+) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO watch_told (watch, time, told) VALUES (?1, ?2, ?3)";
     let told = json!(told).to_string();
     let values = params![watch, time.as_str(), told];
@@ -153,7 +158,7 @@ pub fn keep_told(db: &Connection, watch: &str, time: NotificationTime, told: &To
 }
 
 /// Nothing is told any more at this time.
-pub fn forget_told(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
+pub fn forget_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)

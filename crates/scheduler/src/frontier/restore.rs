@@ -56,7 +56,7 @@ pub(super) fn check(
         }
         (_, None) => Ok(Origin::default()),
         (_, Some(restoring)) => {
-            let is_told = made_at_ms.is_some() || restoring.backups == Backups::Told;
+            let is_told = made_at_ms.is_some() || restoring.backups == Backups::Declared;
             adopt(db, created_ns(path), is_told, restoring, now_ms).map_err(fault)
         }
     }
@@ -213,10 +213,10 @@ mod tests {
     fn the_wait_is_for_the_longest_request_of_all_supervisors_that_are_known() {
         let (_folder, db) = frontier();
         let wait_ms = |backups| quiet_ms(&db, restoring(backups)).unwrap();
-        assert_eq!(wait_ms(Backups::Told), 51_000);
+        assert_eq!(wait_ms(Backups::Declared), 51_000);
         let add = "INSERT INTO supervisors VALUES ('patient', 1, 300000, 0)";
         db.execute(add, []).unwrap();
-        assert_eq!(wait_ms(Backups::Told), 311_000);
+        assert_eq!(wait_ms(Backups::Declared), 311_000);
         assert_eq!(wait_ms(Backups::Refused), 311_000);
         assert_eq!(wait_ms(Backups::Taken), 311_000);
     }

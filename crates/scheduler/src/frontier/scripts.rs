@@ -83,7 +83,7 @@ impl ScriptedKind {
     }
 
     /// For people and programs.
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({
             "finding": self.finding,
             "mapping": (!self.mapping.is_empty()).then_some(&self.mapping),

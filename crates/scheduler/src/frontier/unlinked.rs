@@ -13,8 +13,8 @@ use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::looks::USUAL_PERIOD_MS;
 use super::model::{FeedTally, LinkContext, SiteId, TaskId};
+use super::page_checks::USUAL_PERIOD_MS;
 use super::parts::Runs;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::HeldPage;

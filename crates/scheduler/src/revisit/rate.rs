@@ -71,7 +71,7 @@ impl Rate {
     }
 
     /// What is believed after a look so long after the one before.
-    pub fn after_look(self, gap_ms: i64, changed: bool) -> Rate {
+    pub fn after_check(self, gap_ms: i64, changed: bool) -> Rate {
         let gap = gap_ms.max(0) as f64 / DAY_MS;
         let next = match changed {
             false => Rate {
@@ -156,7 +156,7 @@ mod tests {
             for looks in [&uneven[..], &nightly, &never] {
                 let prior = Rate::usual(class);
                 let believed = looks.iter().fold(prior, |rate, (gap, changed)| {
-                    rate.after_look(days(*gap), *changed)
+                    rate.after_check(days(*gap), *changed)
                 });
                 let exact = exact(prior, looks);
                 let ratio = believed.per_day() / exact;
@@ -174,7 +174,7 @@ mod tests {
             for changed in [false, true] {
                 let mut rate = Rate::usual(PageClass::Other);
                 for _ in 0..2_000 {
-                    rate = rate.after_look(gap_ms, changed);
+                    rate = rate.after_check(gap_ms, changed);
                 }
                 let per_day = rate.per_day();
                 assert!(per_day.is_finite() && per_day > 0.0, "{gap_ms}: {rate:?}");

@@ -75,11 +75,11 @@ where
             "/readyz" => (Probe::Readiness, "ready"),
             _ => return None,
         };
-        Some(told(word, &faults(probe), says_why))
+        Some(answer_of(word, &faults(probe), says_why))
     })
 }
 
-fn told(word: &str, faults: &[String], says_why: bool) -> Answer {
+fn answer_of(word: &str, faults: &[String], says_why: bool) -> Answer {
     let text = match faults {
         [] => format!("{{\"{word}\":true}}"),
         faults if says_why => {
@@ -113,7 +113,7 @@ mod tests {
             ),
             (&fault, false, 503, "{\"ok\":false}"),
         ] {
-            let answer = told("ok", faults, says_why);
+            let answer = answer_of("ok", faults, says_why);
             assert_eq!((answer.status, &*answer.text), (status, text));
         }
     }

@@ -59,9 +59,13 @@ impl Browse for Mongo {
             .await
     }
 
-    async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError> {
+    async fn crawl_counts(
+        &self,
+        crawl: &CrawlId,
+        count_to: u64,
+    ) -> Result<CrawlFigures, StoreError> {
         let crawl = crawl.clone();
-        self.call(async move |db: Db| crawls::figures(&db, &crawl, count_to).await)
+        self.call(async move |db: Db| crawls::crawl_counts(&db, &crawl, count_to).await)
             .await
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::{Mongo, value};
-use crate::record::tell_doubts;
+use crate::record::explain_doubts;
 use crate::store::{Export, ExportError, ExportFilter, ExportKind};
 
 /// The most documents in one answer of the server, which also ends at 16 MB.
@@ -173,7 +173,7 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
         ExportKind::Pages => OWN_OF_PAGES,
     };
     members.retain(|name, _| !own.contains(&name.as_str()));
-    tell_doubts(&mut members);
+    explain_doubts(&mut members);
     Value::Object(members)
 }
 

@@ -282,7 +282,7 @@ pub(super) fn evidence_in(source: &Value) -> Option<u32> {
 
 /// Replaces a stored record's doubts by the reasons why pages did not fill it, by URL; removes them if there are
 /// none.
-pub(crate) fn tell_doubts(record: &mut Map<String, Value>) {
+pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
     let Some(doubts) = record.shift_remove("doubts") else {
         return;
     };

@@ -44,9 +44,13 @@ impl Browse for Sqlite {
         self.browsing.read(read).await
     }
 
-    async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError> {
+    async fn crawl_counts(
+        &self,
+        crawl: &CrawlId,
+        count_to: u64,
+    ) -> Result<CrawlFigures, StoreError> {
         let crawl = crawl.clone();
-        let read = move |conn: &_| crawls::figures(conn, &crawl, count_to);
+        let read = move |conn: &_| crawls::crawl_counts(conn, &crawl, count_to);
         self.browsing.read(read).await
     }
 

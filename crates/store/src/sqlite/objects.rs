@@ -7,7 +7,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use crate::record::tell_doubts;
+use crate::record::explain_doubts;
 
 /// A step ends after this many rows, or bytes of text in them.
 pub(super) const STEP_ROWS: usize = 256;
@@ -57,7 +57,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
         };
         object.insert(name.to_owned(), value);
     }
-    tell_doubts(&mut object);
+    explain_doubts(&mut object);
     Ok(object)
 }
 

@@ -114,7 +114,7 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     let found: Vec<usize> = columns.filter(holds_links).collect();
     let telling = found
         .iter()
-        .filter(|column| tells_rows_apart(sample, **column));
+        .filter(|column| distinguishes_rows(sample, **column));
     let telling: Vec<usize> = telling.copied().collect();
     let chosen = if telling.is_empty() { found } else { telling };
     let column = |column: usize| url_column(sample, column);
@@ -149,7 +149,7 @@ fn is_page(link: &str) -> bool {
     !NOT_PAGES.iter().any(|end| path.ends_with(end))
 }
 
-fn tells_rows_apart(sample: &Sample, column: usize) -> bool {
+fn distinguishes_rows(sample: &Sample, column: usize) -> bool {
     const FEW: usize = 10;
     let links: Vec<&str> = sample.values(column).flat_map(texts).collect();
     let distinct: HashSet<&str> = links.iter().copied().collect();

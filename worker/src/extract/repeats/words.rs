@@ -71,7 +71,7 @@ pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> Folded<'a> {
         is_said |= kept != FOLDED;
         folded.text.push_str(kept);
         folded.text.push(' ');
-        if kept == FOLDED && !is_of_server && tells_apart(word, address) {
+        if kept == FOLDED && !is_of_server && distinguishes(word, address) {
             folded.numbers.push(word);
         }
     }
@@ -96,7 +96,7 @@ fn is_of_server(word: &str) -> bool {
 }
 
 /// Whether a word with digits may distinguish pages: it is not a date, a time, a number of the address, or a token.
-fn tells_apart(word: &str, address: &[u64]) -> bool {
+fn distinguishes(word: &str, address: &[u64]) -> bool {
     if !word.contains(|c: char| c.is_ascii_digit()) || word.contains([':', '/']) {
         return false;
     }

@@ -72,7 +72,7 @@ impl Notifications {
             "notifications do not reach a target"
         );
         let line = format!("notifications do not reach {target}: {}", one.why);
-        self.tell_delivery(
+        self.report_delivery(
             cx,
             watches,
             &one.target,
@@ -103,7 +103,7 @@ impl Notifications {
             "notifications reach a target again"
         );
         let line = format!("notifications reach {shown} again");
-        self.tell_delivery(
+        self.report_delivery(
             cx,
             watches,
             target,
@@ -122,7 +122,7 @@ impl Notifications {
     }
 
     /// Tells the firehose, and the other targets of the watch, at once.
-    fn tell_delivery(
+    fn report_delivery(
         &mut self,
         cx: &mut Context,
         watches: &Watches,

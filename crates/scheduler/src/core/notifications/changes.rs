@@ -1,14 +1,14 @@
 //! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]), and
 //! another thread answers, sooner or later. Until then nothing is told of them; after a crash it is asked again.
 //!
-//! Whether a change has been told follows from the position up to which all are ([`Told::changes_to`]), which is
+//! Whether a change has been told follows from the position up to which all are ([`Reported::changes_to`]), which is
 //! kept in the commit of the notification. An answer that was read for another position is not used.
 
 use std::collections::BTreeMap;
 
 use webfill_api::{About, NotificationTime, WatchRun};
-use webfill_changes::{Look, Verdict};
-use webfill_notifications::{ReadChanges, Told};
+use webfill_changes::{PageCheck, Verdict};
+use webfill_notifications::{ReadChanges, Reported};
 use webfill_store::CrawlId;
 
 use crate::core::context::Context;
@@ -63,7 +63,7 @@ impl Notifications {
             return;
         };
         let run = watched.last_run();
-        let Some(run) = run.filter(|run| run.ended_ms.is_some() && is_looked_at(watched, run))
+        let Some(run) = run.filter(|run| run.ended_ms.is_some() && detects_changes(watched, run))
         else {
             return;
         };
@@ -121,7 +121,7 @@ impl Notifications {
             }
             if before != *told {
                 cx.frontier
-                    .beside(|db| outbox::keep_told(db, name, time, told))?;
+                    .beside(|db| outbox::keep_reported(db, name, time, told))?;
             }
         }
         if let Some(asked_ms) = asked_ms
@@ -134,7 +134,7 @@ impl Notifications {
     }
 
     /// Pages of a watch have changed: what is told at once is to be read.
-    pub(in crate::core) fn note_looks(&mut self, watches: &Watches, looks: &[Look]) {
+    pub(in crate::core) fn note_checks(&mut self, watches: &Watches, looks: &[PageCheck]) {
         for look in looks {
             let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
             let watched = watches.by_name.get(&look.crawl_id);
@@ -167,10 +167,10 @@ impl Notifications {
     }
 
     /// The changes that are to be told now. Those of a digest wait for the end of their run.
-    pub(super) fn changes_to_tell(
+    pub(super) fn changes_to_report(
         &self,
         (name, time): (&str, NotificationTime),
-        told: &Told,
+        told: &Reported,
         is_counted: bool,
     ) -> Option<&ReadChanges> {
         let read = self.reading.get(name)?.read.get(&time)?;
@@ -269,7 +269,7 @@ impl Notifications {
             };
             (told.changes_to, told.changes_since_ms) = (Some(last), None);
             cx.frontier
-                .beside(|db| outbox::keep_told(db, name, time, told))?;
+                .beside(|db| outbox::keep_reported(db, name, time, told))?;
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
 }
 
 /// Whether changes of its pages are looked for, and it had a crawl at all.
-fn is_looked_at(watched: &Watched, run: &WatchRun) -> bool {
+fn detects_changes(watched: &Watched, run: &WatchRun) -> bool {
     watched.watch.looks_for_changes() && !run.counts.is_empty()
 }
 

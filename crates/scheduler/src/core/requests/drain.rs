@@ -83,7 +83,7 @@ impl Drains {
                 return Refusal::new("$.supervisor", why).into();
             }
         };
-        awaited.iter().for_each(|name| tell_to_drain(cx, name));
+        awaited.iter().for_each(|name| ask_to_drain(cx, name));
         let drain = Drain {
             client: client.clone(),
             uuid,
@@ -118,7 +118,7 @@ impl Drains {
 }
 
 /// Tells a supervisor to drain; again when it connects anew, because the word may have been lost.
-pub(in crate::core) fn tell_to_drain(cx: &mut Context, supervisor: &str) {
+pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",
         supervisor,

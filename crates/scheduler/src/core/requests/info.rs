@@ -115,7 +115,7 @@ fn crawl_info(
     if let Some(at_ms) = cx.frontier.crawls().spec(crawl)?.expires_at_ms {
         more["expires"] = (at_ms / 1_000).into();
     }
-    let limits = limits::limits_told(cx, crawl)?;
+    let limits = limits::limits_json(cx, crawl)?;
     if !limits.is_empty() {
         more["limits"] = limits.into();
     }

@@ -39,7 +39,7 @@ impl Limit {
         format!("{fill} ({name}): {}", self.raised_by)
     }
 
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({"limit": self.name, "most": self.most, "used": self.used, "text": self.in_words()})
     }
 }
@@ -75,8 +75,8 @@ pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
 }
 
 /// The limits of a crawl for an answer.
-pub(super) fn limits_told(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
-    Ok(limits_of(cx, crawl)?.iter().map(Limit::told).collect())
+pub(super) fn limits_json(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
+    Ok(limits_of(cx, crawl)?.iter().map(Limit::json).collect())
 }
 
 /// That of the whole crawl, if it has one.
@@ -219,7 +219,7 @@ mod tests {
             "{text}"
         );
         spec.max_pages = Some(7);
-        let told = of_crawl(&spec, 5).unwrap().told();
+        let told = of_crawl(&spec, 5).unwrap().json();
         assert_eq!((&told["most"], &told["used"]), (&json!(7.0), &json!(5)));
         let text = told["text"].as_str().unwrap();
         assert!(text.starts_with("5 of 7 pages (--max-pages): "), "{text}");

@@ -103,11 +103,9 @@ impl Core {
                 crawl_status(&mut self.cx, &mut self.backoffs, &crawls, None, now_ms)
             }
             LocalRequest::TellRun { watch, run } => {
-                self.watches.tell_run(&mut self.cx, &watch, run)
+                self.watches.run_for_feeder(&mut self.cx, &watch, run)
             }
-            LocalRequest::TellRunState { watch, run } => {
-                Ok(self.watches.tell_run_state(&watch, run))
-            }
+            LocalRequest::TellRunState { watch, run } => Ok(self.watches.run_state(&watch, run)),
             LocalRequest::CountRun { watch, run, counts } => {
                 self.watches.count_run(&mut self.cx, &watch, run, counts)
             }
@@ -351,7 +349,7 @@ pub(in crate::core) fn crawl_status(
         answer["paused"] = shortage.as_str().into();
     }
     answer["quiet_s"] = cx.quiet_s(now_ms).into();
-    answer["scripts"] = scripts::scripts_told(cx, crawls)?;
+    answer["scripts"] = scripts::scripts_json(cx, crawls)?;
     let (sites, first) = cx
         .frontier
         .reports()

@@ -12,7 +12,7 @@ const SCRIPTED_TOLD: usize = 10;
 
 /// What these crawls have found out about scripts: how many sites need a browser (`wanted`), how many perhaps,
 /// and how many have one (`filled`), with some of them.
-pub(super) fn scripts_told(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
+pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
     let mut told = Map::new();
     for (name, finding, is_shell) in [
         ("wanted", Finding::Wanted, Some(true)),
@@ -33,7 +33,7 @@ pub(super) fn add_scripts(
     told: &mut Value,
     crawl: CrawlKey,
 ) -> Result<(), FrontierError> {
-    let scripts = scripts_told(cx, &[crawl])?;
+    let scripts = scripts_json(cx, &[crawl])?;
     let sites = |name: &str| scripts[name]["sites"].as_u64().unwrap_or(0);
     if sites("wanted") + sites("perhaps") + sites("filled") == 0 {
         return Ok(());

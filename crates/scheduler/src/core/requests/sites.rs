@@ -81,7 +81,7 @@ pub(super) fn site_answer(
     });
     let most = cx.frontier.sites().most_pages(&action.site)?;
     if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
-        answer["limits"] = vec![limit.told()].into();
+        answer["limits"] = vec![limit.json()].into();
     }
     let report = cx.frontier.site_states().report(&action.site)?;
     add_state(&mut answer, report.as_ref(), now_ms);

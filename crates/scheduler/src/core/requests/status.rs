@@ -25,7 +25,7 @@ pub(super) fn fleet_status(
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
     let tally = reports.tally(cx, now_ms)?;
-    let (store, cache) = cx.surroundings.backends.told();
+    let (store, cache) = cx.surroundings.backends.status_json();
     let ended = cx.frontier.ended().iter();
     let ended: BTreeMap<&str, u64> = ended
         .map(|(outcome, count)| (outcome.as_str(), *count))
@@ -35,7 +35,7 @@ pub(super) fn fleet_status(
         "action": "status",
         "webfill": env!("CARGO_PKG_VERSION"),
         "server_time": cx.wall_ms(now_ms) / 1_000,
-        "supervisors": supervisors_told(cx, now_ms),
+        "supervisors": supervisors_json(cx, now_ms),
         "store": store,
         "cache": cache,
         "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
@@ -81,7 +81,7 @@ pub(super) fn fleet_status(
 }
 
 /// The connected supervisors, for operators.
-pub(super) fn supervisors_told(cx: &Context, now_ms: i64) -> Vec<Value> {
+pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
     let told = cx.dispatch.fleet.present_lanes().map(|(name, lane)| {
         let cut_off = cx.dispatch.fleet.cut_off(name);
         let presence = cx.dispatch.fleet.presence(name, now_ms);

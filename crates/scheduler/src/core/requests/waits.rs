@@ -111,7 +111,7 @@ pub(super) fn progress(
     }
     held.sort_by_key(|held| held.by);
     let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
-    waits.extend(of_sites.map(|held| told_of_sites(held, is_whole, now_ms)));
+    waits.extend(of_sites.map(|held| held_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
     // A site that was not looked at may be slower than all that were, or have no end.
     let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
@@ -270,7 +270,7 @@ fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
     known.last_ms = known.last_ms.max(until_ms);
 }
 
-fn told_of_sites(held: &Held, is_whole: bool, now_ms: i64) -> Value {
+fn held_json(held: &Held, is_whole: bool, now_ms: i64) -> Value {
     let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| seconds(at_ms));
     let mut told = json!({
         "for": held.by.as_str(),

@@ -15,7 +15,7 @@ use crate::frontier::{
 };
 use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
-use crate::task_told::{told_of, why_ended};
+use crate::task_json::{task_json, why_ended};
 
 /// One question looks at no more crawls than these; the next question goes on behind them.
 const CRAWLS_AT_ONCE: usize = 10_000;
@@ -55,7 +55,7 @@ pub(super) fn why(
     let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
     let mut told = Vec::new();
     for task in &tasks {
-        let one = tell_task(cx, task, most_counted, now_ms).map(Some);
+        let one = explain_task(cx, task, most_counted, now_ms).map(Some);
         told.extend(if_pruned(one, None)?);
     }
     if told.is_empty() && next.is_none() {
@@ -64,7 +64,7 @@ pub(super) fn why(
             .reports()
             .crawls_named(asked.0, asked.1, MOST_JUDGED)?
         {
-            let one = tell_unknown(cx, crawl, &question.url, now_ms).map(Some);
+            let one = explain_unknown(cx, crawl, &question.url, now_ms).map(Some);
             told.extend(if_pruned(one, None)?);
         }
     }
@@ -83,14 +83,14 @@ pub(super) fn why(
 }
 
 /// What is known of a task, with the sentence that says why. Of what goes before it, so much is counted.
-fn tell_task(
+fn explain_task(
     cx: &mut Context,
     task: &TaskReport,
     most_counted: u64,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let spec = cx.frontier.crawls().spec(task.crawl)?;
-    let mut told = told_of(task, &spec.app_id, &spec.crawl_id);
+    let mut told = task_json(task, &spec.app_id, &spec.crawl_id);
     let text = match task.stage {
         Stage::Done {
             outcome,
@@ -173,7 +173,7 @@ fn why_queued(
 }
 
 /// What a crawl would say to a URL that it does not know.
-fn tell_unknown(
+fn explain_unknown(
     cx: &mut Context,
     crawl: CrawlKey,
     url: &str,

@@ -9,7 +9,7 @@ use crate::frontier::FrontierError;
 
 impl Watches {
     /// Tells a feeder what it needs: the watch, its crawl, and how far the seeds were fed already.
-    pub(in crate::core) fn tell_run(
+    pub(in crate::core) fn run_for_feeder(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -35,7 +35,7 @@ impl Watches {
     }
 
     /// Tells a feeder whether its run is over.
-    pub(in crate::core) fn tell_run_state(&self, name: &str, run: u64) -> Value {
+    pub(in crate::core) fn run_state(&self, name: &str, run: u64) -> Value {
         let watched = self.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {
             let number = watched.last.as_ref().map(|last| last.number);
@@ -77,7 +77,7 @@ impl Watches {
         why: Option<String>,
     ) -> Result<(), FrontierError> {
         self.fed.remove(name);
-        if self.tell_run_state(name, run)["over"] == true {
+        if self.run_state(name, run)["over"] == true {
             return Ok(());
         }
         let why = why.unwrap_or_else(|| String::from("its feeder has left"));

@@ -109,9 +109,9 @@ impl Watches {
         }
         let watched = &self.by_name[&name];
         cx.frontier.watches().keep(&name, &watched.kept())?;
-        let mut told = told(watched, now_ms);
+        let mut told = watch_json(watched, now_ms);
         told["changed"] = is_changed.into();
-        notifications.begin_telling(cx, self, &name, now_ms)?;
+        notifications.begin_reporting(cx, self, &name, now_ms)?;
         Ok(Ok(told))
     }
 
@@ -126,7 +126,9 @@ impl Watches {
     fn list_watches(&self, rights: &Rights, now_ms: i64) -> Value {
         let watches = self.by_name.values();
         let permitted = watches.filter(|watched| rights.permit_app(&watched.watch.app));
-        let watches: Vec<Value> = permitted.map(|watched| told(watched, now_ms)).collect();
+        let watches: Vec<Value> = permitted
+            .map(|watched| watch_json(watched, now_ms))
+            .collect();
         json!({"watches": watches})
     }
 
@@ -141,7 +143,7 @@ impl Watches {
         let Some(watched) = self.by_name.get(name) else {
             return Ok(Err(no_such_watch()));
         };
-        let mut shown = told(watched, now_ms);
+        let mut shown = watch_json(watched, now_ms);
         shown["watch"] = watched.watch.shown();
         if let (Value::Object(shown), Value::Object(notifications)) =
             (&mut shown, notifications.show_notifications(cx, name)?)
@@ -149,7 +151,7 @@ impl Watches {
             shown.extend(notifications);
         }
         let runs = cx.frontier.watches().runs_of(name, runs)?;
-        shown["runs"] = runs.iter().map(|run| run.told()).collect();
+        shown["runs"] = runs.iter().map(|run| run.json()).collect();
         Ok(Ok(shown))
     }
 
@@ -185,7 +187,7 @@ impl Watches {
         };
         watched.paused = paused;
         let kept = watched.kept();
-        let told = told(watched, now_ms);
+        let told = watch_json(watched, now_ms);
         cx.frontier.watches().keep(name, &kept)?;
         Ok(Ok(told))
     }
@@ -213,7 +215,7 @@ impl Watches {
             )?;
         }
         self.by_name.remove(name);
-        notifications.forget_telling(cx, name)?;
+        notifications.stop_reporting(cx, name)?;
         // Also one that could not be read at the start.
         match cx.frontier.watches().forget(name)? {
             true => Ok(Ok(json!({"name": name}))),
@@ -239,7 +241,7 @@ fn no_such_watch() -> Refusal {
 }
 
 /// A watch in a list. Times are seconds since the epoch.
-fn told(watched: &Watched, now_ms: i64) -> Value {
+fn watch_json(watched: &Watched, now_ms: i64) -> Value {
     let state = match (&watched.under_way, watched.paused) {
         (Some(_), _) => "running",
         (None, true) => "paused",
@@ -257,6 +259,6 @@ fn told(watched: &Watched, now_ms: i64) -> Value {
         "schedule": watched.watch.json["schedule"],
         "time_zone": watched.watch.json.get("time_zone"),
         "next": next_ms.map(|ms| ms as f64 / 1_000.0),
-        "last_run": watched.last.as_ref().map(|run| run.told()),
+        "last_run": watched.last.as_ref().map(|run| run.json()),
     })
 }

@@ -41,7 +41,7 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
 impl World {
     fn tell_run(&mut self, run: u64) -> Value {
         let core = &mut self.core;
-        core.watches.tell_run(&mut core.cx, "w", run).unwrap()
+        core.watches.run_for_feeder(&mut core.cx, "w", run).unwrap()
     }
 
     fn of(core: Core, folder: TempDir) -> World {
@@ -106,7 +106,7 @@ impl World {
             .end_seeds(crawl as u32)
             .unwrap();
         assert_eq!(self.tick(now_ms), Vec::<u64>::new());
-        assert_eq!(self.core.tell_run_state("w", run)["over"], true);
+        assert_eq!(self.core.run_state("w", run)["over"], true);
         self.core.feeder_ended("w", run, None).unwrap();
     }
 
@@ -234,7 +234,7 @@ fn a_removed_watch_stops_and_its_records_stay() {
         json!({"action": "watch_remove", "name": "w"}),
         HOUR_MS + 1_000,
     );
-    assert_eq!(world.core.tell_run_state("w", 1)["over"], true);
+    assert_eq!(world.core.run_state("w", 1)["over"], true);
     assert!(world.tick(2 * HOUR_MS).is_empty());
     world.core.feeder_ended("w", 1, None).unwrap();
     let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 * * * *"});
@@ -288,11 +288,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
         let told = world.tell_run(1);
         assert_eq!(told["watch"]["urls"], json!(["http://a.org/"]), "{told}");
         world.tick(HOUR_MS + 60_000);
-        assert_eq!(
-            world.core.tell_run_state("w", 1)["over"],
-            false,
-            "its window"
-        );
+        assert_eq!(world.core.run_state("w", 1)["over"], false, "its window");
         world = world.kill(HOUR_MS + 60_000);
         world.tick(HOUR_MS + 60_000);
     }

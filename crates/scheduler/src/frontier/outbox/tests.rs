@@ -144,17 +144,17 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
 #[test]
 fn what_has_been_told_and_alerts_are_kept() {
     let db = outbox();
-    assert_eq!(told(&db, "w", NotificationTime::Digest).unwrap(), None);
-    let seven = Told {
+    assert_eq!(reported(&db, "w", NotificationTime::Digest).unwrap(), None);
+    let seven = Reported {
         run: 7,
-        ..Told::default()
+        ..Reported::default()
     };
-    keep_told(&db, "w", NotificationTime::Digest, &seven).unwrap();
+    keep_reported(&db, "w", NotificationTime::Digest, &seven).unwrap();
     assert_eq!(
-        told(&db, "w", NotificationTime::Digest).unwrap(),
+        reported(&db, "w", NotificationTime::Digest).unwrap(),
         Some(seven)
     );
-    assert_eq!(told(&db, "w", NotificationTime::AtOnce).unwrap(), None);
+    assert_eq!(reported(&db, "w", NotificationTime::AtOnce).unwrap(), None);
     put_one(&db, "a", 5);
     assert_eq!(overdue(&db, 4).unwrap(), []);
     let late = overdue(&db, 5).unwrap().remove(0);

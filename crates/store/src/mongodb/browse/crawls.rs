@@ -51,7 +51,7 @@ pub(super) async fn list(
     with_timeout(sorting).await?
 }
 
-pub(super) async fn figures(
+pub(super) async fn crawl_counts(
     db: &Db,
     crawl: &CrawlId,
     count_to: u64,
@@ -94,7 +94,7 @@ pub(super) async fn count(
     let mut command = rawdoc! {
         "count": collection,
         "query": query,
-        "limit": Count::look_for(count_to),
+        "limit": Count::count_limit(count_to),
         "hint": index,
     };
     command.append(cstr!("readConcern"), rawdoc! {"level": "majority"});

@@ -33,7 +33,7 @@ pub(super) fn list(
     })
 }
 
-pub(super) fn figures(
+pub(super) fn crawl_counts(
     conn: &Connection,
     crawl: &CrawlId,
     count_to: u64,
@@ -61,7 +61,7 @@ fn pages_of(
     outcome: Outcome,
     count_to: u64,
 ) -> Result<Count, Fault> {
-    let most = Count::look_for(count_to);
+    let most = Count::count_limit(count_to);
     let values = params![crawl.app_id, crawl.crawl_id, outcome.as_str(), most];
     let found: i64 = conn
         .prepare_cached(COUNT)?

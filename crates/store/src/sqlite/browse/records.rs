@@ -181,7 +181,7 @@ pub(super) fn datasets(
 }
 
 fn count(conn: &Connection, sql: &str, dataset: &str, count_to: u64) -> Result<Count, Fault> {
-    let values = params![dataset, Count::look_for(count_to)];
+    let values = params![dataset, Count::count_limit(count_to)];
     let found: i64 = conn
         .prepare_cached(sql)?
         .query_row(values, |row| row.get(0))?;

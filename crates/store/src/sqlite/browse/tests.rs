@@ -117,7 +117,7 @@ fn every_list_follows_an_index() {
         if is_prepared {
             crawls::list(&conn, &CrawlFilter::default(), None, 50).unwrap();
             // After the list of crawls: the counts of one.
-            crawls::figures(&conn, &crawl(), 100).unwrap();
+            crawls::crawl_counts(&conn, &crawl(), 100).unwrap();
         }
         records::whole(&conn, "people/1").unwrap();
         page_changes::find_one(&conn, "app/c1/x").unwrap();

@@ -51,7 +51,7 @@ async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let Browsing { browse, store } = open_to_browse(uri).await?;
     let crawls = browse.crawls(&CrawlFilter::default(), None, ROWS).await?;
     for crawl in crawls.rows.iter().take(10) {
-        browse.figures(&crawl.id, COUNT_TO).await?;
+        browse.crawl_counts(&crawl.id, COUNT_TO).await?;
     }
     let datasets = browse.datasets(COUNT_TO, None, ROWS).await?;
     browse.site_states(None, ROWS).await?;
@@ -121,7 +121,7 @@ async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
     for look in 0..LOOKS {
         let crawl = CrawlId::new("app", format!("c{}", 1 + look * 37 % SMALL_CRAWLS));
         let began = Instant::now();
-        browse.figures(&crawl, COUNT_TO).await?;
+        browse.crawl_counts(&crawl, COUNT_TO).await?;
         let filter = PageFilter {
             crawl: Some(crawl),
             ..PageFilter::default()

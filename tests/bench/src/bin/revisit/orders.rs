@@ -30,7 +30,7 @@ impl Known {
     pub fn note_look(&mut self, night: u32, changed: bool) {
         if let Some(last) = self.looked {
             let gap_ms = i64::from(night - last) * DAY_MS;
-            self.rate = self.rate.after_look(gap_ms, changed);
+            self.rate = self.rate.after_check(gap_ms, changed);
             // AdaptiveFetchSchedule, with its default rates.
             self.nutch = (self.nutch * if changed { 0.8 } else { 1.4 }).clamp(1.0 / 24.0, 365.0);
             // AdaptiveScheduler, with its default rates.

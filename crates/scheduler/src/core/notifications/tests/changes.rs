@@ -1,6 +1,6 @@
 //! Changes of pages are told once, whatever dies and whenever the store answers.
 
-use webfill_changes::Look;
+use webfill_changes::PageCheck;
 
 use super::*;
 
@@ -32,14 +32,14 @@ impl World {
             let url = format!("http://a.org/{}", store.len() + 1);
             store.push(json!({"kind": "gone", "url": url, "at": at_ms}));
         }
-        let look = Look {
+        let look = PageCheck {
             app_id: "watches".into(),
             crawl_id: "w".into(),
             url: "http://a.org/".into(),
             at_ms: 0,
             verdict: webfill_changes::Verdict::Changed,
         };
-        self.core.looked(&[look], 0).unwrap();
+        self.core.pages_checked(&[look], 0).unwrap();
     }
 
     /// Runs once, and returns what it tells and brings to its receiver.

@@ -35,7 +35,7 @@ impl Fixture {
 #[test]
 fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
     let mut fixture = fixture();
-    fixture.restart_with(Backups::Told);
+    fixture.restart_with(Backups::Declared);
     fixture.accept(&request(json!({})));
     let told = fixture.holds().expect("it says that it waits");
     assert!(told.contains("40 s"), "{told}");
@@ -59,7 +59,7 @@ fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
 #[test]
 fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() {
     let mut fixture = fixture();
-    fixture.restart_with(Backups::Told);
+    fixture.restart_with(Backups::Declared);
     let turns = |fixture: &mut Fixture, seconds: u32| {
         for _ in 0..seconds {
             fixture.now_ms += 1_000;

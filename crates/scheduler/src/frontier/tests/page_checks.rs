@@ -1,5 +1,5 @@
 use super::*;
-use webfill_changes::{Look, Verdict};
+use webfill_changes::{PageCheck, Verdict};
 
 const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
@@ -48,8 +48,8 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     looked_at
 }
 
-fn look(url: &str, day: i64, verdict: Verdict) -> Look {
-    Look {
+fn look(url: &str, day: i64, verdict: Verdict) -> PageCheck {
+    PageCheck {
         app_id: "app".into(),
         crawl_id: "crawl".into(),
         url: url.into(),

@@ -17,9 +17,9 @@ pub(crate) struct Message {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<VecDeque<(String, Message)>>);
+pub(crate) struct Messages(Mutex<VecDeque<(String, Message)>>);
 
-impl Told {
+impl Messages {
     /// Stores a message. Returns its name.
     pub(crate) fn keep(&self, message: Message) -> String {
         // Without random bytes no message is shown, which does no harm.
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_message_is_shown_once_and_few_wait() {
-        let told = Told::default();
+        let told = Messages::default();
         let message = |text: &str| Message {
             is_fault: false,
             text: text.to_owned(),

@@ -21,7 +21,7 @@ const MOST_VALUE_BYTES: usize = 120;
 /// What was reported of a watch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Told {
+pub struct Reported {
     /// The last run.
     pub run: u64,
     /// The number of the last change of a page. `None` if no one wants changes, or the starting number is not known
@@ -32,22 +32,22 @@ pub struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_since_ms: Option<i64>,
     /// Standing alerts, by mapping.
-    pub alerts: BTreeMap<String, ToldAlert>,
+    pub alerts: BTreeMap<String, ReportedAlert>,
     /// Since when an alternative serves, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub served: BTreeMap<String, BTreeMap<String, String>>,
     /// Standing silences, by name.
-    pub silent: BTreeMap<String, ToldSilence>,
+    pub silent: BTreeMap<String, ReportedSilence>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToldAlert {
+pub struct ReportedAlert {
     pub raised_at: String,
     pub fields: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToldSilence {
+pub struct ReportedSilence {
     pub since_ms: i64,
     pub why: String,
 }
@@ -134,14 +134,14 @@ impl Event {
     }
 }
 
-impl Told {
+impl Reported {
     /// Whether a run that does not begin was reported.
     pub fn is_held(&self) -> bool {
         self.silent.contains_key(NOT_STARTED)
     }
 
     /// Marks this state as known.
-    pub fn with_standing(mut self, standing: &Standing) -> Told {
+    pub fn with_standing(mut self, standing: &Standing) -> Reported {
         self.alerts = standing.alerts.iter().map(known_alert).collect();
         self.served = served::known(&standing.warnings);
         self
@@ -149,12 +149,12 @@ impl Told {
 
     /// Whether exactly this state was reported.
     pub fn knows(&self, standing: &Standing) -> bool {
-        let known = Told::default().with_standing(standing);
+        let known = Reported::default().with_standing(standing);
         (&known.alerts, &known.served) == (&self.alerts, &self.served)
     }
 
     /// The news, and what has then been reported.
-    pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Told) {
+    pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
         let mut told = self.clone();
         let mut events = told.runs(facts);
         let has_new_run = told.run != self.run;
@@ -254,7 +254,7 @@ impl Told {
         let kept = now.into_iter().map(|(name, why)| {
             let since_ms = self.silent.get(&name).map(|told| told.since_ms);
             let since_ms = since_ms.unwrap_or(facts.now_ms);
-            (name, ToldSilence { since_ms, why })
+            (name, ReportedSilence { since_ms, why })
         });
         self.silent = kept.collect();
         events
@@ -268,9 +268,9 @@ impl Told {
     }
 }
 
-fn known_alert(alert: &Value) -> (String, ToldAlert) {
+fn known_alert(alert: &Value) -> (String, ReportedAlert) {
     let word = |key: &str| alert[key].as_str().unwrap_or_default().to_owned();
-    let told = ToldAlert {
+    let told = ReportedAlert {
         raised_at: word("layout_changed"),
         fields: word("fields"),
     };
@@ -299,7 +299,7 @@ fn run_event(run: &WatchRun) -> Event {
         about: About::Runs,
         name,
         line,
-        detail: run.told(),
+        detail: run.json(),
     }
 }
 
@@ -401,7 +401,7 @@ fn late_event(run: &WatchRun) -> Option<Event> {
         about: About::Silence,
         name: "began_late",
         line,
-        detail: run.told(),
+        detail: run.json(),
     })
 }
 

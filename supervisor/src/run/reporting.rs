@@ -15,7 +15,7 @@ use crate::worker_process::WorkerProcess;
 impl Process {
     /// Reports to the dispatcher from time to time how this supervisor is doing. A lost report is replaced by the
     /// next one.
-    pub(super) fn tell_dispatcher(&mut self, why_paused: Option<&str>) {
+    pub(super) fn report_to_dispatcher(&mut self, why_paused: Option<&str>) {
         if !(self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms())) {
             return;
         }
@@ -40,7 +40,7 @@ impl Process {
     }
 
     /// Reports to the service manager and to probes.
-    pub(super) fn tell_how_it_is(&mut self, low_disk: Option<String>) {
+    pub(super) fn report_state(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
             self.service_manager.stops();
         }
@@ -79,7 +79,7 @@ impl Process {
         Some(format!("the dispatcher at {dispatcher}: {why}"))
     }
 
-    pub(super) fn publish_figures(&mut self, is_disk_low: bool) {
+    pub(super) fn publish_metrics(&mut self, is_disk_low: bool) {
         let (workers, supervisor, outbox) = (&self.workers, &self.supervisor, &self.outbox);
         let worker_deaths = self.worker_deaths;
         self.metrics.publish(|| State {

@@ -7,7 +7,7 @@ use crate::frontier::{Stage, TaskReport};
 use crate::in_words::{counted, moment, seconds};
 
 /// The members of an answer that are in the task's own row.
-pub(crate) fn told_of(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
+pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
     let mut told = json!({
         "appid": app_id,
         "crawlid": crawl_id,
@@ -18,7 +18,7 @@ pub(crate) fn told_of(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value 
         "deliveries": task.deliveries,
         "parent": task.parent,
         "records": {"total": task.records, "resolved": task.resolved},
-        "tries": tries_told(task),
+        "tries": tries_json(task),
     });
     match task.stage {
         Stage::Done {
@@ -72,7 +72,7 @@ pub(crate) fn why_ended(
     format!("it ended with `{outcome}`{status}{at}{why}{deliveries}")
 }
 
-fn tries_told(task: &TaskReport) -> Vec<Value> {
+fn tries_json(task: &TaskReport) -> Vec<Value> {
     let tries = task.failed_attempts.iter();
     tries
         .map(|attempt| {

@@ -2,7 +2,7 @@
 
 /// A check with a judged page. Errors are not judged, and neither is a page that is missing for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct PageCheck {
     pub app_id: String,
     pub crawl_id: String,
     pub url: String,
@@ -11,7 +11,7 @@ pub struct Look {
     pub verdict: Verdict,
 }
 
-/// See [`Look`].
+/// See [`PageCheck`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// There was no version of the page yet.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use webfill_api::About;
 
-use super::{Event, Told, without_crawls};
+use super::{Event, Reported, without_crawls};
 
-impl Told {
+impl Reported {
     pub(super) fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
         let now = known(warnings);
         let is_told = |warning: &&Value| {

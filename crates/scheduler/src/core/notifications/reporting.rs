@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use webfill_api::{NotificationTime, WatchRun};
 use webfill_notifications::silence::{LATE_MS, RUNS_JUDGED};
-use webfill_notifications::{Facts, Standing, Told, compose};
+use webfill_notifications::{Facts, Reported, Standing, compose};
 
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
@@ -16,7 +16,7 @@ use crate::frontier::outbox;
 
 impl Notifications {
     /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
-    pub(in crate::core) fn begin_telling(
+    pub(in crate::core) fn begin_reporting(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -26,9 +26,9 @@ impl Notifications {
         let Some(watched) = watches.by_name.get(name) else {
             return Ok(());
         };
-        let fresh = Told {
+        let fresh = Reported {
             run: watched.last_ended(),
-            ..Told::default()
+            ..Reported::default()
         };
         let fresh = fresh.with_standing(&standing_of(cx, watched).unwrap_or_default());
         let asked = times(watched);
@@ -43,13 +43,13 @@ impl Notifications {
             if !asked.contains(&time) {
                 self.told.remove(&key);
                 cx.frontier
-                    .beside(|db| outbox::forget_told(db, name, time))?;
+                    .beside(|db| outbox::forget_reported(db, name, time))?;
                 continue;
             }
-            let kept = cx.frontier.beside(|db| outbox::told(db, name, time))?;
+            let kept = cx.frontier.beside(|db| outbox::reported(db, name, time))?;
             if kept.is_none() {
                 cx.frontier
-                    .beside(|db| outbox::keep_told(db, name, time, &fresh))?;
+                    .beside(|db| outbox::keep_reported(db, name, time, &fresh))?;
             }
             let told = kept.unwrap_or_else(|| fresh.clone());
             self.told.insert(key, told);
@@ -58,7 +58,7 @@ impl Notifications {
     }
 
     /// Nothing more is told of a watch.
-    pub(in crate::core) fn forget_telling(
+    pub(in crate::core) fn stop_reporting(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -70,7 +70,7 @@ impl Notifications {
         cx.frontier.beside(|db| outbox::forget(db, name))
     }
 
-    pub(super) fn tell_news(
+    pub(super) fn report_news(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -78,7 +78,7 @@ impl Notifications {
     ) -> Result<(), FrontierError> {
         let told: Vec<(String, NotificationTime)> = self.told.keys().cloned().collect();
         for (name, time) in told {
-            self.tell(cx, watches, &name, time, now_ms)?;
+            self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
                 // What is told moves the position after which is asked.
                 self.ask_for_changes(watches, &name);
@@ -88,7 +88,7 @@ impl Notifications {
     }
 
     /// Tells what is new of a watch, if something may be.
-    fn tell(
+    fn report_watch(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -107,7 +107,7 @@ impl Notifications {
         let standing = standing_of(cx, watched);
         let is_alerting = time == NotificationTime::AtOnce
             && standing.as_ref().is_some_and(|now| !told.knows(now));
-        let changes = self.changes_to_tell((name, time), told, is_counted);
+        let changes = self.changes_to_report((name, time), told, is_counted);
         if !has_new_run && !is_alerting && changes.is_none() && held.is_some() == told.is_held() {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Notifications {
                     )?);
                 }
             }
-            outbox::keep_told(db, name, time, &told)?;
+            outbox::keep_reported(db, name, time, &told)?;
             Ok(dropped)
         })?;
         self.dropped.extend(dropped);

@@ -25,7 +25,7 @@ impl Owner {
 }
 
 /// What is to be told, and to whom.
-pub(super) struct Told {
+pub(super) struct Report {
     pub(super) owner: Owner,
     pub(super) what: What,
 }
@@ -37,9 +37,9 @@ pub(super) enum What {
     Warned(Warning),
 }
 
-impl Told {
+impl Report {
     /// Tells the log and the application whose page it was.
-    pub(super) fn tell(&self, notifications: &Notifications) {
+    pub(super) fn report(&self, notifications: &Notifications) {
         let (action, mut notification) = match &self.what {
             What::Raised(alert) => {
                 let fields = alert.names().join(", ");

@@ -35,7 +35,7 @@ fn each_thing_is_reported_once_until_it_is_over() {
         ..Standing::default()
     };
     let nothing = Standing::default();
-    let (events, told) = Told::default().news(&facts(&four, &alerts, None));
+    let (events, told) = Reported::default().news(&facts(&four, &alerts, None));
     let expected = [
         "run_ended",
         "run_ended",
@@ -76,7 +76,7 @@ fn a_run_that_makes_up_for_others_is_reported_as_late() {
         held: None,
         now_ms: 0,
     };
-    let (events, _) = Told::default().news(&facts);
+    let (events, _) = Reported::default().news(&facts);
     assert_eq!(names(&events), ["run_ended", "began_late"]);
     assert!(
         events[1].line.contains("3 further due times"),
@@ -93,7 +93,7 @@ fn read(after: u64, changes: &[Value]) -> ReadChanges {
     read
 }
 
-fn changes_told(told: &Told, read: &ReadChanges) -> (Vec<String>, Told) {
+fn changes_told(told: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
     let watch = watch();
     let (events, told) = told.news(&Facts {
         watch: &watch,
@@ -111,14 +111,14 @@ fn changes_told(told: &Told, read: &ReadChanges) -> (Vec<String>, Told) {
 fn a_change_is_reported_once_and_only_after_the_reported_position() {
     let change = json!({"kind": "gone", "url": "http://a.org/"});
     let changes = [change.clone(), change];
-    let asked = Told {
+    let asked = Reported {
         changes_to: Some(7),
-        ..Told::default()
+        ..Reported::default()
     };
     let (lines, told) = changes_told(&asked, &read(7, &changes));
     assert_eq!(lines, ["gone: http://a.org/", "gone: http://a.org/"]);
     assert_eq!(told.changes_to, Some(9));
-    for told in [told, Told::default()] {
+    for told in [told, Reported::default()] {
         let (lines, same) = changes_told(&told, &read(7, &changes));
         assert_eq!((lines, &same), (vec![], &told));
     }
@@ -164,14 +164,14 @@ fn a_change_is_reported_with_its_fields_or_with_its_words() {
 #[test]
 fn the_state_of_the_previous_release_is_read() {
     let kept = r#"{"run": 7, "changes": 0, "alerts": {}, "silent": {}}"#;
-    let told: Told = serde_json::from_str(kept).unwrap();
+    let told: Reported = serde_json::from_str(kept).unwrap();
     assert_eq!((told.run, told.changes_to), (7, None));
 }
 
 #[test]
 fn a_serving_alternative_is_reported_once_until_it_is_over() {
     let watch = watch();
-    let news = |told: &Told, standing: &Standing| {
+    let news = |told: &Reported, standing: &Standing| {
         told.news(&Facts {
             watch: &watch,
             runs: &[],
@@ -190,14 +190,14 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
         warnings: vec![serves("name", "t")],
         ..Standing::default()
     };
-    let (events, told) = news(&Told::default(), &one);
+    let (events, told) = news(&Reported::default(), &one);
     assert_eq!(names(&events), ["alternative_serves"]);
     assert_eq!(
         events[0].line,
         "field name of mapping m: its first chain gives nothing any more; its alternative 2 serves"
     );
     assert!(!events[0].detail.to_string().contains("others/secret"));
-    assert!(told.knows(&one) && !Told::default().knows(&one));
+    assert!(told.knows(&one) && !Reported::default().knows(&one));
     assert_eq!(names(&news(&told, &one).0), [""; 0]);
     let two = Standing {
         warnings: vec![serves("name", "later"), serves("price", "t")],
@@ -212,5 +212,5 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
     );
     let (events, told) = news(&told, &Standing::default());
     assert_eq!(names(&events), ["alternative_cleared"]);
-    assert_eq!(told, Told::default());
+    assert_eq!(told, Reported::default());
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_api::CrawlSpec;
-use webfill_changes::{Look, Verdict};
+use webfill_changes::{PageCheck, Verdict};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Outcome, TaskDone};
 
@@ -91,7 +91,7 @@ impl Kept {
 
     /// What an outcome tells of a page that its server has called unchanged before: if it does not any
     /// more, it has changed. But after so long it may just not have been asked for on that condition.
-    fn told_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
+    fn found_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
         let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
         match outcome {
             Outcome::NotModified => Some(Found::Unchanged),
@@ -116,7 +116,7 @@ impl Kept {
             self.last_change_ms = Some(at_ms);
         }
         if let Some(gap_ms) = gap_ms.filter(|_| found != Found::First) {
-            self.rate = self.rate.after_look(gap_ms, found == Found::Changed);
+            self.rate = self.rate.after_check(gap_ms, found == Found::Changed);
             self.place();
         }
         true
@@ -129,7 +129,7 @@ impl Runs<'_> {
     /// of now, so that it does not stand in the way of others.
     pub fn count_checks(
         &mut self,
-        looks: &[Look],
+        looks: &[PageCheck],
         now_ms: i64,
     ) -> std::result::Result<(), FrontierError> {
         for look in looks {
@@ -188,7 +188,7 @@ pub(super) fn note_page(
         is_new = true;
     }
     if let Some(found) = kept
-        .told_by(report.outcome, now_ms)
+        .found_by(report.outcome, now_ms)
         .filter(|_| !is_compared)
     {
         is_new |= kept.note(now_ms, found);

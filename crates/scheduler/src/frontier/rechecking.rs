@@ -53,7 +53,7 @@ impl FeedBatch<'_> {
 
     /// Queues the task again as if its URL were new. What it tried and whom it served before was
     /// another run's; that it was handed out stays counted, so that late outcomes stay stale.
-    pub(super) fn look_again(
+    pub(super) fn recheck(
         &mut self,
         (task, done_at_ms): (TaskId, i64),
         site: SiteId,
