@@ -154,7 +154,7 @@ pub struct DispatcherSetup {
     pub endpoints: Endpoints,
     /// The address for requests by HTTP.
     pub http: Option<SocketAddr>,
-    /// Where its figures are served, if they are.
+    /// Where its metrics are served, if they are.
     pub metrics: Option<SocketAddr>,
     /// How often dispatchers were started on the state folder.
     pub starts: u64,

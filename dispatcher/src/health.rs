@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_wire::figures::Histogram;
+use webfill_wire::counts::Histogram;
 
 /// The loop turns twice a second or more often. One that has not turned for so long is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);

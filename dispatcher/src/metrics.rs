@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use webfill_scheduler::core::{Conditions, CoreMetrics};
 use webfill_service::Fault;
-use webfill_wire::figures::Histogram;
+use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
 
 use self::counts::{Counts, CountsThread};

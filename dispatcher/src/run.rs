@@ -285,7 +285,7 @@ impl Process {
             self.note_turn(now_ms);
             let took = committed - began;
             self.send(&mut due);
-            self.publish_figures(took, now_ms);
+            self.publish_metrics(took, now_ms);
             self.begin_reloads(due.reloads_asked);
             self.advance_feeders(due.feeder_orders)?;
             self.deliveries.deliver(due.deliveries);

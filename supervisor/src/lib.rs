@@ -13,7 +13,7 @@
 
 mod claim;
 mod config;
-mod figures;
+mod counts;
 mod health;
 mod mappings;
 mod metrics;

@@ -12,11 +12,11 @@ use webfill_service::metrics::{
     add_processes, add_starts,
 };
 use webfill_wire::Outcome;
-use webfill_wire::figures::{WorkerFigures, WorkerTotals};
+use webfill_wire::counts::{WorkerCounts, WorkerTotals};
 use webfill_wire::socket::Traffic;
 
 use crate::config::SupervisorSetup;
-use crate::figures::WorkerSums;
+use crate::counts::WorkerSums;
 
 /// How often the loop publishes metrics.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl Metrics {
         let published = setup.metrics.and_then(|address| {
             serve(address, setup)
                 .inspect_err(|fault| {
-                    tracing::error!(event = "metrics_not_served", error = %fault, "no figures are served");
+                    tracing::error!(event = "metrics_not_served", error = %fault, "no counts are served");
                 })
                 .ok()
         });
@@ -87,8 +87,8 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn take(&mut self, figures: WorkerFigures) {
-        self.sums.take(figures);
+    pub(crate) fn take(&mut self, counts: WorkerCounts) {
+        self.sums.take(counts);
     }
 
     /// Publishes the metrics if they are due.

@@ -14,7 +14,7 @@ use webfill_service::service_manager::ServiceManager;
 use webfill_service::signals::{self, Asked};
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
-use webfill_wire::figures;
+use webfill_wire::counts;
 use webfill_wire::greeting::{self, Refusal, Versions};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
@@ -161,8 +161,8 @@ impl Process {
         let now_ms = boot_ms();
         let read = match arrived.socket {
             TASKS => self.take_from_dispatcher(&arrived.frame, now_ms),
-            _ => match figures::read(&arrived.frame) {
-                Some(read) => read.map(|figures| self.metrics.take(figures)),
+            _ => match counts::read(&arrived.frame) {
+                Some(read) => read.map(|counts| self.metrics.take(counts)),
                 None => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
             },
         };

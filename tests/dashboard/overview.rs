@@ -88,15 +88,15 @@ fn few_listen_at_once_and_places_become_free() {
 }
 
 #[test]
-fn figures_over_time_outlive_the_dispatcher() {
+fn metrics_over_time_outlive_the_dispatcher() {
     let mut fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 150);
     let visitor = fleet.visitor();
     let noted = || {
         wait_for("a sample is noted", || {
-            let figures = visitor.get("/dashboard/figures?hours=3").body;
-            let figures: Value = serde_json::from_str(&figures).ok()?;
-            (!figures["at"].as_array()?.is_empty()).then_some(figures)
+            let metrics = visitor.get("/dashboard/charts?hours=3").body;
+            let metrics: Value = serde_json::from_str(&metrics).ok()?;
+            (!metrics["at"].as_array()?.is_empty()).then_some(metrics)
         })
     };
     let before = noted();

@@ -20,7 +20,7 @@ const DISPATCHER: u16 = 9464;
 const SUPERVISOR: u16 = 9465;
 
 /// A dispatcher and a supervisor with a worker, both with metrics.
-fn fleet_with_figures() -> Fleet {
+fn fleet_with_metrics() -> Fleet {
     let mut fleet = Fleet::unstarted(&[]);
     let at = |port| format!("{}:{port}", fleet.host);
     let (dispatcher, supervisor) = (at(DISPATCHER), at(SUPERVISOR));
@@ -86,7 +86,7 @@ fn crawl_two_sites(fleet: &Fleet) {
 
 #[test]
 fn metrics_equal_the_counts_of_the_access_log() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     crawl_two_sites(&fleet);
     let visits = fleet.web.visits();
     let (pages, all) = (visits.pages().len() as f64, visits.len() as f64);
@@ -210,7 +210,7 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
 
 #[test]
 fn a_killed_worker_makes_no_counter_go_back() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     let site = fleet.web.site("one.example");
     site.otherwise(|request| page(&request.path).field("name", "x").into());
     fleet
@@ -256,7 +256,7 @@ fn a_killed_worker_makes_no_counter_go_back() {
 
 #[test]
 fn a_page_that_no_mapping_is_for_is_counted_as_such() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     let mapped = fleet.web.site("one.example");
     mapped.otherwise(|_| page("T").into());
     let other = fleet.web.site("other.test");
@@ -286,7 +286,7 @@ fn a_page_that_no_mapping_is_for_is_counted_as_such() {
 
 #[test]
 fn the_number_of_series_does_not_grow_with_the_web() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     let site = fleet.web.site("first.example");
     site.otherwise(|_| page("T").into());
     fleet.feed(&[request(&site.url("/"), "first")]);
@@ -324,8 +324,8 @@ fn the_number_of_series_does_not_grow_with_the_web() {
 }
 
 #[test]
-fn only_figures_are_served_and_only_to_this_machine() {
-    let fleet = fleet_with_figures();
+fn only_metrics_are_served_and_only_to_this_machine() {
+    let fleet = fleet_with_metrics();
     let host = fleet.host.clone();
     let status = |request: &str, host: &str| ask(&fleet, DISPATCHER, request, host).0;
     assert_eq!(status("GET /metrics HTTP/1.1", &host), 200);

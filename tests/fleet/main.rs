@@ -3,9 +3,9 @@
 //! by `deploy/roll`, and a tenth of them is killed again and again. Its promises are checked by the access log of the
 //! sites and by the store; its costs are printed (`make fleet`, tests/fleet/README.md).
 
-mod figures;
 mod load;
 mod machines;
+mod metrics;
 mod phases;
 mod ratings;
 mod witness;

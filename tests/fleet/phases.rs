@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::figures::{Counters, memory};
 use crate::load::Load;
 use crate::machines::{Client, Machines, wait_for};
+use crate::metrics::{Counters, memory};
 use crate::witness::{Expected, judge};
 
 /// All machines are welcome this soon after a restart of the dispatcher.

@@ -55,12 +55,12 @@ impl Journey {
             let permit = self.gate.permit(&task);
             if self.draining.get() {
                 self.return_task(&site, &task, None);
-                self.figures.task_left(id);
+                self.counts.task_left(id);
                 continue;
             }
             let span = self.span_of(&task);
             self.travel(&site, task, &permit).instrument(span).await;
-            self.figures.task_left(id);
+            self.counts.task_left(id);
             self.end_turn(&site).await;
         }
     }

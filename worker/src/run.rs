@@ -31,12 +31,12 @@ use crate::archive::{self, Archive};
 use crate::browser::Browser;
 use crate::client;
 use crate::config::{BrowserUse, WorkerSetup, outcomes_endpoint, tasks_endpoint};
+use crate::counts::Counts;
 use crate::crash_marker::{self, CrashMarker};
 use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
 use crate::fetch_slots::FetchSlots;
-use crate::figures::Figures;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
 use crate::memory::{Memory, Parts, Room};
@@ -93,7 +93,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         (setup.worker_index, setup.incarnation),
     );
 
-    let figures = Figures::default();
+    let counts = Counts::default();
     let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
     let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
     let parts = Parts::of(setup.worker.memory_mib);
@@ -124,7 +124,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             told_of_dropped: Cell::new(None),
             pace: backends.store.save_pace(setup.workers),
             worker: name(&setup),
-            figures: figures.clone(),
+            counts: counts.clone(),
         };
         let reporter = reporter.clone();
         tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
@@ -140,7 +140,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         (extraction, results),
         broken,
         archive,
-        (&reporter, &figures),
+        (&reporter, &counts),
         Room {
             bodies: Memory::new(parts.bodies),
             held: Memory::new(parts.held),
@@ -177,7 +177,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             // kills this process.
             _ = heartbeat.tick() => if page_timer.time_on_page() < page_deadline * 3 {
                 reporter.heartbeat();
-                report_counts(&figures, &reporter);
+                report_counts(&counts, &reporter);
             },
             Some(fault) = breaks.recv() => return Err(fault),
             ended = &mut saver => return Err(saver_fault(ended)),
@@ -189,7 +189,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
-    report_counts(&figures, &reporter);
+    report_counts(&counts, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
         // The thread completes its file.
@@ -203,8 +203,8 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     Err(saver_fault(saved))
 }
 
-fn report_counts(figures: &Figures, reporter: &SupervisorReporter) {
-    if let Some(news) = figures.take_news() {
+fn report_counts(counts: &Counts, reporter: &SupervisorReporter) {
+    if let Some(news) = counts.take_news() {
         reporter.report_counts(news);
     }
 }
@@ -220,7 +220,7 @@ fn journey(
     (extraction, results): (mpsc::Sender<Work>, mpsc::Sender<TaskResult>),
     broken: mpsc::Sender<Fault>,
     archive: Option<Archive>,
-    (reporter, figures): (&SupervisorReporter, &Figures),
+    (reporter, counts): (&SupervisorReporter, &Counts),
     room: Room,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
@@ -263,7 +263,7 @@ fn journey(
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
         slots: FetchSlots::new(setup.worker.concurrency),
-        figures: figures.clone(),
+        counts: counts.clone(),
         kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
         browser,

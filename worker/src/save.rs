@@ -14,7 +14,7 @@ use tracing::Instrument;
 use webfill_store::{Bodies, Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
-use crate::figures::Figures;
+use crate::counts::Counts;
 use crate::kept_body;
 use crate::task_result::TaskResult;
 
@@ -36,7 +36,7 @@ pub struct Saver {
     pub pace: SavePace,
     /// The worker's name, kept with each page.
     pub worker: String,
-    pub figures: Figures,
+    pub counts: Counts,
 }
 
 impl Saver {
@@ -77,7 +77,7 @@ impl Saver {
                 }
             };
             span.in_scope(|| log_result(&result));
-            self.figures.page_saved(&result);
+            self.counts.page_saved(&result);
             done.push(result.into_task_done(saved, now));
         }
         Ok(done)
@@ -103,7 +103,7 @@ impl Saver {
                 return Err(fatal);
             }
             let busy = answers.iter().find_map(retry_error);
-            self.figures.store_answered(began.elapsed(), busy.is_some());
+            self.counts.store_answered(began.elapsed(), busy.is_some());
             let Some(busy) = busy else {
                 if wait > FIRST_RETRY {
                     tracing::info!(event = "store_back", "the store takes writes again");

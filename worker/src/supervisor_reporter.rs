@@ -1,6 +1,6 @@
 //! A worker's reports to its supervisor.
 
-use webfill_wire::figures::{self, WorkerFigures, WorkerTotals};
+use webfill_wire::counts::{self, WorkerCounts, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
 use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec, links};
 
@@ -41,7 +41,7 @@ impl SupervisorReporter {
 
     /// Reports the counts since the start, and whether the store is unreachable.
     pub fn report_counts(&self, (totals, is_store_away): (WorkerTotals, bool)) {
-        let frame = figures::encode(&WorkerFigures {
+        let frame = counts::encode(&WorkerCounts {
             worker_index: self.worker_index,
             incarnation: self.incarnation,
             totals,

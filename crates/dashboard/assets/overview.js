@@ -78,19 +78,19 @@ const LINES = {
 const COLOURS = ["--bad", "--warn", "--accent", "--quiet", "--focus"];
 const FINE = ["ok", "not_modified", "redirected"];
 
-function linesOf(name, figures) {
-  if (name !== "ended") return LINES[name].map(([key, label, colour]) => ({ values: figures[key], label, colour }));
+function linesOf(name, metrics) {
+  if (name !== "ended") return LINES[name].map(([key, label, colour]) => ({ values: metrics[key], label, colour }));
   let others = 0;
-  return Object.entries(figures.ended).map(([outcome, values]) => {
+  return Object.entries(metrics.ended).map(([outcome, values]) => {
     const colour = FINE.includes(outcome) ? "--good" : COLOURS[others++ % COLOURS.length];
     return { values, label: outcome.replaceAll("_", " "), colour };
   });
 }
 
-function drawOne(place, figures) {
+function drawOne(place, metrics) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  const lines = linesOf(place.dataset.chart, figures);
+  const lines = linesOf(place.dataset.chart, metrics);
   const now = Date.now() / 1_000;
   const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   const options = {
@@ -102,22 +102,22 @@ function drawOne(place, figures) {
     series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, spanGaps: false }))],
   };
   drawn.get(place)?.destroy();
-  drawn.set(place, new uPlot(options, [figures.at, ...lines.map((line) => line.values)], place));
+  drawn.set(place, new uPlot(options, [metrics.at, ...lines.map((line) => line.values)], place));
 }
 
 async function draw() {
   if (!charts || document.hidden || typeof uPlot === "undefined") return;
-  const answer = await fetch(charts.dataset.figures).catch(() => null);
+  const answer = await fetch(charts.dataset.source).catch(() => null);
   if (!answer?.ok) return;
-  const figures = await answer.json();
-  const isEmpty = figures.at.length === 0;
+  const metrics = await answer.json();
+  const isEmpty = metrics.at.length === 0;
   charts.hidden = isEmpty;
   document.getElementById("no-charts").hidden = !isEmpty;
   if (isEmpty) {
     setTimeout(draw, SOON_MS);
     return;
   }
-  for (const place of charts.querySelectorAll("[data-chart]")) drawOne(place, figures);
+  for (const place of charts.querySelectorAll("[data-chart]")) drawOne(place, metrics);
 }
 
 function drawWhenIdle() {

@@ -45,7 +45,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["mappings"] => mappings::show(visit).await,
         ["mapping", name] => mapping::show(visit, name).await,
         ["mapping", name, "pages"] => pages::show(visit, PagesOf::Mapping(name)).await,
-        ["figures"] => overview::charts(visit),
+        ["charts"] => overview::charts(visit),
         ["crawls"] => crawls::show(visit).await,
         ["machines"] => machines::show(visit).await,
         ["audit"] => audit::show(visit).await,

@@ -182,7 +182,7 @@ pub struct DatasetRow {
 
 /// The stored data of a crawl, in numbers. Its dispatcher's counts are in [`Crawl::counts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CrawlFigures {
+pub struct CrawlCounts {
     /// Stored pages by outcome; outcomes without any are left out.
     pub outcomes: Vec<(Outcome, Count)>,
     pub records: Count,
@@ -219,11 +219,8 @@ pub trait Browse: Send + Sync {
     ) -> Result<Slice<Crawl>, StoreError>;
 
     /// The stored data of a crawl, each number counted up to `count_to`.
-    async fn crawl_counts(
-        &self,
-        crawl: &CrawlId,
-        count_to: u64,
-    ) -> Result<CrawlFigures, StoreError>;
+    async fn crawl_counts(&self, crawl: &CrawlId, count_to: u64)
+    -> Result<CrawlCounts, StoreError>;
 
     /// Pages, the latest stored (SQLite) or fetched (MongoDB) first; in MongoDB without the indexes, in the order of
     /// their keys.

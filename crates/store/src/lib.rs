@@ -45,7 +45,7 @@ mod validators;
 
 pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
 pub use browse::{
-    Browse, ChangeListFilter, Count, CrawlFigures, CrawlFilter, DatasetRow, MAX_CRAWLS_OF_RECORD,
+    Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, MAX_CRAWLS_OF_RECORD,
     MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter, PageRow, Place, PlaceError, RecordFilter, RecordRow,
     Slice, WholeRecord,
 };

@@ -4,7 +4,7 @@
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
 //! - [`greeting`]: how two builds agree on that version.
-//! - [`figures`]: the counts of workers, for Prometheus.
+//! - [`counts`]: the counts of workers, for Prometheus.
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`report`]: the reports of supervisors about themselves.
@@ -17,7 +17,7 @@
 
 pub mod arrivals;
 pub mod codec;
-pub mod figures;
+pub mod counts;
 pub mod greeting;
 pub mod keys;
 pub mod likeness;

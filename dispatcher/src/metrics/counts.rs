@@ -129,7 +129,7 @@ fn count_until(
             Err(error) => {
                 // What the walks have found stays; only the one that has failed begins anew.
                 if !std::mem::replace(&mut has_failed, true) {
-                    tracing::warn!(event = "counts_failed", %error, "figures of tasks, sites and records are not counted for now");
+                    tracing::warn!(event = "counts_failed", %error, "tasks, sites and records are not counted for now");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
+//! The page of a dispatcher's metrics. All states that a series can have are there from the start, so that
 //! the first of a kind shows in a rate, and no label comes from the web.
 
 use webfill_scheduler::core::Deliveries;

@@ -20,7 +20,7 @@ impl Process {
     }
 
     /// Publishes what it knows, if anybody is told and it is time. The turn has taken so long.
-    pub(super) fn publish_figures(&mut self, took: Duration, now_ms: i64) {
+    pub(super) fn publish_metrics(&mut self, took: Duration, now_ms: i64) {
         let Some(metrics) = &mut self.metrics else {
             return;
         };

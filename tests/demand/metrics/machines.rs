@@ -3,12 +3,12 @@
 
 use webfill_tests::Signal;
 
-use super::{DISPATCHER, SUPERVISOR, fleet_with_figures, scrape};
+use super::{DISPATCHER, SUPERVISOR, fleet_with_metrics, scrape};
 use crate::fleet::{epoch_seconds, wait_for};
 
 #[test]
 fn each_process_reports_its_start_time_and_resources() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     let now_s = epoch_seconds() as f64;
     for (port, labels) in [
         (DISPATCHER, "process=\"dispatcher\""),
@@ -38,7 +38,7 @@ fn each_process_reports_its_start_time_and_resources() {
 
 #[test]
 fn starts_are_counted_though_nothing_has_scraped_between_them() {
-    let mut fleet = fleet_with_figures();
+    let mut fleet = fleet_with_metrics();
     let began =
         |told: &super::Scraped| told.of("process_start_time_seconds{process=\"dispatcher\"}");
     let before = scrape(&fleet, DISPATCHER);
@@ -61,7 +61,7 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
 
 #[test]
 fn the_time_of_the_last_backup_is_reported_and_outlives_the_dispatcher() {
-    let mut fleet = fleet_with_figures();
+    let mut fleet = fleet_with_metrics();
     let told = |fleet: &_| scrape(fleet, DISPATCHER).of("webfill_last_backup_timestamp_seconds");
     assert_eq!(told(&fleet), 0.0, "none was made");
     let before_s = epoch_seconds() as f64;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
 
-use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_figures, text};
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, text};
 use crate::clients::try_http_at;
 use crate::fleet::{Fleet, request_with, wait_for};
 
@@ -127,7 +127,7 @@ impl Prometheus {
 #[needs(prometheus)]
 #[test]
 fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     let prometheus = Prometheus::start(&fleet);
     crawl_two_sites(&fleet);
     fleet.back_up();
@@ -179,7 +179,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
 #[needs(prometheus)]
 #[test]
 fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
-    let mut fleet = fleet_with_figures();
+    let mut fleet = fleet_with_metrics();
     let lane = "{waits_for=\"lane\"} > 600\n        for: 1m";
     let at_once = "{waits_for=\"lane\"} > 2\n        for: 0s";
     let prometheus = Prometheus::start_with(&fleet, &[(lane, at_once)]);

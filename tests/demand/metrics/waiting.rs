@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
 
-use super::{DISPATCHER, Scraped, fleet_with_figures, scrape};
+use super::{DISPATCHER, Scraped, fleet_with_metrics, scrape};
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
 const REASONS: [&str; 7] = [
@@ -45,7 +45,7 @@ fn requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> 
 
 #[test]
 fn queued_tasks_are_counted_by_reason_with_their_age() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     for host in ["limited.example", "slow.example", "by-hand.example"] {
         fleet.web.site(host).otherwise(|_| page("T").into());
     }
@@ -93,7 +93,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
 
 #[test]
 fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
-    let mut fleet = fleet_with_figures();
+    let mut fleet = fleet_with_metrics();
     fleet.web.site("a.example").otherwise(|_| page("T").into());
     fleet.feed(&[request("http://a.example/first", "done")]);
     fleet.wait_until_done("done");
@@ -110,7 +110,7 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
 }
 
 #[test]
-fn sites_in_trouble_back_off_in_the_figures() {
+fn sites_in_trouble_back_off_in_the_metrics() {
     let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
     fleet.set("METRICS_DISPATCHER", &at);

@@ -72,7 +72,7 @@ impl Journey {
         let documents = self.documents.as_ref();
         result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
         let mut result = result.with_fetched(&mut fetched);
-        self.figures.page_fetched(&result, request.started.instant);
+        self.counts.page_fetched(&result, request.started.instant);
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);
         }

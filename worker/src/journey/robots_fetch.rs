@@ -108,7 +108,7 @@ impl Journey {
         let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
         let mut answer = asking.await;
         if let Ok(fetched) = &mut answer {
-            self.figures.robots_fetched();
+            self.counts.robots_fetched();
             self.archive(fetched.exchange.take()).await;
         }
         // Only the rules in the body are kept.

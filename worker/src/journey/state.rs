@@ -16,10 +16,10 @@ use super::rechecks::Rechecks;
 use crate::archive::Archive;
 use crate::blocks::RepeatedPages;
 use crate::browser::Browser;
+use crate::counts::Counts;
 use crate::documents::Documents;
 use crate::extract::Work;
 use crate::fetch_slots::FetchSlots;
-use crate::figures::Figures;
 use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::permits::Permit;
@@ -63,7 +63,7 @@ pub struct Journey {
     pub rechecks: RefCell<Rechecks>,
     /// Bounds the fetches in flight.
     pub slots: FetchSlots,
-    pub figures: Figures,
+    pub counts: Counts,
     /// The longest body that is kept, in crawls that keep bodies.
     pub kept_body_bytes: usize,
     /// Reads documents, if they are read at all.

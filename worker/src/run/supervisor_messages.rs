@@ -81,7 +81,7 @@ impl Worker {
         });
         let set = MappingSet::from_sources(sources.collect())
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
-        self.journey.figures.use_mappings(&set);
+        self.journey.counts.use_mappings(&set);
         let set = Arc::new(set);
         let rules = Arc::new(RulesOfSet(Arc::clone(&set)));
         self.store.set_mapping_rules(rules);
@@ -107,7 +107,7 @@ impl Worker {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
         let default_delay = journey.politeness.delay();
-        journey.figures.task_arrived(task.task);
+        journey.counts.task_arrived(task.task);
         if !journey
             .sites
             .borrow_mut()
@@ -152,7 +152,7 @@ impl Worker {
         self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
         for task in &queued {
-            self.journey.figures.task_left(task.task);
+            self.journey.counts.task_left(task.task);
         }
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,

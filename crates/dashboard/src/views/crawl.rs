@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use webfill_store::{Change, ChangeListFilter, Count, Crawl, CrawlFigures, CrawlId, iso_time};
+use webfill_store::{Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, iso_time};
 use webfill_wire::{Outcome, Reason};
 
 use super::changes::row as change_row;
@@ -41,7 +41,7 @@ struct Step {
 
 struct Stored {
     crawl: Option<Crawl>,
-    figures: CrawlFigures,
+    counts: CrawlCounts,
     changes: Vec<Change>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
         "rows": counts["rows"],
         "rows_stored": counts["rows_stored"],
         "kept": kept.map(crawl_json),
-        "records": read.as_ref().map(|read| records_json(&read.figures)),
+        "records": read.as_ref().map(|read| records_json(&read.counts)),
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
     });
     visit.page("crawl.html", &format!("Crawl {crawl}"), content)
@@ -95,7 +95,7 @@ async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
     };
     Ok(Stored {
         crawl: within(store.store.get_crawl(id)).await?,
-        figures: within(store.browse.crawl_counts(id, COUNT_TO)).await?,
+        counts: within(store.browse.crawl_counts(id, COUNT_TO)).await?,
         changes: within(store.browse.changes(&filter, None, CHANGES))
             .await?
             .rows,
@@ -124,12 +124,12 @@ fn crawl_json(crawl: &Crawl) -> Value {
 }
 
 /// `None` for a crawl without a dataset.
-fn records_json(figures: &CrawlFigures) -> Option<Value> {
+fn records_json(counts: &CrawlCounts) -> Option<Value> {
     let Count {
         counted: total,
         is_more,
-    } = figures.records;
-    let resolved = figures.resolved;
+    } = counts.records;
+    let resolved = counts.resolved;
     (total > 0).then(|| {
         json!({
             "total": total, "is_more": is_more,

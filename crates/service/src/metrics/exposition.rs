@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use webfill_wire::figures::Histogram;
+use webfill_wire::counts::Histogram;
 
 /// A page of metrics being written.
 #[derive(Debug, Default)]

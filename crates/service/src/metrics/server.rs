@@ -38,7 +38,7 @@ type Reply = Response<Full<Bytes>>;
 /// The purpose of a listener, for errors and the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
-    /// `figures`, of which `no ... are served`.
+    /// `metrics`, of which `no ... are served`.
     pub(crate) what: &'static str,
     /// All paths, for the answer to requests of other paths.
     pub(crate) paths: &'static str,
@@ -66,7 +66,7 @@ where
     F: Fn() -> String + Send + Sync + 'static,
 {
     let purpose = Purpose {
-        what: "figures",
+        what: "metrics",
         paths: "GET /metrics",
         thread: "metrics",
     };

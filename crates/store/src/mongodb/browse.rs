@@ -21,7 +21,7 @@ use super::members::date;
 use super::{bodies, content_changes, export, indexes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlFigures, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
     RecordFilter, RecordRow, Slice, WholeRecord, rows_of,
 };
 use crate::change::Change;
@@ -63,7 +63,7 @@ impl Browse for Mongo {
         &self,
         crawl: &CrawlId,
         count_to: u64,
-    ) -> Result<CrawlFigures, StoreError> {
+    ) -> Result<CrawlCounts, StoreError> {
         let crawl = crawl.clone();
         self.call(async move |db: Db| crawls::crawl_counts(&db, &crawl, count_to).await)
             .await

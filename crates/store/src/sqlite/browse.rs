@@ -19,7 +19,7 @@ use super::fault::Fault;
 use super::{changes as page_changes, content_changes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlFigures, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
     RecordFilter, RecordRow, Slice, WholeRecord, rows_of,
 };
 use crate::change::Change;
@@ -48,7 +48,7 @@ impl Browse for Sqlite {
         &self,
         crawl: &CrawlId,
         count_to: u64,
-    ) -> Result<CrawlFigures, StoreError> {
+    ) -> Result<CrawlCounts, StoreError> {
         let crawl = crawl.clone();
         let read = move |conn: &_| crawls::crawl_counts(conn, &crawl, count_to);
         self.browsing.read(read).await

@@ -207,24 +207,21 @@ pub(crate) async fn what_is_stored_of_a_crawl_is_counted_up_to_a_limit(clients: 
     save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;
     browse.prepare().await.unwrap();
-    let figures = browse.crawl_counts(&crawl_id(), 1_000).await.unwrap();
+    let counts = browse.crawl_counts(&crawl_id(), 1_000).await.unwrap();
     let ten = Count {
         counted: 10,
         is_more: false,
     };
     let mut expected = OUTCOMES.map(|outcome| (outcome, ten)).to_vec();
     expected.sort_by_key(|(outcome, _)| *outcome);
-    assert_eq!(figures.outcomes, expected);
-    assert_eq!(
-        (figures.records.counted, figures.resolved.counted),
-        (33, 17)
-    );
-    let figures = browse.crawl_counts(&crawl_id(), 4).await.unwrap();
+    assert_eq!(counts.outcomes, expected);
+    assert_eq!((counts.records.counted, counts.resolved.counted), (33, 17));
+    let counts = browse.crawl_counts(&crawl_id(), 4).await.unwrap();
     let four = Count {
         counted: 4,
         is_more: true,
     };
-    assert!(figures.outcomes.iter().all(|(_, count)| *count == four));
+    assert!(counts.outcomes.iter().all(|(_, count)| *count == four));
     let unknown = CrawlId::new("app", "none");
     let none = browse.crawl_counts(&unknown, 4).await.unwrap();
     assert_eq!(none, Default::default());

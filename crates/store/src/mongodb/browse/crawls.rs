@@ -6,7 +6,7 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, 
 use webfill_wire::Outcome;
 
 use super::{Listing, MOST_LOOKED_AT, before, broken, is_without_index, key, place_of, slice};
-use crate::browse::{Count, CrawlFigures, CrawlFilter, Place, Slice};
+use crate::browse::{Count, CrawlCounts, CrawlFilter, Place, Slice};
 use crate::crawl::{Crawl, CrawlId};
 use crate::mongodb::command::{Db, number, with_timeout};
 use crate::mongodb::crawls;
@@ -55,7 +55,7 @@ pub(super) async fn crawl_counts(
     db: &Db,
     crawl: &CrawlId,
     count_to: u64,
-) -> Result<CrawlFigures, Fault> {
+) -> Result<CrawlCounts, Fault> {
     let (app_id, crawl_id) = (crawl.app_id.as_str(), crawl.crawl_id.as_str());
     let mut outcomes = Vec::new();
     for outcome in Outcome::ALL {
@@ -75,7 +75,7 @@ pub(super) async fn crawl_counts(
         count(db, "records", all, OF_RECORDS, count_to),
         count(db, "records", resolved, OF_RECORDS, count_to)
     )?;
-    Ok(CrawlFigures {
+    Ok(CrawlCounts {
         outcomes,
         records: records.unwrap_or_else(Count::none_yet),
         resolved: resolved.unwrap_or_else(Count::none_yet),

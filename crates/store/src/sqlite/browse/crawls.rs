@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
 
 use super::has_index;
-use crate::browse::{Count, CrawlFigures, CrawlFilter, Place, Slice};
+use crate::browse::{Count, CrawlCounts, CrawlFilter, Place, Slice};
 use crate::crawl::{Crawl, CrawlId};
 use crate::sqlite::crawls;
 use crate::sqlite::fault::Fault;
@@ -37,7 +37,7 @@ pub(super) fn crawl_counts(
     conn: &Connection,
     crawl: &CrawlId,
     count_to: u64,
-) -> Result<CrawlFigures, Fault> {
+) -> Result<CrawlCounts, Fault> {
     let kept = crawls::record_counts(conn, &crawl.to_string())?;
     let mut outcomes = Vec::new();
     if has_index(conn, "pages_by_outcome")? {
@@ -48,7 +48,7 @@ pub(super) fn crawl_counts(
             }
         }
     }
-    Ok(CrawlFigures {
+    Ok(CrawlCounts {
         outcomes,
         records: Count::exact(kept.total),
         resolved: Count::exact(kept.resolved),

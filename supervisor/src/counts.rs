@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_wire::figures::{
-    FieldTotals, MOST_MAPPINGS, OTHER_MAPPINGS, WorkerFigures, WorkerTotals,
+use webfill_wire::counts::{
+    FieldTotals, MOST_MAPPINGS, OTHER_MAPPINGS, WorkerCounts, WorkerTotals,
 };
 
 /// See the module.
@@ -12,7 +12,7 @@ use webfill_wire::figures::{
 pub(crate) struct WorkerSums {
     /// The counts of processes that have died.
     dead: WorkerTotals,
-    latest: BTreeMap<u16, WorkerFigures>,
+    latest: BTreeMap<u16, WorkerCounts>,
     /// The mappings that are counted separately, which are the first ones seen.
     mappings: BTreeSet<String>,
 }
@@ -20,24 +20,24 @@ pub(crate) struct WorkerSums {
 impl WorkerSums {
     /// Takes a worker's counts since its start. Late counts of a process, which arrive after those of its successor,
     /// are ignored.
-    pub(crate) fn take(&mut self, figures: WorkerFigures) {
-        for name in figures.totals.fields.keys() {
+    pub(crate) fn take(&mut self, counts: WorkerCounts) {
+        for name in counts.totals.fields.keys() {
             if self.mappings.len() < MOST_MAPPINGS && name != OTHER_MAPPINGS {
                 self.mappings.insert(name.clone());
             }
         }
-        let Some(before) = self.latest.get(&figures.worker_index) else {
-            self.latest.insert(figures.worker_index, figures);
+        let Some(before) = self.latest.get(&counts.worker_index) else {
+            self.latest.insert(counts.worker_index, counts);
             return;
         };
-        if before.incarnation > figures.incarnation {
+        if before.incarnation > counts.incarnation {
             return;
         }
-        if before.incarnation < figures.incarnation {
+        if before.incarnation < counts.incarnation {
             let before = before.totals.clone();
             self.add(&before);
         }
-        self.latest.insert(figures.worker_index, figures);
+        self.latest.insert(counts.worker_index, counts);
     }
 
     fn add(&mut self, totals: &WorkerTotals) {
@@ -49,15 +49,15 @@ impl WorkerSums {
     /// All workers together, dead ones included.
     pub(crate) fn totals(&self) -> WorkerTotals {
         let mut sum = self.dead.clone();
-        for figures in self.latest.values() {
-            self.add_to(&mut sum, &figures.totals);
+        for counts in self.latest.values() {
+            self.add_to(&mut sum, &counts.totals);
         }
         sum
     }
 
     /// Whether the store of any worker is unreachable.
     pub(crate) fn is_store_away(&self) -> bool {
-        self.latest.values().any(|figures| figures.is_store_away)
+        self.latest.values().any(|counts| counts.is_store_away)
     }
 
     fn counted_as<'m>(&self, mapping: &'m str) -> &'m str {
@@ -104,13 +104,13 @@ mod tests {
 
     use super::*;
 
-    fn figures(worker_index: u16, incarnation: u32, pages: u64) -> WorkerFigures {
+    fn counts(worker_index: u16, incarnation: u32, pages: u64) -> WorkerCounts {
         let mut totals = WorkerTotals::default();
         totals.pages.insert(Outcome::Ok, pages);
         for _ in 0..pages {
             totals.fetch.observe(Duration::from_millis(1));
         }
-        WorkerFigures {
+        WorkerCounts {
             worker_index,
             incarnation,
             totals,
@@ -127,17 +127,17 @@ mod tests {
     #[test]
     fn no_death_and_no_lost_or_late_frame_makes_a_sum_go_back() {
         let mut sums = WorkerSums::default();
-        sums.take(figures(0, 1, 5));
-        sums.take(figures(1, 1, 2));
+        sums.take(counts(0, 1, 5));
+        sums.take(counts(1, 1, 2));
         assert_eq!(pages(&sums), 7);
         // As if a frame in between was lost.
-        sums.take(figures(0, 1, 9));
+        sums.take(counts(0, 1, 9));
         assert_eq!(pages(&sums), 11);
-        sums.take(figures(0, 2, 1));
+        sums.take(counts(0, 2, 1));
         assert_eq!(pages(&sums), 12, "what the dead one had stays");
-        sums.take(figures(0, 1, 10));
+        sums.take(counts(0, 1, 10));
         assert_eq!(pages(&sums), 12, "it came too late");
-        sums.take(figures(0, 3, 0));
+        sums.take(counts(0, 3, 0));
         assert_eq!(pages(&sums), 12);
     }
 
@@ -146,7 +146,7 @@ mod tests {
         let mut sums = WorkerSums::default();
         let mut last = 0;
         for worker in 0..40 {
-            let mut told = figures(worker, 1, 1);
+            let mut told = counts(worker, 1, 1);
             for number in 0..MOST_MAPPINGS {
                 let name = format!("m{}", 1_000_000 - usize::from(worker) * 100 - number);
                 told.totals.fields.entry(name).or_default().filled = 1;

@@ -126,7 +126,7 @@ pub struct WorkerTotals {
 
 /// From a worker to its supervisor, on the socket of outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerFigures {
+pub struct WorkerCounts {
     pub worker_index: u16,
     /// How often the worker's process was started.
     pub incarnation: u32,
@@ -136,12 +136,12 @@ pub struct WorkerFigures {
 }
 
 /// Encodes a frame.
-pub fn encode(figures: &WorkerFigures) -> Vec<u8> {
-    codec::encode_in(FIGURES, figures)
+pub fn encode(counts: &WorkerCounts) -> Vec<u8> {
+    codec::encode_in(FIGURES, counts)
 }
 
 /// Reads a frame; `None` if it is something else.
-pub fn read(frame: &[u8]) -> Option<Result<WorkerFigures, CodecError>> {
+pub fn read(frame: &[u8]) -> Option<Result<WorkerCounts, CodecError>> {
     let (first, body) = frame.split_first()?;
     (*first == FIGURES).then(|| codec::decode_body(body))
 }
@@ -153,13 +153,13 @@ mod tests {
     use crate::message::WorkerToSupervisor;
 
     #[test]
-    fn figures_are_never_taken_for_a_message_nor_a_message_for_figures() {
+    fn counts_are_never_taken_for_a_message_nor_a_message_for_counts() {
         const { assert!(FIGURES > WIRE_VERSION) };
         let mut totals = WorkerTotals::default();
         totals.pages.insert(Outcome::Ok, 7);
         totals.fields.entry("shop".into()).or_default().filled = 3;
         totals.fetch.observe(Duration::from_millis(7));
-        let sent = WorkerFigures {
+        let sent = WorkerCounts {
             worker_index: 1,
             incarnation: 2,
             totals,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use webfill_mapping::MappingSet;
 use webfill_store::RowCounts;
 use webfill_wire::Outcome;
-use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTotals};
+use webfill_wire::counts::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTotals};
 
 use crate::task_result::TaskResult;
 
@@ -18,7 +18,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(30);
 
 /// The counts, shared by the parts of a worker on its main thread.
 #[derive(Debug, Clone, Default)]
-pub struct Figures(Rc<RefCell<Counted>>);
+pub struct Counts(Rc<RefCell<Counted>>);
 
 #[derive(Debug, Default)]
 struct Counted {
@@ -33,7 +33,7 @@ struct Counted {
     fields_of: HashMap<String, usize>,
 }
 
-impl Figures {
+impl Counts {
     fn count(&self, count: impl FnOnce(&mut Counted)) {
         let mut counted = self.0.borrow_mut();
         counted.has_changed = true;
@@ -169,16 +169,13 @@ mod tests {
 
     #[test]
     fn unchanged_counts_are_not_reported_again() {
-        let figures = Figures::default();
-        assert!(
-            figures.take_news().is_some(),
-            "it tells once that it is new"
-        );
-        assert_eq!(figures.take_news(), None);
-        figures.robots_fetched();
-        figures.store_answered(Duration::from_secs(1), true);
-        let (totals, is_store_away) = figures.take_news().unwrap();
+        let counts = Counts::default();
+        assert!(counts.take_news().is_some(), "it tells once that it is new");
+        assert_eq!(counts.take_news(), None);
+        counts.robots_fetched();
+        counts.store_answered(Duration::from_secs(1), true);
+        let (totals, is_store_away) = counts.take_news().unwrap();
         assert_eq!((totals.robots, is_store_away), (1, true));
-        assert_eq!(figures.take_news(), None);
+        assert_eq!(counts.take_news(), None);
     }
 }
