@@ -2,18 +2,17 @@
 //! process of the run itself tells what is new, and delivers it, out of the file that the dispatcher had.
 //! What cannot be delivered in time is tried again at the next run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use webfill_api::{About, NotificationTime, Watch, WatchRun};
-use webfill_notifications::{
-    Courier, Ended, Facts, Permissions, ReadChanges, Reported, Standing, Verdict, compose, wait_ms,
-};
+use webfill_notifications::{Courier, Facts, Permissions, ReadChanges, Reported, Standing};
 use webfill_scheduler::frontier::open_file;
-use webfill_scheduler::frontier::outbox::{self, TargetKey};
+use webfill_scheduler::frontier::outbox;
+use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
 /// How often it is looked whether more is due.
@@ -21,9 +20,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What was begun in time is waited for: a command may take a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
-
-/// So many notifications are under way at once.
-const MOST_UNDER_WAY: usize = 32;
 
 /// What is known when a run has ended.
 pub struct RunEnded<'a> {
@@ -56,35 +52,28 @@ impl LocalNotifications {
         Ok(LocalNotifications { db })
     }
 
-    /// Before a run: what was before is not told to who asks only now, and nothing more to who does not ask
-    /// any more.
+    /// Before a run: only later changes are reported, and removed recipients get nothing more.
     pub fn begin(&self, watch: &Watch, before: &Before, now_ms: i64) -> Result<(), Fault> {
-        let targets = watch.notify.iter();
-        let targets = targets.map(|notify| outbox::target_json(&notify.target));
-        let begun = outbox::withdraw(&self.db, &watch.name, &targets.collect(), now_ms);
-        begun
-            .and_then(|()| self.begin_telling(watch, before))
+        let fresh = Reported {
+            run: before.last_run,
+            ..Reported::default()
+        };
+        watch_reports::begin(&self.db, watch, &fresh, now_ms)
+            .and_then(|reported| self.begin_changes(watch, reported, before.last_change))
             .map_err(fault)
     }
 
-    fn begin_telling(&self, watch: &Watch, before: &Before) -> rusqlite::Result<()> {
-        for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
-            let mut asking = watch.notify.iter().filter(|notify| notify.when == time);
-            if asking.clone().next().is_none() {
-                outbox::forget_reported(&self.db, &watch.name, time)?;
-                continue;
-            }
-            let wants_changes = asking.any(|notify| notify.about.contains(&About::Changes));
-            let told = outbox::reported(&self.db, &watch.name, time)?;
-            let told = told.unwrap_or_else(|| Reported {
-                run: before.last_run,
-                ..Reported::default()
-            });
-            let changes_to = told.changes_to.unwrap_or(before.last_change);
-            let told = Reported {
-                changes_to: wants_changes.then_some(changes_to),
-                ..told
-            };
+    fn begin_changes(
+        &self,
+        watch: &Watch,
+        reported: BTreeMap<NotificationTime, Reported>,
+        last_change: u64,
+    ) -> rusqlite::Result<()> {
+        for (time, mut told) in reported {
+            let mut recipients = watch.notify.iter().filter(|notify| notify.when == time);
+            let wants_changes = recipients.any(|notify| notify.about.contains(&About::Changes));
+            let changes_to = told.changes_to.unwrap_or(last_change);
+            told.changes_to = wants_changes.then_some(changes_to);
             outbox::keep_reported(&self.db, &watch.name, time, &told)?;
         }
         Ok(())
@@ -123,7 +112,7 @@ impl LocalNotifications {
         let told = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
         let is_asked = |read: &&ReadChanges| told.changes_to == Some(read.after);
-        let (events, told) = told.news(&Facts {
+        let facts = Facts {
             watch,
             runs: ended.runs,
             standing: ended.standing,
@@ -131,13 +120,8 @@ impl LocalNotifications {
             changes: ended.changes.iter().find(is_asked),
             held: None,
             now_ms,
-        });
-        for notify in watch.notify.iter().filter(|notify| notify.when == time) {
-            if let Some(notification) = compose(watch, time, &notify.about, &events, now_ms) {
-                outbox::put(db, &watch.name, &notify.target, &notification, now_ms)?;
-            }
-        }
-        outbox::keep_reported(db, &watch.name, time, &told)
+        };
+        watch_reports::report(db, time, &told, &facts).map(drop)
     }
 
     /// Delivers what waits, for at most `within` and what was begun by then to its end, and returns how many
@@ -154,24 +138,24 @@ impl LocalNotifications {
         if outbox::next_due_ms(&self.db).map_err(fault)?.is_none() {
             return Ok(None);
         }
-        let (tell, told) = mpsc::channel();
-        let courier = Courier::start(permissions, None, move |ended| drop(tell.send(ended)))?;
-        let mut round = Round {
-            notifications: self,
-            courier,
-            under_way: HashMap::new(),
-            failures: HashMap::new(),
-        };
+        let (sender, receiver) = mpsc::channel();
+        let courier = Courier::start(permissions, None, move |ended| drop(sender.send(ended)))?;
+        let mut attempts = Attempts::default();
         while !give_up() && Instant::now() < until + UNDER_WAY {
-            let is_over = match Instant::now() < until {
-                true => round.order(now_ms()).map_err(fault)?,
-                false => round.under_way.is_empty(),
-            };
-            if is_over {
+            let mut has_more = false;
+            if Instant::now() < until {
+                let due = attempts.take_due(&self.db, now_ms());
+                let (due, next_ms) = due.map_err(fault)?;
+                due.into_iter()
+                    .for_each(|delivery| courier.deliver(delivery));
+                has_more = next_ms.is_some();
+            }
+            if attempts.is_empty() && !has_more {
                 break;
             }
-            if let Ok(ended) = told.recv_timeout(LOOK_EVERY) {
-                round.settle(&ended, now_ms()).map_err(fault)?;
+            if let Ok(ended) = receiver.recv_timeout(LOOK_EVERY) {
+                let settled = attempts.settle(&self.db, &ended, now_ms());
+                settled.map_err(fault)?;
             }
         }
         let dropped = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
@@ -179,47 +163,6 @@ impl LocalNotifications {
             (None, Some(one)) => Ok(Some((dropped.len() as u64, one.why.clone()))),
             (left, _) => Ok(left),
         }
-    }
-}
-
-/// Deliveries under way.
-struct Round<'a> {
-    notifications: &'a LocalNotifications,
-    courier: Courier,
-    under_way: HashMap<i64, TargetKey>,
-    failures: HashMap<TargetKey, u32>,
-}
-
-impl Round<'_> {
-    /// Begins what is due, and returns whether nothing waits any more.
-    fn order(&mut self, now_ms: i64) -> rusqlite::Result<bool> {
-        let db = &self.notifications.db;
-        let free = MOST_UNDER_WAY.saturating_sub(self.under_way.len());
-        let is_busy = |key: &TargetKey| self.under_way.values().any(|busy| busy == key);
-        let due = outbox::due(db, now_ms, free, is_busy)?;
-        for (target, delivery) in due {
-            self.under_way.insert(delivery.id, target);
-            self.courier.deliver(delivery);
-        }
-        Ok(self.under_way.is_empty() && outbox::next_due_ms(db)?.is_none())
-    }
-
-    fn settle(&mut self, ended: &Ended, now_ms: i64) -> rusqlite::Result<()> {
-        let Some(target) = self.under_way.remove(&ended.id) else {
-            return Ok(());
-        };
-        let failures = self.failures.entry(target.clone()).or_default();
-        *failures = match &ended.verdict {
-            Verdict::Delivered => 0,
-            Verdict::Failed(_) | Verdict::Dropped(_) => *failures + 1,
-        };
-        let at = (now_ms, now_ms + wait_ms(*failures));
-        outbox::settle(
-            &self.notifications.db,
-            (ended.id, &target),
-            &ended.verdict,
-            at,
-        )
     }
 }
 

@@ -180,7 +180,7 @@ impl Means {
             NotificationTarget::File(path) => {
                 let opened = self.permissions.open_to_append(path);
                 let appended = opened.and_then(|opened| {
-                    let appended = file::append(opened, &keyed(delivery));
+                    let appended = file::append_line(opened, &keyed(delivery));
                     appended.map_err(|error| format!("cannot append to {path}: {error}"))
                 });
                 appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)

@@ -1,4 +1,4 @@
-//! Files: a notification is appended as a line of JSON, and is on the disk before success is reported.
+//! Files of JSON lines, such as a target of notifications: a line is on the disk before success is reported.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use serde_json::Value;
 
 /// Appends a line.
-pub(crate) fn append(mut file: File, line: &Value) -> std::io::Result<()> {
+pub fn append_line(mut file: File, line: &Value) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     if !ends_a_line(&mut file)? {
         // A line cut off by a crash must not absorb this one.
@@ -47,9 +47,9 @@ mod tests {
                 .open(&path)
                 .unwrap()
         };
-        append(open(), &json!({"a": 1})).unwrap();
+        append_line(open(), &json!({"a": 1})).unwrap();
         open().write_all(b"{\"a\":").unwrap();
-        append(open(), &json!({"a": 2})).unwrap();
+        append_line(open(), &json!({"a": 2})).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, "{\"a\":1}\n{\"a\":\n{\"a\":2}\n");
     }

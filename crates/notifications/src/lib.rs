@@ -25,6 +25,7 @@ mod webhook;
 pub use config::{AllowedCommand, NotificationsConfig};
 pub use courier::{Courier, Delivery, Ended, Publish};
 pub use digest::compose;
+pub use file::append_line;
 pub use permissions::Permissions;
 pub use reported::{Event, Facts, ReadChanges, Reported, ReportedAlert, ReportedSilence, Standing};
 pub use signature::sign;

@@ -38,6 +38,7 @@ pub mod scope;
 mod seen;
 mod site_state;
 mod task_json;
+pub mod watch_reports;
 mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings, Surroundings};

@@ -2,14 +2,15 @@
 //! and another when it has ended; the last line of a run counts. If a process dies before its run has ended, the next
 //! process resumes the run.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Schedule, Watch, WatchRun};
+use webfill_notifications::append_line;
 use webfill_service::Fault;
 use webfill_service::state::PRIVATE;
 
@@ -82,29 +83,13 @@ impl RunFile {
             .mode(PRIVATE)
             .open(&self.path);
         opened
-            .and_then(|mut file: File| {
-                // A truncated line from a crash must not swallow this one.
-                let separator = if ends_in_a_line(&mut file)? { "" } else { "\n" };
-                file.write_all(format!("{separator}{}\n", json!(run)).as_bytes())?;
-                file.sync_data()
-            })
+            .and_then(|file| append_line(file, &json!(run)))
             .map_err(|error| self.fault("write", &error))
     }
 
     fn fault(&self, what: &str, error: &std::io::Error) -> Fault {
         Fault::error(format!("cannot {what} {}: {error}", self.path.display()))
     }
-}
-
-/// Whether the file's last line is complete.
-fn ends_in_a_line(file: &mut File) -> std::io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(true);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
 }
 
 /// A run under way.
@@ -189,19 +174,14 @@ impl RunRecord {
     /// Notes how the run has ended. It is recorded by [`RunRecord::keep`].
     pub fn end(&mut self, ended: &Result<(Summary, End), Fault>) {
         // Runs that were due after its window passed are made up for.
-        self.run.ended_ms = Some(self.over_ms.unwrap_or_else(now_ms));
-        match ended {
-            Ok((summary, end)) => {
-                self.run.how = Some(how(*end));
-                self.run.counts = counts(summary);
-            }
-            Err(fault) => {
-                self.run.how = Some(RunEnd::Failed);
-                self.run.why = Some(fault.message.clone());
-            }
-        }
-        if let Some(last) = self.run.last() {
-            self.run.skipped = self.schedule.skipped_by(&last);
+        let ended_ms = self.over_ms.unwrap_or_else(now_ms);
+        let (how, why) = match ended {
+            Ok((_, end)) => (how(*end), None),
+            Err(fault) => (RunEnd::Failed, Some(fault.message.clone())),
+        };
+        self.run.end(ended_ms, how, why, &self.schedule);
+        if let Ok((summary, _)) = ended {
+            self.run.counts = counts(summary);
         }
     }
 

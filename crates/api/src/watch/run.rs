@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::schedule::LastRun;
+use crate::schedule::{LastRun, Schedule};
 
 /// The record of a run. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,16 @@ impl WatchRun {
             missed: 0,
             skipped: 0,
             counts: Map::new(),
+        }
+    }
+
+    /// Ends the run, and counts the due times that it has skipped.
+    pub fn end(&mut self, ended_ms: i64, how: RunEnd, why: Option<String>, schedule: &Schedule) {
+        self.ended_ms = Some(ended_ms.max(self.started_ms));
+        self.how = Some(how);
+        self.why = why;
+        if let Some(last) = self.last() {
+            self.skipped = schedule.skipped_by(&last);
         }
     }
 

@@ -11,11 +11,11 @@ mod reporting;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use webfill_api::NotificationTime;
-use webfill_notifications::{Delivery, Ended, Permissions, Reported, Verdict, wait_ms};
+use webfill_notifications::{Delivery, Ended, Permissions, Reported, Verdict};
 
 use self::changes::Reading;
 use crate::core::context::Context;
@@ -23,6 +23,7 @@ use crate::core::watches::Watches;
 use crate::effects::ChangesAsked;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
+use crate::watch_reports::Attempts;
 
 /// How often it is looked whether there is something to tell.
 const LOOK_EVERY_MS: i64 = 500;
@@ -35,9 +36,6 @@ const FIRST_TRIES_MS: i64 = 60_000;
 
 /// How often old notifications are dropped.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
-
-/// So many notifications are under way at once.
-const MOST_UNDER_WAY: usize = 32;
 
 /// So many notifications of a watch are shown.
 const SHOWN: u64 = 10;
@@ -56,9 +54,7 @@ pub(super) struct Notifications {
     /// What is known of watches' changes, by the watch's name, and what is to be asked.
     reading: BTreeMap<String, Reading>,
     pub(super) asked: Vec<ChangesAsked>,
-    under_way: BTreeMap<i64, TargetKey>,
-    /// How often in a row notifications have not reached a target.
-    failures: HashMap<TargetKey, u32>,
+    attempts: Attempts,
     pub(super) deliveries: Vec<Delivery>,
     /// The targets whose alert stands.
     undelivered: Vec<Undelivered>,
@@ -124,19 +120,10 @@ impl Notifications {
     }
 
     fn order_deliveries(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-        let notifications = &mut *self;
-        let free = MOST_UNDER_WAY.saturating_sub(notifications.under_way.len());
-        let (due, next_ms) = cx.frontier.beside(|db| {
-            let is_busy =
-                |key: &TargetKey| notifications.under_way.values().any(|busy| busy == key);
-            let due = outbox::due(db, now_ms, free, is_busy)?;
-            Ok((due, outbox::next_due_ms(db)?))
-        })?;
-        for (target, delivery) in due {
-            notifications.under_way.insert(delivery.id, target);
-            notifications.deliveries.push(delivery);
-        }
-        notifications.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + LOOK_EVERY_MS));
+        let attempts = &mut self.attempts;
+        let (due, next_ms) = cx.frontier.beside(|db| attempts.take_due(db, now_ms))?;
+        self.deliveries.extend(due);
+        self.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + LOOK_EVERY_MS));
         Ok(())
     }
 
@@ -148,25 +135,14 @@ impl Notifications {
         ended: &Ended,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let Some(target) = self.under_way.remove(&ended.id) else {
+        let attempts = &mut self.attempts;
+        let settled = cx
+            .frontier
+            .beside(|db| attempts.settle(db, ended, now_ms))?;
+        let Some(target) = settled else {
             return Ok(());
         };
         cx.counters.deliveries.count(&ended.verdict);
-        let failures = match &ended.verdict {
-            Verdict::Delivered => {
-                self.failures.remove(&target);
-                0
-            }
-            Verdict::Failed(_) | Verdict::Dropped(_) => {
-                let failures = self.failures.entry(target.clone()).or_default();
-                *failures = failures.saturating_add(1);
-                *failures
-            }
-        };
-        let again_ms = now_ms + wait_ms(failures);
-        let at = (now_ms, again_ms);
-        cx.frontier
-            .beside(|db| outbox::settle(db, (ended.id, &target), &ended.verdict, at))?;
         log_end(&target, &ended.verdict);
         self.due_at_ms = now_ms;
         self.look_at_ms = now_ms;

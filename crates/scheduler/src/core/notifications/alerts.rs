@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use webfill_api::About;
-use webfill_notifications::{Event, compose};
+use webfill_notifications::Event;
 
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
@@ -12,6 +12,7 @@ use crate::core::watches::Watches;
 use crate::effects::OutgoingMessage;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
+use crate::watch_reports;
 
 impl Notifications {
     /// Raises the alert of targets that notifications have not reached for long.
@@ -152,17 +153,10 @@ impl Notifications {
         }];
         let others = watch.notify.iter();
         let others = others.filter(|notify| outbox::target_json(&notify.target) != *target);
-        let told = others.filter_map(|notify| {
-            let notification = compose(watch, notify.when, &notify.about, &event, now_ms)?;
-            Some((&notify.target, notification))
-        });
-        let dropped = cx.frontier.beside(|db| {
-            let put = told.map(|(target, notification)| {
-                outbox::put(db, &watch.name, target, &notification, now_ms)
-            });
-            put.collect::<rusqlite::Result<Vec<_>>>()
-        })?;
-        self.dropped.extend(dropped.into_iter().flatten());
+        let dropped = cx
+            .frontier
+            .beside(|db| watch_reports::put(db, watch, others, &event, now_ms))?;
+        self.dropped.extend(dropped);
         self.due_at_ms = now_ms;
         Ok(())
     }

@@ -1,11 +1,9 @@
 //! What is new of watches becomes notifications.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 use webfill_api::{NotificationTime, WatchRun};
 use webfill_notifications::silence::{LATE_MS, RUNS_JUDGED};
-use webfill_notifications::{Facts, Reported, Standing, compose};
+use webfill_notifications::{Facts, Reported, Standing};
 
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
@@ -13,6 +11,7 @@ use crate::core::watches::Watched;
 use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox;
+use crate::watch_reports;
 
 impl Notifications {
     /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
@@ -31,29 +30,15 @@ impl Notifications {
             ..Reported::default()
         };
         let fresh = fresh.with_standing(&standing_of(cx, watched).unwrap_or_default());
-        let asked = times(watched);
-        let targets = watched.watch.notify.iter();
-        let targets = targets.map(|notify| outbox::target_json(&notify.target));
-        let targets: BTreeSet<String> = targets.collect();
-        cx.frontier
-            .beside(|db| outbox::withdraw(db, name, &targets, now_ms))?;
-        self.forget_taken_out(cx, name, &targets)?;
-        for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
-            let key = (name.to_owned(), time);
-            if !asked.contains(&time) {
-                self.told.remove(&key);
-                cx.frontier
-                    .beside(|db| outbox::forget_reported(db, name, time))?;
-                continue;
-            }
-            let kept = cx.frontier.beside(|db| outbox::reported(db, name, time))?;
-            if kept.is_none() {
-                cx.frontier
-                    .beside(|db| outbox::keep_reported(db, name, time, &fresh))?;
-            }
-            let told = kept.unwrap_or_else(|| fresh.clone());
-            self.told.insert(key, told);
-        }
+        let watch = &watched.watch;
+        let reported = cx
+            .frontier
+            .beside(|db| watch_reports::begin(db, watch, &fresh, now_ms))?;
+        self.forget_taken_out(cx, name, &watch_reports::target_keys(watch))?;
+        self.told.retain(|(watch, _), _| watch != name);
+        let reported = reported.into_iter();
+        self.told
+            .extend(reported.map(|(time, told)| ((name.to_owned(), time), told)));
         self.begin_changes(cx, watches, name, now_ms)
     }
 
@@ -66,7 +51,7 @@ impl Notifications {
         self.told.retain(|(watch, _), _| watch != name);
         self.reading.remove(name);
         self.undelivered.retain(|one| one.target.0 != name);
-        self.failures.retain(|(watch, _), _| watch != name);
+        self.attempts.forget(name);
         cx.frontier.beside(|db| outbox::forget(db, name))
     }
 
@@ -125,7 +110,7 @@ impl Notifications {
             .frontier
             .beside(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
         let held = held.as_ref().map(|(due_ms, why)| (*due_ms, why.as_str()));
-        let (events, told) = told.news(&Facts {
+        let facts = Facts {
             watch: &watch,
             runs: &runs,
             standing: standing.as_ref().filter(|_| has_new_run || is_alerting),
@@ -133,24 +118,10 @@ impl Notifications {
             changes: changes.as_ref(),
             held,
             now_ms,
-        });
-        let asking = watch.notify.iter().filter(|notify| notify.when == time);
-        let dropped = cx.frontier.beside(|db| {
-            let mut dropped = Vec::new();
-            for notify in asking {
-                if let Some(notification) = compose(&watch, time, &notify.about, &events, now_ms) {
-                    dropped.extend(outbox::put(
-                        db,
-                        name,
-                        &notify.target,
-                        &notification,
-                        now_ms,
-                    )?);
-                }
-            }
-            outbox::keep_reported(db, name, time, &told)?;
-            Ok(dropped)
-        })?;
+        };
+        let (told, dropped) = cx
+            .frontier
+            .beside(|db| watch_reports::report(db, time, &told, &facts))?;
         self.dropped.extend(dropped);
         self.told.insert(key, told);
         if changes.is_some() {
@@ -191,10 +162,4 @@ fn standing_of(cx: &Context, watched: &Watched) -> Option<Standing> {
         alerts: of_watch(&standing.alerts),
         warnings: of_watch(&standing.warnings),
     })
-}
-
-/// The times at which somebody is told of a watch.
-fn times(watched: &Watched) -> BTreeSet<NotificationTime> {
-    let notify = watched.watch.notify.iter();
-    notify.map(|notify| notify.when).collect()
 }

@@ -283,16 +283,11 @@ impl Watches {
         };
         // What was due since its window has passed is made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
-        run.ended_ms = Some(over_ms.unwrap_or(ended_ms).max(run.started_ms));
-        run.how = Some(how);
-        run.why = why;
+        let watch = under_way.as_ref().map(|under_way| &under_way.watch);
+        let schedule = &watch.unwrap_or(&watched.watch).schedule;
+        run.end(over_ms.unwrap_or(ended_ms), how, why, schedule);
         if let Some(status) = &status {
             run.counts = counts(status);
-        }
-        if let Some(last) = run.last() {
-            let watch = under_way.as_ref().map(|under_way| &under_way.watch);
-            let schedule = &watch.unwrap_or(&watched.watch).schedule;
-            run.skipped = schedule.skipped_by(&last);
         }
         let run = run.clone();
         watched.note_end(run.clone());

@@ -1,0 +1,157 @@
+//! Reports of watches: what is new becomes notifications in the [`outbox`], and these are delivered, with retries.
+//! The core of a fleet's dispatcher and a run on one machine, which has no dispatcher any more when it has ended,
+//! both use it, on a connection to the frontier's file.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rusqlite::{Connection, Result};
+use webfill_api::{NotificationTime, Notify, Watch};
+use webfill_notifications::{Delivery, Ended, Event, Facts, Reported, Verdict, compose, wait_ms};
+
+use crate::frontier::outbox::{self, TargetKey, Undelivered};
+
+/// The most deliveries under way at once.
+const MOST_UNDER_WAY: usize = 32;
+
+const TIMES: [NotificationTime; 2] = [NotificationTime::Digest, NotificationTime::AtOnce];
+
+/// The targets of a watch, as the outbox keeps them.
+pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
+    let targets = watch.notify.iter();
+    targets
+        .map(|notify| outbox::target_json(&notify.target))
+        .collect()
+}
+
+/// Begins to report news of a watch. What happened before is not reported to new recipients (`fresh` is the state
+/// that they start from), and former recipients get nothing more. Returns what was reported at each time.
+pub fn begin(
+    db: &Connection,
+    watch: &Watch,
+    fresh: &Reported,
+    now_ms: i64,
+) -> Result<BTreeMap<NotificationTime, Reported>> {
+    outbox::withdraw(db, &watch.name, &target_keys(watch), now_ms)?;
+    let mut reported = BTreeMap::new();
+    for time in TIMES {
+        if !watch.notify.iter().any(|notify| notify.when == time) {
+            outbox::forget_reported(db, &watch.name, time)?;
+            continue;
+        }
+        let told = match outbox::reported(db, &watch.name, time)? {
+            Some(told) => told,
+            None => {
+                outbox::keep_reported(db, &watch.name, time, fresh)?;
+                fresh.clone()
+            }
+        };
+        reported.insert(time, told);
+    }
+    Ok(reported)
+}
+
+/// Puts what is new since `told` into the outbox, for the recipients of this time. Returns what has then been
+/// reported, and the notifications that were dropped to make room. The caller's transaction makes it happen once.
+pub fn report(
+    db: &Connection,
+    time: NotificationTime,
+    told: &Reported,
+    facts: &Facts<'_>,
+) -> Result<(Reported, Vec<Undelivered>)> {
+    let (events, told) = told.news(facts);
+    let watch = facts.watch;
+    let recipients = watch.notify.iter().filter(|notify| notify.when == time);
+    let dropped = put(db, watch, recipients, &events, facts.now_ms)?;
+    outbox::keep_reported(db, &watch.name, time, &told)?;
+    Ok((told, dropped))
+}
+
+/// Puts events into the outbox, for those of the recipients who want them. Returns the notifications that were
+/// dropped to make room.
+pub fn put<'w>(
+    db: &Connection,
+    watch: &Watch,
+    recipients: impl Iterator<Item = &'w Notify>,
+    events: &[Event],
+    now_ms: i64,
+) -> Result<Vec<Undelivered>> {
+    let mut dropped = Vec::new();
+    for notify in recipients {
+        let notification = compose(watch, notify.when, &notify.about, events, now_ms);
+        if let Some(notification) = notification {
+            dropped.extend(outbox::put(
+                db,
+                &watch.name,
+                &notify.target,
+                &notification,
+                now_ms,
+            )?);
+        }
+    }
+    Ok(dropped)
+}
+
+/// The attempts to deliver notifications: one at a time for each target, at most [`MOST_UNDER_WAY`] in all.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    under_way: BTreeMap<i64, TargetKey>,
+    /// How often in a row notifications have not reached a target.
+    failures: HashMap<TargetKey, u32>,
+}
+
+impl Attempts {
+    /// Whether nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Takes what is due, and says when more will be.
+    pub fn take_due(
+        &mut self,
+        db: &Connection,
+        now_ms: i64,
+    ) -> Result<(Vec<Delivery>, Option<i64>)> {
+        let free = MOST_UNDER_WAY.saturating_sub(self.under_way.len());
+        let is_busy = |key: &TargetKey| self.under_way.values().any(|busy| busy == key);
+        let due = outbox::due(db, now_ms, free, is_busy)?;
+        let next_ms = outbox::next_due_ms(db)?;
+        let mut deliveries = Vec::with_capacity(due.len());
+        for (target, delivery) in due {
+            self.under_way.insert(delivery.id, target);
+            deliveries.push(delivery);
+        }
+        Ok((deliveries, next_ms))
+    }
+
+    /// Settles an attempt that has ended. After a failure the target waits, twice as long each time. Returns the
+    /// target; `None` if the attempt is unknown.
+    pub fn settle(
+        &mut self,
+        db: &Connection,
+        ended: &Ended,
+        now_ms: i64,
+    ) -> Result<Option<TargetKey>> {
+        let Some(target) = self.under_way.remove(&ended.id) else {
+            return Ok(None);
+        };
+        let failures = match &ended.verdict {
+            Verdict::Delivered => {
+                self.failures.remove(&target);
+                0
+            }
+            Verdict::Failed(_) | Verdict::Dropped(_) => {
+                let failures = self.failures.entry(target.clone()).or_default();
+                *failures = failures.saturating_add(1);
+                *failures
+            }
+        };
+        let at = (now_ms, now_ms + wait_ms(failures));
+        outbox::settle(db, (ended.id, &target), &ended.verdict, at)?;
+        Ok(Some(target))
+    }
+
+    /// Forgets the failures of a watch's targets.
+    pub fn forget(&mut self, watch: &str) {
+        self.failures.retain(|(name, _), _| name != watch);
+    }
+}
