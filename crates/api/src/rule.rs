@@ -16,7 +16,7 @@ pub(crate) const LAST_SECOND: f64 = 253_402_300_799.0;
 const NEAR: usize = 2;
 
 /// A key of a message.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) required: bool,

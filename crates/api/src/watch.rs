@@ -9,6 +9,7 @@ mod keys;
 mod notify;
 mod run;
 mod spec;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +18,11 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::action::parse_watch_action;
 pub use self::action::{WatchAction, WatchOrder};
-use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, NOTIFY_KEYS, RECORDS_KEYS, WATCH_KEYS};
-pub use self::notify::{About, NotificationTarget, NotificationTime, Notify};
-use self::notify::{notify_of, shown_url};
+use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, RECORDS_KEYS, WATCH_KEYS};
+pub use self::notify::{About, NotificationTime, Notify};
+use self::notify::{notify_keys, notify_of};
 pub use self::run::{RunEnd, WatchRun};
+pub use self::target::NotificationTarget;
 use crate::refusal::Refusal;
 use crate::rule::{Key, check};
 use crate::schedule::{Schedule, time_zone};
@@ -195,11 +197,7 @@ impl Watch {
             shown["records"]["uri"] = without_password(&records.uri).into();
         }
         let items = shown.get_mut("notify").and_then(Value::as_array_mut);
-        for item in items.into_iter().flatten() {
-            if let Some(Value::String(url)) = item.get_mut("webhook") {
-                *url = shown_url(url);
-            }
-        }
+        items.into_iter().flatten().for_each(target::hide_secrets);
         shown
     }
 
@@ -343,7 +341,7 @@ pub fn watch_schema() -> Value {
         schema["properties"][name]["description"] = described;
     }
     let described = schema["properties"]["notify"]["description"].take();
-    schema["properties"]["notify"]["items"] = object_schema(NOTIFY_KEYS);
+    schema["properties"]["notify"]["items"] = object_schema(&notify_keys());
     schema["properties"]["notify"]["description"] = described;
     let mut titled = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

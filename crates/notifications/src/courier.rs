@@ -4,16 +4,14 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use webfill_api::NotificationTarget;
 use webfill_service::Fault;
 
-use crate::command::{self, Call};
 use crate::permissions::Permissions;
+use crate::targets::{self, Means, Webhooks};
 use crate::verdict::Verdict;
-use crate::webhook::{Post, Webhooks};
-use crate::{file, mail, sign};
 
 /// A notification on its way to one target.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +71,7 @@ impl Courier {
                         let (means, on_end) = (Arc::clone(&means), Arc::clone(&on_end));
                         tokio::spawn(async move {
                             let id = delivery.id;
-                            let verdict = means.deliver(delivery).await;
+                            let verdict = deliver(&means, delivery).await;
                             on_end(Ended { id, verdict });
                         });
                     }
@@ -94,116 +92,12 @@ impl Courier {
     }
 }
 
-/// The resources for deliveries.
-struct Means {
-    permissions: Permissions,
-    webhooks: Webhooks,
-    publish: Option<Publish>,
-}
-
-impl Means {
-    async fn deliver(self: Arc<Self>, delivery: Delivery) -> Verdict {
-        if let Err((_, why)) = self.permissions.judge(&delivery.target) {
-            return Verdict::Failed(why);
-        }
-        match delivery.target {
-            NotificationTarget::Webhook { .. } => self.post(&delivery).await,
-            NotificationTarget::Firehose => self.publish(&delivery),
-            NotificationTarget::Mail(_)
-            | NotificationTarget::Command(_)
-            | NotificationTarget::File(_) => {
-                let blocking =
-                    tokio::task::spawn_blocking(move || self.deliver_blocking(&delivery));
-                let failed = |_| Verdict::Failed("its thread has failed".into());
-                blocking.await.unwrap_or_else(failed)
-            }
-        }
+/// Delivers, if the settings still allow it.
+async fn deliver(means: &Arc<Means>, delivery: Delivery) -> Verdict {
+    let delivery = Arc::new(delivery);
+    let target = targets::of(&delivery.target);
+    match target.check(&means.permissions) {
+        Ok(()) => target.deliver(means, &delivery).await,
+        Err((_, why)) => Verdict::Failed(why),
     }
-
-    async fn post(&self, delivery: &Delivery) -> Verdict {
-        let NotificationTarget::Webhook { url, secret_file } = &delivery.target else {
-            return Verdict::Dropped("it is no webhook".into());
-        };
-        let body = keyed(delivery).to_string().into_bytes();
-        let secret = secret_file
-            .as_deref()
-            .map(|file| self.permissions.secret(url, file));
-        let signature = match secret.transpose() {
-            Ok(secret) => secret.map(|secret| sign(&secret, now_s(), &body)),
-            Err(why) => return Verdict::Failed(why),
-        };
-        let post = Post {
-            url,
-            key: &delivery.key,
-            signature,
-            body,
-        };
-        self.webhooks.post(post).await
-    }
-
-    fn publish(&self, delivery: &Delivery) -> Verdict {
-        let Some(publish) = &self.publish else {
-            return Verdict::Dropped("there is no firehose".into());
-        };
-        let app = delivery.notification["app"].as_str().unwrap_or_default();
-        let mut notification = json!({
-            "action": "watch_notification",
-            "appid": app,
-            "crawlid": delivery.watch,
-        });
-        if let (Value::Object(notification), Value::Object(more)) =
-            (&mut notification, keyed(delivery))
-        {
-            notification.extend(more);
-        }
-        publish(app, &notification);
-        Verdict::Delivered
-    }
-
-    fn deliver_blocking(&self, delivery: &Delivery) -> Verdict {
-        match &delivery.target {
-            NotificationTarget::Mail(address) => mail::send(
-                &self.permissions.config,
-                address,
-                &delivery.key,
-                &delivery.notification,
-            ),
-            NotificationTarget::Command(argv) => {
-                let call = Call {
-                    argv,
-                    key: &delivery.key,
-                    watch: &delivery.watch,
-                    input: keyed(delivery).to_string().into_bytes(),
-                };
-                command::run(call, command::TIMEOUT)
-            }
-            NotificationTarget::File(path) => {
-                let opened = self.permissions.open_to_append(path);
-                let appended = opened.and_then(|opened| {
-                    let appended = file::append_line(opened, &keyed(delivery));
-                    appended.map_err(|error| format!("cannot append to {path}: {error}"))
-                });
-                appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)
-            }
-            NotificationTarget::Webhook { .. } | NotificationTarget::Firehose => {
-                Verdict::Dropped("it is delivered elsewhere".into())
-            }
-        }
-    }
-}
-
-/// The notification with its key, and its number in the outbox.
-fn keyed(delivery: &Delivery) -> Value {
-    let mut notification = json!({"key": delivery.key, "number": delivery.id});
-    if let (Value::Object(notification), Value::Object(more)) =
-        (&mut notification, &delivery.notification)
-    {
-        notification.extend(more.clone());
-    }
-    notification
-}
-
-fn now_s() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |passed| passed.as_secs() as i64)
 }

@@ -1,31 +1,29 @@
 //! Reports the news of watches to their recipients.
 //!
 //! [`Reported::news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and a
-//! [`Courier`] delivers notifications to webhooks, mail, commands and files. Nothing here is durable. In one
+//! [`Courier`] delivers notifications to webhooks, mail, commands and files (`targets`). Nothing here is durable. In one
 //! transaction, the caller keeps what was reported and the waiting notifications (the outbox). It repeats a delivery
 //! under the same key until the delivery succeeds. So a notification arrives at least once, and its key identifies
 //! repetitions.
 
-mod command;
 mod config;
 mod courier;
 mod digest;
-mod file;
 mod folder;
-mod mail;
+mod json_lines;
 mod permissions;
 mod reported;
 mod signature;
 pub mod silence;
 mod smtp_address;
+mod targets;
 mod tls;
 mod verdict;
-mod webhook;
 
 pub use config::{AllowedCommand, NotificationsConfig};
 pub use courier::{Courier, Delivery, Ended, Publish};
 pub use digest::compose;
-pub use file::append_line;
+pub use json_lines::append_line;
 pub use permissions::Permissions;
 pub use reported::{Event, Facts, ReadChanges, Reported, ReportedAlert, ReportedSilence, Standing};
 pub use signature::sign;

@@ -3,24 +3,13 @@
 //! again at each delivery.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use webfill_api::{NotificationTarget, Refusal, Watch};
+use webfill_api::{Refusal, Watch};
 
 use crate::config::NotificationsConfig;
 use crate::folder;
-use crate::webhook::Guard;
-
-/// The most bytes of a key.
-const MOST_SECRET_BYTES: u64 = 4_096;
-
-const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notifications.secrets_dir` of the dispatcher's settings";
-const NO_FILES: &str =
-    "expected a file below the folder `notifications.files_dir` of the dispatcher's settings";
-const NO_COMMAND: &str = "this dispatcher does not run it: add the whole list, the program and its arguments, to `notifications.commands` in its settings";
-const NO_SERVER: &str = "no mail leaves this machine: set `notifications.smtp` and `notifications.mail_from` in the settings";
-const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the address, or @DOMAIN, to `notifications.mail_to` in its settings";
+use crate::targets;
 
 /// The permissions of notifications.
 #[derive(Debug, Clone)]
@@ -49,110 +38,28 @@ impl Permissions {
     pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
         for (index, notify) in watch.notify.iter().enumerate() {
             let at = |key: &str| format!("{path}.notify[{index}].{key}");
-            self.judge(&notify.target)
+            targets::of(&notify.target)
+                .check(self)
                 .map_err(|(key, why)| Refusal::new(&at(key), why))?;
         }
         Ok(())
     }
 
-    /// The error names the key of the target.
-    pub(crate) fn judge(&self, target: &NotificationTarget) -> Result<(), (&'static str, String)> {
-        let refused = |key, why: &str| Err((key, why.to_owned()));
-        match target {
-            NotificationTarget::Mail(_) if self.config.smtp.is_none() => refused("mail", NO_SERVER),
-            NotificationTarget::Firehose if !self.is_of_fleet => {
-                refused("firehose", "only the dispatcher of a fleet has one")
-            }
-            _ if !self.is_of_fleet => Ok(()),
-            NotificationTarget::Webhook { url, secret_file } => {
-                // The addresses of a name are only known when it is posted to.
-                Guard::new(self.may_be_private())
-                    .judge_address_in(url)
-                    .map_err(|why| ("webhook", why))?;
-                match secret_file {
-                    Some(file) if !is_below(self.secrets_of(url).as_deref(), file) => {
-                        refused("secret_file", NO_SECRETS)
-                    }
-                    _ => Ok(()),
-                }
-            }
-            NotificationTarget::Mail(address) => match self.may_write_to(address) {
-                true => Ok(()),
-                false => refused("mail", NO_RECIPIENT),
-            },
-            NotificationTarget::Command(argv) => {
-                let mut allowed = self.config.commands.iter();
-                match allowed.any(|allowed| allowed.argv() == argv) {
-                    true => Ok(()),
-                    false => refused("command", NO_COMMAND),
-                }
-            }
-            NotificationTarget::File(file) if !is_below(self.config.files_dir.as_deref(), file) => {
-                refused("file", NO_FILES)
-            }
-            NotificationTarget::File(_) | NotificationTarget::Firehose => Ok(()),
-        }
-    }
-
-    /// The folder of the keys that sign posts to this host. Other keys must not: a watch could otherwise obtain a
-    /// signature that another receiver takes for genuine.
-    fn secrets_of(&self, url: &str) -> Option<PathBuf> {
-        let url = reqwest::Url::parse(url).ok()?;
-        let host = url.host_str()?;
-        let is_name = !host.is_empty() && !host.starts_with('.') && !host.contains('/');
-        is_name.then(|| self.config.secrets_dir.as_ref().map(|dir| dir.join(host)))?
-    }
-
-    fn may_write_to(&self, address: &str) -> bool {
-        let address = address.to_ascii_lowercase();
-        self.config.mail_to.iter().any(|allowed| {
-            let allowed = allowed.to_ascii_lowercase();
-            match allowed.starts_with('@') {
-                true => address.ends_with(&allowed),
-                false => address == allowed,
-            }
-        })
+    pub(crate) fn is_of_fleet(&self) -> bool {
+        self.is_of_fleet
     }
 
     pub(crate) fn may_be_private(&self) -> bool {
         !self.is_of_fleet || self.config.allow_private_webhooks
     }
 
-    pub(crate) fn open_to_append(&self, file: &str) -> Result<File, String> {
-        let mut options = OpenOptions::new();
-        self.open(
-            file,
-            options.read(true).append(true).create(true),
-            NO_FILES,
-            self.config.files_dir.as_deref(),
-        )
-    }
-
-    /// The key in a file, without the line end.
-    pub(crate) fn secret(&self, url: &str, file: &str) -> Result<Vec<u8>, String> {
-        let folder = self.secrets_of(url);
-        let mut options = OpenOptions::new();
-        let opened = self.open(file, options.read(true), NO_SECRETS, folder.as_deref())?;
-        let mut secret = Vec::new();
-        opened
-            .take(MOST_SECRET_BYTES)
-            .read_to_end(&mut secret)
-            .map_err(|error| format!("cannot read `secret_file` {file}: {error}"))?;
-        while secret.last().is_some_and(u8::is_ascii_whitespace) {
-            secret.pop();
-        }
-        match secret.is_empty() {
-            true => Err(format!("`secret_file` {file} is empty")),
-            false => Ok(secret),
-        }
-    }
-
-    fn open(
+    /// Opens a file: of a fleet's watch only one below `allowed`, else `refused` is the error.
+    pub(crate) fn open(
         &self,
         file: &str,
         options: &mut OpenOptions,
-        refused: &str,
         allowed: Option<&Path>,
+        refused: &str,
     ) -> Result<File, String> {
         if self.is_of_fleet {
             let opened = allowed.and_then(|allowed| folder::open(allowed, file, options));
@@ -161,10 +68,6 @@ impl Permissions {
         let opened = folder::plainly(options).open(file);
         opened.map_err(|error| format!("cannot open {file}: {error}"))
     }
-}
-
-fn is_below(allowed: Option<&Path>, file: &str) -> bool {
-    allowed.is_some_and(|allowed| folder::is_below(allowed, file))
 }
 
 #[cfg(test)]
@@ -261,10 +164,6 @@ mod tests {
             to("http://0.0.0.0/").unwrap_err().path,
             "$.notify[0].webhook"
         );
-        assert_eq!(named.secret("https://a.org/x", "key").unwrap(), b"a.org");
-        assert_eq!(named.secret("https://b.org/x", "key").unwrap(), b"b.org");
-        assert!(named.secret("https://c.org/x", "key").is_err());
-        assert!(none.secret("https://a.org/x", "key").is_err());
     }
 
     #[test]

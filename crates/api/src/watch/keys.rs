@@ -3,7 +3,7 @@
 use super::notify::{ABOUT, WHEN};
 use crate::rule::{Key, Rule};
 
-const fn key(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
+pub(super) const fn key(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
     Key {
         name,
         required: false,
@@ -88,30 +88,8 @@ pub(super) const WATCH_KEYS: &[Key] = &[
     ),
 ];
 
-/// The keys of an item of `notify`.
+/// The keys of every item of `notify`; each kind of target has others.
 pub(super) const NOTIFY_KEYS: &[Key] = &[
-    key("webhook", Rule::Text(4_096), "A URL to post JSON to."),
-    key(
-        "secret_file",
-        Rule::Text(4_096),
-        "The file with the key that signs each post.",
-    ),
-    key("mail", Rule::Text(254), "A mail address."),
-    key(
-        "command",
-        Rule::Texts(64, 4_096),
-        "A program and its arguments; it gets JSON on standard input.",
-    ),
-    key(
-        "file",
-        Rule::Text(4_096),
-        "A file to append lines of JSON to.",
-    ),
-    key(
-        "firehose",
-        Rule::Flag,
-        "Notifications are published on the firehose; `true`.",
-    ),
     key(
         "when",
         Rule::Word(WHEN),

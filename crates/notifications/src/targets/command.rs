@@ -4,16 +4,22 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{self, Child, Stdio};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use webfill_service::child;
 
+use super::{Denied, Means, Target, blocking, keyed};
+use crate::courier::Delivery;
+use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
+const NO_COMMAND: &str = "this dispatcher does not run it: add the whole list, the program and its arguments, to `notifications.commands` in its settings";
+
 /// How long a command may take.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait for its last words on standard error after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -24,16 +30,44 @@ const LAST_BYTES: usize = 4_096;
 /// The environment variables that it gets.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
+/// A program and its arguments.
+pub(super) struct Command<'a>(pub(super) &'a [String]);
+
+#[async_trait]
+impl Target for Command<'_> {
+    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+        let mut allowed = permissions.config.commands.iter();
+        match !permissions.is_of_fleet() || allowed.any(|allowed| allowed.argv() == self.0) {
+            true => Ok(()),
+            false => Err(("command", NO_COMMAND.to_owned())),
+        }
+    }
+
+    async fn deliver(&self, _: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+        let (argv, delivery) = (self.0.to_vec(), Arc::clone(delivery));
+        blocking(move || {
+            let call = Call {
+                argv: &argv,
+                key: &delivery.key,
+                watch: &delivery.watch,
+                input: keyed(&delivery).to_string().into_bytes(),
+            };
+            run(call, TIMEOUT)
+        })
+        .await
+    }
+}
+
 /// A command, and its input in addition to the notification.
-pub(crate) struct Call<'a> {
-    pub(crate) argv: &'a [String],
-    pub(crate) key: &'a str,
-    pub(crate) watch: &'a str,
-    pub(crate) input: Vec<u8>,
+struct Call<'a> {
+    argv: &'a [String],
+    key: &'a str,
+    watch: &'a str,
+    input: Vec<u8>,
 }
 
 /// Runs the command. The thread waits for its end.
-pub(crate) fn run(call: Call<'_>, timeout: Duration) -> Verdict {
+fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     let mut child = match start(&call) {
         Ok(child) => child,
         Err(error) => return Verdict::Failed(format!("cannot start it: {error}")),
@@ -64,7 +98,7 @@ fn start(call: &Call<'_>) -> std::io::Result<Child> {
         .argv
         .split_first()
         .ok_or_else(|| std::io::Error::other("there is no program"))?;
-    let mut command = Command::new(program);
+    let mut command = process::Command::new(program);
     let passed = PASSED.into_iter();
     let passed = passed.filter_map(|name| Some((name, std::env::var_os(name)?)));
     command
@@ -83,7 +117,7 @@ fn start(call: &Call<'_>) -> std::io::Result<Child> {
 
 /// Waits for its end, and ends the rest of its group. `None` if it took too long. The end is detected without
 /// reaping, so that the group's number cannot belong to another process by then.
-fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
+fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
     let has_ended = child::has_ended_within(child, timeout);
     child::end_group(child);
     let status = child.wait().ok();

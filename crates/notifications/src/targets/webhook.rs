@@ -1,15 +1,24 @@
 //! Webhooks: a notification is posted as JSON, signed if there is a key. Redirects are not followed. Addresses are
 //! checked like those of pages: every address that a name resolves to, before connecting, and every address in a URL.
 
+use std::fs::OpenOptions;
+use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, StatusCode, Url};
 use webfill_urls::address::{Judgement, judge};
 
+use super::{Denied, Means, Target, keyed};
 use crate::config::NotificationsConfig;
+use crate::courier::Delivery;
+use crate::folder::is_below;
+use crate::permissions::Permissions;
+use crate::signature::sign;
 use crate::tls;
 use crate::verdict::Verdict;
 
@@ -17,17 +26,100 @@ use crate::verdict::Verdict;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The most bytes of a key.
+const MOST_SECRET_BYTES: u64 = 4_096;
+
+const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notifications.secrets_dir` of the dispatcher's settings";
+
+pub(super) struct Webhook<'a> {
+    pub(super) url: &'a str,
+    pub(super) secret_file: Option<&'a str>,
+}
+
+#[async_trait]
+impl Target for Webhook<'_> {
+    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+        if !permissions.is_of_fleet() {
+            return Ok(());
+        }
+        // The addresses of a name are only known when it is posted to.
+        Guard::new(permissions.may_be_private())
+            .judge_address_in(self.url)
+            .map_err(|why| ("webhook", why))?;
+        let folder = secrets_of(permissions, self.url);
+        let is_allowed = |file| folder.as_deref().is_some_and(|dir| is_below(dir, file));
+        match self.secret_file.is_none_or(is_allowed) {
+            true => Ok(()),
+            false => Err(("secret_file", NO_SECRETS.to_owned())),
+        }
+    }
+
+    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+        let body = keyed(delivery).to_string().into_bytes();
+        let secret = self
+            .secret_file
+            .map(|file| read_secret(&means.permissions, self.url, file));
+        let signature = match secret.transpose() {
+            Ok(secret) => secret.map(|secret| sign(&secret, now_s(), &body)),
+            Err(why) => return Verdict::Failed(why),
+        };
+        let post = Post {
+            url: self.url,
+            key: &delivery.key,
+            signature,
+            body,
+        };
+        means.webhooks.post(post).await
+    }
+}
+
+/// The folder of the keys that sign posts to this host. Other keys must not: a watch could otherwise obtain a
+/// signature that another receiver takes for genuine.
+fn secrets_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    let is_name = !host.is_empty() && !host.starts_with('.') && !host.contains('/');
+    let folder = permissions.config.secrets_dir.as_ref();
+    is_name.then(|| folder.map(|folder| folder.join(host)))?
+}
+
+/// The key in a file, without the line end.
+fn read_secret(permissions: &Permissions, url: &str, file: &str) -> Result<Vec<u8>, String> {
+    let folder = secrets_of(permissions, url);
+    let mut options = OpenOptions::new();
+    let options = options.read(true);
+    let opened = permissions.open(file, options, folder.as_deref(), NO_SECRETS)?;
+    let mut secret = Vec::new();
+    opened
+        .take(MOST_SECRET_BYTES)
+        .read_to_end(&mut secret)
+        .map_err(|error| format!("cannot read `secret_file` {file}: {error}"))?;
+    while secret.last().is_some_and(u8::is_ascii_whitespace) {
+        secret.pop();
+    }
+    match secret.is_empty() {
+        true => Err(format!("`secret_file` {file} is empty")),
+        false => Ok(secret),
+    }
+}
+
+fn now_s() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |passed| passed.as_secs() as i64)
+}
+
+/// The client of all webhooks.
 pub(crate) struct Webhooks {
     client: Client,
     guard: Guard,
 }
 
 /// A webhook post.
-pub(crate) struct Post<'a> {
-    pub(crate) url: &'a str,
-    pub(crate) key: &'a str,
-    pub(crate) signature: Option<String>,
-    pub(crate) body: Vec<u8>,
+struct Post<'a> {
+    url: &'a str,
+    key: &'a str,
+    signature: Option<String>,
+    body: Vec<u8>,
 }
 
 impl Webhooks {
@@ -55,7 +147,7 @@ impl Webhooks {
         Ok(Webhooks { client, guard })
     }
 
-    pub(crate) async fn post(&self, post: Post<'_>) -> Verdict {
+    async fn post(&self, post: Post<'_>) -> Verdict {
         let url = match Url::parse(post.url) {
             Ok(url) => url,
             Err(error) => return Verdict::Dropped(format!("its URL cannot be read: {error}")),
@@ -105,17 +197,17 @@ fn reason(error: reqwest::Error) -> String {
 
 /// Rejects addresses that must not be connected to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Guard {
+struct Guard {
     may_be_private: bool,
 }
 
 impl Guard {
-    pub(crate) fn new(may_be_private: bool) -> Guard {
+    fn new(may_be_private: bool) -> Guard {
         Guard { may_be_private }
     }
 
     /// Checks the address in a URL, if there is one.
-    pub(crate) fn judge_address_in(self, url: &str) -> Result<(), String> {
+    fn judge_address_in(self, url: &str) -> Result<(), String> {
         match Url::parse(url) {
             Ok(url) => self.judge_literal(&url),
             Err(error) => Err(format!("its URL cannot be read: {error}")),
@@ -164,6 +256,29 @@ impl Resolve for Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_host_has_keys_of_its_own() {
+        let work = tempfile::tempdir().unwrap();
+        for host in ["a.org", "b.org"] {
+            std::fs::create_dir(work.path().join(host)).unwrap();
+            std::fs::write(work.path().join(host).join("key"), host).unwrap();
+        }
+        let of = |secrets_dir: Option<PathBuf>| {
+            Permissions::of_fleet(NotificationsConfig {
+                secrets_dir,
+                ..NotificationsConfig::default()
+            })
+        };
+        let (named, none) = (of(Some(work.path().to_owned())), of(None));
+        let read = |permissions, host: &str| {
+            read_secret(permissions, &format!("https://{host}/x"), "key").ok()
+        };
+        assert_eq!(read(&named, "a.org").unwrap(), b"a.org");
+        assert_eq!(read(&named, "b.org").unwrap(), b"b.org");
+        assert_eq!(read(&named, "c.org"), None);
+        assert_eq!(read(&none, "a.org"), None);
+    }
 
     fn judged(url: &str, may_be_private: bool) -> bool {
         let guard = Guard { may_be_private };

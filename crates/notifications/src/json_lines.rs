@@ -1,11 +1,11 @@
-//! Files of JSON lines, such as a target of notifications: a line is on the disk before success is reported.
+//! Files of JSON lines that nothing truncates: records of runs, and notifications.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use serde_json::Value;
 
-/// Appends a line.
+/// Appends a line, and waits until it is on disk.
 pub fn append_line(mut file: File, line: &Value) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     if !ends_a_line(&mut file)? {

@@ -1,16 +1,24 @@
 //! Mail: the text of a notification, handed to one SMTP server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lettre::message::header::ContentType;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, Message, SmtpTransport, Transport};
 use serde_json::Value;
 
+use super::{Denied, Means, Target, blocking};
 use crate::config::NotificationsConfig;
+use crate::courier::Delivery;
+use crate::permissions::Permissions;
 use crate::smtp_address::{Secrecy, SmtpAddress};
 use crate::verdict::Verdict;
+
+const NO_SERVER: &str = "no mail leaves this machine: set `notifications.smtp` and `notifications.mail_from` in the settings";
+const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the address, or @DOMAIN, to `notifications.mail_to` in its settings";
 
 /// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -18,13 +26,51 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Answers about user, password and encryption. They do not concern the mail itself.
 const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
 
+/// Its address.
+pub(super) struct Mail<'a>(pub(super) &'a str);
+
+#[async_trait]
+impl Target for Mail<'_> {
+    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+        let refused = |why: &str| Err(("mail", why.to_owned()));
+        if permissions.config.smtp.is_none() {
+            return refused(NO_SERVER);
+        }
+        match !permissions.is_of_fleet() || is_listed(&permissions.config.mail_to, self.0) {
+            true => Ok(()),
+            false => refused(NO_RECIPIENT),
+        }
+    }
+
+    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+        let (means, delivery) = (Arc::clone(means), Arc::clone(delivery));
+        let address = self.0.to_owned();
+        blocking(move || {
+            send(
+                &means.permissions.config,
+                &address,
+                &delivery.key,
+                &delivery.notification,
+            )
+        })
+        .await
+    }
+}
+
+/// Whether the list has the address, or all of its domain.
+fn is_listed(list: &[String], address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    list.iter().any(|allowed| {
+        let allowed = allowed.to_ascii_lowercase();
+        match allowed.starts_with('@') {
+            true => address.ends_with(&allowed),
+            false => address == allowed,
+        }
+    })
+}
+
 /// Sends it. The thread waits for the server.
-pub(crate) fn send(
-    config: &NotificationsConfig,
-    to: &str,
-    key: &str,
-    notification: &Value,
-) -> Verdict {
+fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value) -> Verdict {
     let message = match message(config, to, key, notification) {
         Ok(message) => message,
         Err(why) => return Verdict::Dropped(why),

@@ -1,0 +1,50 @@
+//! Files: a notification is appended as a line of JSON, and is on the disk before success is reported.
+
+use std::fs::OpenOptions;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Denied, Means, Target, blocking, keyed};
+use crate::courier::Delivery;
+use crate::folder::is_below;
+use crate::json_lines::append_line;
+use crate::permissions::Permissions;
+use crate::verdict::Verdict;
+
+const NO_FILES: &str =
+    "expected a file below the folder `notifications.files_dir` of the dispatcher's settings";
+
+/// Its path.
+pub(super) struct File<'a>(pub(super) &'a str);
+
+#[async_trait]
+impl Target for File<'_> {
+    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+        let folder = permissions.config.files_dir.as_deref();
+        let is_allowed = || folder.is_some_and(|folder| is_below(folder, self.0));
+        match !permissions.is_of_fleet() || is_allowed() {
+            true => Ok(()),
+            false => Err(("file", NO_FILES.to_owned())),
+        }
+    }
+
+    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+        let (means, delivery) = (Arc::clone(means), Arc::clone(delivery));
+        let path = self.0.to_owned();
+        blocking(move || append(&means.permissions, &path, &delivery)).await
+    }
+}
+
+fn append(permissions: &Permissions, path: &str, delivery: &Delivery) -> Verdict {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).append(true).create(true);
+    let folder = permissions.config.files_dir.as_deref();
+    let appended = permissions
+        .open(path, options, folder, NO_FILES)
+        .and_then(|opened| {
+            let appended = append_line(opened, &keyed(delivery));
+            appended.map_err(|error| format!("cannot append to {path}: {error}"))
+        });
+    appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)
+}
