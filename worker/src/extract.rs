@@ -206,121 +206,135 @@ pub(crate) struct Keeping {
 pub(crate) fn extract(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
-    page: FetchedPage,
+    mut page: FetchedPage,
     page_deadline: Duration,
 ) -> TaskResult {
-    let FetchedPage {
-        mut result,
-        body,
-        document,
-        is_rendered,
-        is_candidate,
-        answer: _,
-        mut memory,
-    } = page;
-    if let Some(document) = document {
-        return extract_document(engine, result, *document, memory, page_deadline);
+    if let Some(document) = page.document.take() {
+        return extract_document(engine, page.result, *document, page.memory, page_deadline);
     }
-    result.content_hash = Some(webfill_urls::content_hash(&body));
-    let Ok(url) = Url::parse(&result.task.url) else {
-        return with_extract_error(result, "the task's URL does not parse".into());
+    page.result.content_hash = Some(webfill_urls::content_hash(&page.body));
+    let Ok(url) = Url::parse(&page.result.task.url) else {
+        return with_extract_error(page.result, "the task's URL does not parse".into());
     };
-    let deadline = Instant::now() + page_deadline;
-    let is_sitemap = result.crawl.has(Feature::Sitemaps)
-        && listed::read(
-            engine.set(),
-            &mut result,
-            (&url, &body),
-            &mut memory,
-            deadline,
-        );
-    if is_sitemap || result.crawl.has(Feature::Sitemaps) && sitemaps::is_gzip(&body) {
-        // Without validators, the sitemap is always fetched in full. Its entries are not stored with it, so a 304
-        // would lose them; and an empty or unreadable sitemap must not stay so because of a 304.
-        result.validators = None;
-    }
+    let is_sitemap = read_sitemap(engine, &mut page, &url, Instant::now() + page_deadline);
     let is_listed_alone = is_sitemap && engine.set().find(url.as_str()).is_none();
-    if is_sitemap && (sitemaps::is_gzip(&body) || is_listed_alone && !result.crawl.body) {
-        return result;
+    if is_sitemap && (sitemaps::is_gzip(&page.body) || is_listed_alone && !page.result.crawl.body) {
+        return page.result;
     }
     if let Some(keeping) = &keeping
-        && result.crawl.has(Feature::KeepBodies)
+        && page.result.crawl.has(Feature::KeepBodies)
     {
-        result.kept_body = kept_body::of(&body, is_rendered, keeping.body_bytes);
+        page.result.kept_body = kept_body::of(&page.body, page.is_rendered, keeping.body_bytes);
     }
-    let content_type = result.content_type.as_deref();
-    let (kind, encoding) = match is_rendered {
-        // Of the body that the page came with, only the facts from its head are left.
-        true => (
-            Kind::Html,
-            charset::encoding_of(b"", content_type, Kind::Html),
-        ),
-        false => {
-            let kind = charset::media_type(content_type, &body);
-            (kind, charset::encoding_of(&body, content_type, kind))
-        }
-    };
-    let text = match is_rendered {
+    let body = std::mem::take(&mut page.body);
+    let (kind, encoding) = kind_and_encoding(&page.result, &body, page.is_rendered);
+    let text = match page.is_rendered {
         true => String::from_utf8_lossy(&body),
         false => charset::decode_from(&body, encoding),
     };
-    if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
-        result.body = Some(text.as_ref().into());
+    if page.result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
+        page.result.body = Some(text.as_ref().into());
     }
     if is_listed_alone {
-        return result;
+        return page.result;
     }
     // The text may be a copy of the body, and the body may be kept as well.
-    let kept = result.kept_body.as_ref().map_or(0, |kept| kept.body.len());
-    let texts = text.len() * (1 + usize::from(result.body.is_some()));
-    memory.set(body.capacity() + kept + texts);
+    let kept = page.result.kept_body.as_ref();
+    let kept = kept.map_or(0, |kept| kept.body.len());
+    let texts = text.len() * (1 + usize::from(page.result.body.is_some()));
+    page.memory.set(body.capacity() + kept + texts);
     let input = PageInput {
         url: &url,
         kind: page_kind(kind),
         text: &text,
     };
-    let mut wanted = wants(&result, page_deadline);
+    let mut wanted = wants(&page.result, page_deadline);
     // Most pages show more at their beginning, so they need no search for a shell's root.
-    wanted.shell = is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
+    wanted.shell = page.is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
-    let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let is_read = extracted.is_ok();
-    let mut result = with_extracted(result, extracted);
+    let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
+    let mut result = with_extracted(page.result, extracted);
+    judge_text(engine, keeping, &mut result, (&url, kind, &text), is_read);
+    drop(text);
+    if page.is_candidate && is_read && result.outcome == Outcome::Ok {
+        let shell = shell.as_ref();
+        if let Some((kind, is_shell, seen)) = scripts::unread_kind(&result, engine.set(), shell) {
+            page.memory.set(body.capacity());
+            result.unread = Some(Unread {
+                kind,
+                is_shell,
+                seen,
+                body,
+                memory: page.memory,
+            });
+        }
+    }
+    result
+}
+
+/// Reads the page as a sitemap, if it is one and those are read. Returns whether it is one.
+fn read_sitemap(engine: &Engine, page: &mut FetchedPage, url: &Url, deadline: Instant) -> bool {
+    let FetchedPage {
+        result,
+        body,
+        memory,
+        ..
+    } = page;
+    if !result.crawl.has(Feature::Sitemaps) {
+        return false;
+    }
+    let is_sitemap = listed::read(engine.set(), result, (url, body), memory, deadline);
+    if is_sitemap || sitemaps::is_gzip(body) {
+        // Without validators, the sitemap is always fetched in full. Its entries are not stored with it, so a 304
+        // would lose them; and an empty or unreadable sitemap must not stay so because of a 304.
+        result.validators = None;
+    }
+    is_sitemap
+}
+
+fn kind_and_encoding(
+    result: &TaskResult,
+    body: &[u8],
+    is_rendered: bool,
+) -> (Kind, &'static encoding_rs::Encoding) {
+    let content_type = result.content_type.as_deref();
+    if is_rendered {
+        // Of the body that the page came with, only the facts from its head are left.
+        return (
+            Kind::Html,
+            charset::encoding_of(b"", content_type, Kind::Html),
+        );
+    }
+    let kind = charset::media_type(content_type, body);
+    (kind, charset::encoding_of(body, content_type, kind))
+}
+
+/// Judges what the text shows besides the values found by mappings: a redirect in it, a repeat of other pages, the
+/// sample and the check of a watch.
+fn judge_text(
+    engine: &Engine,
+    keeping: Option<&mut Keeping>,
+    result: &mut TaskResult,
+    (url, kind, text): (&Url, Kind, &str),
+    is_read: bool,
+) {
     // A page that is read again was judged when it was fetched.
     if keeping.is_some() {
-        let html = (kind == Kind::Html).then_some(text.as_ref());
-        end_if_sent_on(&mut result, &url, html);
+        let html = (kind == Kind::Html).then_some(text);
+        end_if_sent_on(result, url, html);
     }
     if is_read && result.outcome == Outcome::Ok {
         let sampler = keeping.and_then(|keeping| {
             if kind == Kind::Html {
-                keeping.repeats.note(&mut result, &url, &text);
+                keeping.repeats.note(result, url, text);
             }
             keeping.sampler.as_mut()
         });
-        result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
-        result.look = look::of_page(&result, kind, &text, engine.document_limits());
+        result.sample = sampler.and_then(|sampler| sampler.sample(result, text));
+        result.look = look::of_page(result, kind, text, engine.document_limits());
     }
-    drop(text);
-    if is_candidate
-        && is_read
-        && result.outcome == Outcome::Ok
-        && let Some((kind, is_shell, seen)) =
-            scripts::unread_kind(&result, engine.set(), shell.as_ref())
-    {
-        memory.set(body.capacity());
-        result.unread = Some(Unread {
-            kind,
-            is_shell,
-            seen,
-            body,
-            memory,
-        });
-        return result;
-    }
-    drop(memory);
-    result
 }
 
 fn extract_document(

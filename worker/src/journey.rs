@@ -9,10 +9,17 @@
 //! After a crash all tasks that were not acknowledged come back through the supervisor.
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::Instrument;
 use webfill_urls::Url;
-use webfill_wire::{Feature, Lane, Task};
+use webfill_wire::{CrawlSettings, Feature, Lane, Task};
+
+use crate::browser::Browser;
+use crate::extract::FetchedPage;
+use crate::fetch_slots::FetchSlot;
+use crate::sites::Turn;
 
 use crate::fetch::PageRequest;
 use crate::permission::Permission;
@@ -20,9 +27,11 @@ use crate::permits::{Denied, Permit};
 use crate::scripts::Rendering;
 
 use self::answered::Request;
+use self::conditional::Condition;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 use self::second_fetch::LookKind;
 use self::steps::log_step;
+use self::turns::TakenTurn;
 
 pub use self::address::address_to_count;
 pub use self::state::Journey;
@@ -74,18 +83,11 @@ impl Journey {
         if let Some(outcome) = task.unreachable {
             return self.end_refused(site, task, crawl, outcome, None).await;
         }
-        let (rendering, browser) = self.rendering_of(&crawl, &task.url, site);
-        if browser.is_none() && crawl.lane == Lane::Browser {
+        let way = self.way(&task, &crawl, site).await;
+        if way.browser.is_none() && crawl.lane == Lane::Browser {
             // The same applies here.
             return self.return_task(site, &task, None);
         }
-        let is_rendered = rendering == Rendering::Always && browser.is_some();
-        let takes_tab = is_rendered
-            || (rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site));
-        let look = match is_rendered {
-            true => LookKind::Only,
-            false => self.check_kind(&task, &crawl).await,
-        };
         // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold(&url);
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
@@ -108,28 +110,67 @@ impl Journey {
             let named = sitemaps::sitemaps_of(&url, rules.as_deref());
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
+        let visit = Visit {
+            site,
+            url: &url,
+            permit,
+            delay,
+            way,
+        };
+        self.fetch(&visit, task, crawl, turn).await;
+    }
+
+    /// How a page is fetched and read, as far as it is known before its request.
+    async fn way(&self, task: &Task, crawl: &CrawlSettings, site: &str) -> Way<'_> {
+        let (rendering, browser) = self.rendering_of(crawl, &task.url, site);
+        let is_rendered = rendering == Rendering::Always && browser.is_some();
+        let may_render =
+            rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site);
+        let is_waiting = browser.is_none() && crawl.lane == Lane::Browser;
+        Way {
+            rendering,
+            browser,
+            is_rendered,
+            takes_tab: is_rendered || may_render,
+            look: match is_rendered || is_waiting {
+                true => LookKind::Only,
+                false => self.check_kind(task, crawl).await,
+            },
+        }
+    }
+
+    /// Requests the page when its site's turn comes.
+    async fn fetch(&self, visit: &Visit<'_>, task: Task, crawl: Arc<CrawlSettings>, turn: Turn) {
+        let Visit {
+            site,
+            url,
+            permit,
+            delay,
+            ..
+        } = *visit;
+        let way = &visit.way;
         // A page without a stored version must be fetched in full, or it would never get one.
-        let condition = match look == LookKind::First || is_rendered {
-            true => conditional::Condition::default(),
+        let condition = match way.look == LookKind::First || way.is_rendered {
+            true => Condition::default(),
             false => self.condition(&task, &crawl).await,
         };
-        let tabs = browser.filter(|_| takes_tab);
-        let place = match tabs {
-            Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
+        let tabs = way.browser.filter(|_| way.takes_tab);
+        let tab = match tabs {
+            Some(browser) => self.take_tab(browser, turn, site, url, permit).await,
             None => None,
         };
-        if tabs.is_some() && place.is_none() {
+        if tabs.is_some() && tab.is_none() {
             return self.return_task(site, &task, Some(delay));
         }
-        let Some(mut slot) = self.take_turn(turn, site, &url, permit).await else {
+        let Some(mut slot) = self.take_turn(turn, site, url, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
-        let request = Request::now(&url, delay);
+        let request = Request::now(url, delay);
         log_step(&task, "requested", "the page is requested");
         let user_agent = self.user_agent_of(&crawl);
-        let headers = self.headers_of(&url, &condition.headers);
+        let headers = self.headers_of(url, &condition.headers);
         let asked = PageRequest {
-            url: &url,
+            url,
             user_agent: user_agent.as_deref(),
             headers: &headers,
             sitemaps: crawl.has(Feature::Sitemaps),
@@ -143,50 +184,80 @@ impl Journey {
         };
         let memory = slot.memory.take();
         let exchange = fetched.exchange.take();
-        let mut page = self.fetched(task, crawl, &url, request, fetched, memory);
+        let mut page = self.fetched(task, crawl, url, request, fetched, memory);
         self.end_turn(site).await;
         if self.archive(exchange).await {
             page.memory.set(page.body.capacity());
         }
-        page = match self.keep_unchanged(page, condition).await {
-            Ok(page) => page,
-            Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
-        };
+        match self.keep_unchanged(page, condition).await {
+            Ok(page) => self.read_fetched(visit, request, page, (slot, tab)).await,
+            Err(GivenBack(task)) => self.return_cut_short(site, &task, delay),
+        }
+    }
+
+    /// Reads a page, in a browser or as a document if it is one, and passes it on to the extraction.
+    async fn read_fetched(
+        &self,
+        visit: &Visit<'_>,
+        request: Request,
+        page: FetchedPage,
+        (slot, tab): (TakenTurn<'_>, Option<FetchSlot<'_>>),
+    ) {
+        let Visit { url, permit, .. } = *visit;
+        let way = &visit.way;
+        let rendered_by = way.browser.filter(|_| way.is_rendered);
         // The slot or permit is held until the extraction has the body. This bounds the bodies in memory.
         let mut slot = Some(slot);
-        if sitemaps::is_sitemap(&page) {
+        let read = if sitemaps::is_sitemap(&page) {
             // It is neither a document nor to be rendered.
+            Ok(page)
         } else if let Some(documents) = self.documents_for(&page) {
             slot = None;
-            page = match self.read_document(documents, page, permit).await {
-                Ok(page) => page,
-                Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
-            };
-        } else if let Some(browser) =
-            browser.filter(|_| is_rendered && is_rendered_in_browser(&page))
-        {
+            self.read_document(documents, page, permit).await
+        } else if let Some(browser) = rendered_by.filter(|_| is_rendered_in_browser(&page)) {
             slot = None;
-            page = match self.render(browser, page, &url, request, permit).await {
-                Ok(page) => page,
-                Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
-            };
-        }
-        if rendering == Rendering::Always && browser.is_none() {
+            self.render(browser, page, url, request, permit).await
+        } else {
+            Ok(page)
+        };
+        let mut page = match read {
+            Ok(page) => page,
+            Err(GivenBack(task)) => return self.return_cut_short(visit.site, &task, visit.delay),
+        };
+        if way.rendering == Rendering::Always && way.browser.is_none() {
             self.note_no_browser(&mut page);
         }
-        page.is_candidate = self.is_candidate(&page, rendering);
-        if look != LookKind::Only {
-            return self
-                .check_twice(look, page, (slot, place), &url, request, permit)
+        page.is_candidate = self.is_candidate(&page, way.rendering);
+        let waiting = (slot, tab);
+        if way.look != LookKind::Only {
+            self.check_twice(way.look, page, waiting, url, request, permit)
                 .await;
-        }
-        if page.is_candidate {
-            let waiting = (slot, place);
-            return self
-                .read_and_render(page, waiting, &url, request, permit)
+        } else if page.is_candidate {
+            self.read_and_render(page, waiting, url, request, permit)
                 .await;
+        } else {
+            self.hand_on(page).await;
+            drop(waiting);
         }
-        self.hand_on(page).await;
-        drop((slot, place));
     }
+}
+
+/// One visit of a page, after robots.txt has permitted it.
+struct Visit<'v> {
+    site: &'v str,
+    url: &'v Url,
+    permit: &'v Permit,
+    delay: Duration,
+    way: Way<'v>,
+}
+
+/// How a page is fetched and read.
+struct Way<'b> {
+    rendering: Rendering,
+    browser: Option<&'b Browser>,
+    /// It is rendered whatever it holds.
+    is_rendered: bool,
+    /// It needs a tab of the browser beside its turn at the site.
+    takes_tab: bool,
+    look: LookKind,
 }

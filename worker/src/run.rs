@@ -23,7 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
 use webfill_service::{ExitStatus, Fault};
-use webfill_store::{Cache, Store, StoreError};
+use webfill_store::{Backends, Cache, Store, StoreError};
 use webfill_wire::socket::{Pattern, SocketName, SocketSpec, Sockets};
 
 use self::supervisor_messages::Worker;
@@ -100,35 +100,14 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let results_memory = Memory::new(parts.results);
     let page_timer = PageTimer::new();
     let page_deadline = Duration::from_secs_f64(setup.worker.page_deadline);
-    let extractor = extract::start(
-        pages,
-        results.clone(),
-        CrashMarker::create(&crash_marker::path(&setup.sockets, setup.worker_index))
-            .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?,
-        page_timer.clone(),
-        page_deadline,
-        ExtractionMemory {
-            page: parts.page,
-            results: results_memory.clone(),
-            kept_body: setup.bodies.max_body_bytes(),
-        },
-        setup.keeps_samples.then(Sampler::default),
-    )
-    .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
-    let (broken, mut breaks) = mpsc::channel(1);
-    let saver = {
-        let saver = Saver {
-            store: Arc::clone(&backends.store),
-            bodies: Arc::clone(&backends.bodies),
-            max_bodies_bytes: setup.bodies.max_bytes(),
-            told_of_dropped: Cell::new(None),
-            pace: backends.store.save_pace(setup.workers),
-            worker: name(&setup),
-            counts: counts.clone(),
-        };
-        let reporter = reporter.clone();
-        tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
+    let memory = ExtractionMemory {
+        page: parts.page,
+        results: results_memory.clone(),
+        kept_body: setup.bodies.max_body_bytes(),
     };
+    let extractor = start_extraction(&setup, (pages, results.clone()), &page_timer, memory)?;
+    let (broken, mut breaks) = mpsc::channel(1);
+    let mut saver = start_saver(&setup, &backends, ended, (&reporter, &counts));
     let about = archive::about(&setup.politeness.user_agent());
     let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
     let journey = Rc::new(journey(
@@ -161,7 +140,6 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     // A task of its own, because a call to an unavailable cache blocks until its timeout.
     let mut writing_clocks = tokio::task::spawn_local(async {});
     let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
-    let mut saver = saver;
     while !worker.is_drained() {
         tokio::select! {
             frame = arrived.recv() => match frame {
@@ -201,6 +179,46 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         return Ok(ExitStatus::Done);
     }
     Err(saver_fault(saved))
+}
+
+fn start_extraction(
+    setup: &WorkerSetup,
+    (pages, results): (mpsc::Receiver<Work>, mpsc::Sender<TaskResult>),
+    page_timer: &PageTimer,
+    memory: ExtractionMemory,
+) -> Result<JoinHandle<()>, Fault> {
+    let marker = CrashMarker::create(&crash_marker::path(&setup.sockets, setup.worker_index))
+        .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?;
+    extract::start(
+        pages,
+        results,
+        marker,
+        page_timer.clone(),
+        Duration::from_secs_f64(setup.worker.page_deadline),
+        memory,
+        setup.keeps_samples.then(Sampler::default),
+    )
+    .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))
+}
+
+/// Saves results, and reports them to the supervisor as done.
+fn start_saver(
+    setup: &WorkerSetup,
+    backends: &Backends,
+    ended: mpsc::Receiver<TaskResult>,
+    (reporter, counts): (&SupervisorReporter, &Counts),
+) -> tokio::task::JoinHandle<Result<(), StoreError>> {
+    let saver = Saver {
+        store: Arc::clone(&backends.store),
+        bodies: Arc::clone(&backends.bodies),
+        max_bodies_bytes: setup.bodies.max_bytes(),
+        told_of_dropped: Cell::new(None),
+        pace: backends.store.save_pace(setup.workers),
+        worker: name(setup),
+        counts: counts.clone(),
+    };
+    let reporter = reporter.clone();
+    tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
 }
 
 fn report_counts(counts: &Counts, reporter: &SupervisorReporter) {

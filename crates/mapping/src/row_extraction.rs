@@ -59,34 +59,15 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     let mut again = Vec::new();
     for (position, element) in elements.into_iter().enumerate() {
         run.check_time()?;
-        let mut fields = Map::new();
-        let mut undecided = Vec::new();
-        let mut row_bytes = 0;
         let before = again.len();
-        for one in &rule.fields {
-            let mut read = || row_value(one, &element, &mut of_page, run);
-            let (value, depends) = match one.origin {
-                Origin::Row => run.columns.gather(read),
-                Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
-            };
-            let Found {
-                value,
-                is_undecided,
-            } = value?;
-            // Values that depend on other rows are read again when all rows are known.
-            if is_undecided && !depends {
-                undecided.push(one.field.name.clone());
-            }
-            row_bytes += memory_of(&value);
-            fields.insert(one.field.name.clone(), value);
-            if depends {
-                again.push((listing.rows.len(), one, element.clone()));
-            }
-        }
-        if !has_own_value(rule, &fields) && again.len() == before {
+        let row = listing.rows.len();
+        let mut read = read_row(rule, &element, &mut of_page, run, |one| {
+            again.push((row, one, element.clone()));
+        })?;
+        if !has_own_value(rule, &read.fields) && again.len() == before {
             continue;
         }
-        if row_bytes > run.limits.row_bytes {
+        if read.bytes > run.limits.row_bytes {
             run.warn(format_args!(
                 "row {position} has more than {} bytes and was left out",
                 run.limits.row_bytes
@@ -96,19 +77,19 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
             continue;
         }
         let links = links_of(rule, &element, run, room)?;
-        row_bytes += links.iter().map(String::len).sum::<usize>();
-        if row_bytes > room.bytes {
+        read.bytes += links.iter().map(String::len).sum::<usize>();
+        if read.bytes > room.bytes {
             run.warn("the page's rows are too long together, the rest was dropped");
             listing.cut = true;
             again.truncate(before);
             break;
         }
-        room.bytes -= row_bytes;
+        room.bytes -= read.bytes;
         listing.rows.push(Row {
             position,
             links,
-            fields,
-            undecided,
+            fields: read.fields,
+            undecided: read.undecided,
         });
     }
     for (row, one, element) in again {
@@ -123,6 +104,47 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     }
     listing.rows.retain(|row| has_own_value(rule, &row.fields));
     Ok(listing)
+}
+
+/// The values of a row, read alone.
+struct ReadRow {
+    fields: Map<String, Value>,
+    /// Fields that have no value because their text can be read in two ways.
+    undecided: Vec<String>,
+    bytes: usize,
+}
+
+/// Reads the fields of a row. `depends` gets those whose values depend on other rows, so that they are read again when
+/// all rows are known.
+fn read_row<'r, 'p>(
+    rule: &'r RowRule,
+    element: &Item<'p>,
+    of_page: &mut HashMap<&'r str, Found>,
+    run: &Run<'p>,
+    mut depends: impl FnMut(&'r RowField),
+) -> Result<ReadRow, OutOfTime> {
+    let mut row = ReadRow {
+        fields: Map::new(),
+        undecided: Vec::new(),
+        bytes: 0,
+    };
+    for one in &rule.fields {
+        let mut read = || row_value(one, element, of_page, run);
+        let (value, is_dependent) = match one.origin {
+            Origin::Row => run.columns.gather(read),
+            Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
+        };
+        let found = value?;
+        if found.is_undecided && !is_dependent {
+            row.undecided.push(one.field.name.clone());
+        }
+        row.bytes += memory_of(&found.value);
+        row.fields.insert(one.field.name.clone(), found.value);
+        if is_dependent {
+            depends(one);
+        }
+    }
+    Ok(row)
 }
 
 /// Whether the row has a value of its own. Values from the page as a whole do not make a row of an empty element,
