@@ -36,7 +36,7 @@ fn click(browser: &Browser, label: &str) -> String {
     let found = browser.run(find, json!([label]));
     assert_eq!(found, true, "no button says {label}");
     let text = browser.wait_for_text(message);
-    assert!(!text.contains("Nothing was done"), "{label}: {text}");
+    assert!(!text.contains("Nothing changed"), "{label}: {text}");
     text
 }
 
@@ -94,7 +94,7 @@ fn tries_again(scene: &Scene, browser: &Browser) {
     browser.wait_for("select#outcome");
     click(browser, "Retry all with http_error");
     assert_audited(scene, "retry");
-    wait_for("they are asked for again", || {
+    wait_for("they are requested again", || {
         (so_far("/1") > first && so_far("/2") > second).then_some(())
     });
     wait_for("the list has one less", || {

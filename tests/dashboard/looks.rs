@@ -169,7 +169,7 @@ fn judge_page(browser: &Browser, path: &str) {
         "none of the",
         "[object",
         "{{",
-        "cannot be shown",
+        "Cannot show this page",
     ] {
         assert!(!text.contains(wrong), "{path} says `{wrong}`: {text}");
     }

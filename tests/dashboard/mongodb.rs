@@ -94,7 +94,7 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     );
     let complete = ["Ada Lovelace", "London", "members.example/ada"];
     assert_says(&visitor, "/dashboard/record/people/1815", &complete);
-    let open = ["a page of it ended in http_error"];
+    let open = ["one of its pages ended in http_error"];
     assert_says(&visitor, "/dashboard/record/people/none", &open);
     let found = format!(
         "/dashboard/find?url={}",

@@ -71,7 +71,7 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
         .get(&format!("/dashboard/record/{DATASET}/nirgends"))
         .body;
     assert!(
-        record.contains("a page of it ended in http_error"),
+        record.contains("one of its pages ended in http_error"),
         "{record}"
     );
     let record = visitor
@@ -81,7 +81,7 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
     let path = format!("/dashboard/record/{}", long.split('"').next().unwrap());
     let record = visitor.get(&path).body;
     assert!(
-        record.contains("no mapping reads a field of this name"),
+        record.contains("no mapping has a field of this name"),
         "{record}"
     );
 }

@@ -95,8 +95,8 @@ function take(told, isNew = true) {
   at("save").title = count ? "Fix the errors first" : "";
   at("file-name").readOnly = Boolean(draft.edited.version);
   // What was said of something else stays.
-  const isOfChecks = /mended$|^Checked|^$/.test(at("status").textContent);
-  if (!isNew && (count || isOfChecks)) say(count ? `${count} to be mended` : "No errors found", count > 0);
+  const isOfChecks = / to fix$|^Checked|^$/.test(at("status").textContent);
+  if (!isNew && (count || isOfChecks)) say(count ? `${count} to fix` : "No errors found", count > 0);
   return count;
 }
 
@@ -266,7 +266,7 @@ function replaceMapping(mapping, text) {
   edit(at("editor"), mapping, changed, renamed);
   return doing("Checking", async () => {
     const count = take(await ask("check", typed()), false);
-    return count ? `${text}; ${count} to be mended` : text;
+    return count ? `${text}; ${count} to fix` : text;
   });
 }
 
@@ -368,4 +368,4 @@ onclick("clear", () => {
 const [schema, told] = await Promise.all([fetch("/dashboard/editor/schema"), fetch(`${base}/state`)].map(async (one) => (await one).json()));
 useSchema(schema);
 take(told);
-say(told.faults.length ? `${told.faults.length} to be mended` : "");
+say(told.faults.length ? `${told.faults.length} to fix` : "");

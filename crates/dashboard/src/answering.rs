@@ -89,7 +89,7 @@ impl Dashboard {
         match (&parts[..], tokens, let_in) {
             (["assets", hash, name], ..) if !is_post => {
                 let found = self.assets.get(hash, name);
-                found.unwrap_or_else(|| plain(&Problem::missing("there is no such file")))
+                found.unwrap_or_else(|| plain(&Problem::missing("file not found")))
             }
             (["login"], Some(tokens), let_in) => match is_post {
                 true => self.take_login(&tokens, request, peer).await,

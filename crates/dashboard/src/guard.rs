@@ -50,7 +50,7 @@ impl Guard {
         match form_token.is_some_and(|token| is_same(token, &self.form_token(session))) {
             true => Ok(()),
             false => Err(Problem::forbidden(
-                "the page that this came from is out of date: load it again, and repeat it there",
+                "the form is out of date: reload its page and try again",
             )),
         }
     }
@@ -61,13 +61,13 @@ pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem
     let host = text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
         return Err(Problem::forbidden(
-            "the Host header names another machine: ask at localhost or its address",
+            "the Host header names another machine: open the dashboard at localhost or at this machine's address",
         ));
     }
     // Links from anywhere are allowed; resources loaded by a foreign page are not.
     let is_foreign = matches!(text(headers, FETCH_SITE), Some("cross-site" | "same-site"));
     if is_foreign && text(headers, FETCH_MODE) != Some("navigate") {
-        return Err(Problem::forbidden("other pages may not load this"));
+        return Err(Problem::forbidden("requests from other sites are refused"));
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ pub(crate) fn judge_post(headers: &HeaderMap, is_tls: bool) -> Result<(), Proble
     match is_own && is_own_site {
         true => Ok(()),
         false => Err(Problem::forbidden(
-            "other pages may not send this (Origin header)",
+            "requests from other sites are refused (Origin header)",
         )),
     }
 }

@@ -78,7 +78,7 @@ impl Dashboard {
         let Some(digest) = tokens.digest_of(shown) else {
             self.wrong_tokens.count(from, now);
             self.note_refused(from);
-            return Ok(self.login_form(401, Some("the token is not on the list")));
+            return Ok(self.login_form(401, Some("unknown token")));
         };
         let session = self.sessions.begin(digest, now).map_err(Problem::broken)?;
         let cookie = cookie(headers, &session, LASTS.as_secs(), peer.is_tls);

@@ -37,7 +37,7 @@ impl MappingFiles {
         }
         let load = move || MappingSet::load_dir(&folder).map_err(|errors| errors.to_string());
         let loaded = tokio::task::spawn_blocking(load).await;
-        let loaded = loaded.unwrap_or_else(|_| Err(String::from("reading the mappings failed")));
+        let loaded = loaded.unwrap_or_else(|_| Err(String::from("cannot read the mappings")));
         let found = Arc::new(loaded);
         *read = Some((Instant::now(), Arc::clone(&found)));
         Some(found)

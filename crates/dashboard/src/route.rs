@@ -72,7 +72,7 @@ pub(crate) fn most_bytes(parts: &[&str]) -> usize {
 }
 
 fn nothing_here() -> Problem {
-    Problem::missing("nothing is here")
+    Problem::missing("page not found")
 }
 
 /// Percent-decoded. Invalid UTF-8 is replaced, and then names nothing.

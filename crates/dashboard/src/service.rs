@@ -115,7 +115,7 @@ impl Dashboard {
             tracing::warn!(
                 event = "token_refused",
                 address = %from,
-                "a login at the dashboard was refused: its token is not on the list"
+                "dashboard login refused: unknown token"
             );
         }
     }

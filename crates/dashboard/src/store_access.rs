@@ -32,9 +32,7 @@ impl StoreAccess {
 
     pub(crate) async fn get(&self) -> Result<Browsing, Problem> {
         let Some(uri) = &self.uri else {
-            return Err(Problem::missing(
-                "this dashboard has no store: name one by --store",
-            ));
+            return Err(Problem::missing("no store: name one with --store"));
         };
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
@@ -50,6 +48,6 @@ impl StoreAccess {
 /// Creates the indexes of lists. Without them lists can be read as well, a bounded number of rows at a time.
 async fn prepare(browse: Arc<dyn Browse>) {
     if let Err(error) = browse.prepare().await {
-        tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store are read without indexes");
+        tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store have no indexes and are slow");
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn render(environment: &Environment<'_>, name: &str, content: Json) -
         .and_then(|template| template.render(content));
     rendered.unwrap_or_else(|error| {
         tracing::error!(event = "template_failed", template = name, %error, "a page of the dashboard cannot be shown");
-        format!("<!doctype html><title>webfill</title><p>The page cannot be shown: the log of the dispatcher says why ({name}).")
+        format!("<!doctype html><title>webfill</title><p>Cannot show this page. See the dispatcher's log ({name}).")
     })
 }
 

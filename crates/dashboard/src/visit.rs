@@ -76,7 +76,7 @@ impl Visit {
     pub(crate) async fn ask(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| {
-            Problem::missing("this dashboard has no fleet: the dispatcher's own has")
+            Problem::missing("no dispatcher connected: open the dispatcher's own dashboard")
         })?;
         Ok(fleet.ask(&self.visitor, action).await?)
     }
@@ -84,7 +84,7 @@ impl Visit {
     /// Feeds a crawl request to the fleet, with the visitor's rights.
     pub(crate) async fn feed(&self, request: Value) -> Result<(), Problem> {
         let fleet = self.dashboard.fleet.as_ref();
-        let fleet = fleet.ok_or_else(|| Problem::missing("this dashboard has no fleet"))?;
+        let fleet = fleet.ok_or_else(|| Problem::missing("no dispatcher connected"))?;
         Ok(fleet.feed(&self.visitor, request).await?)
     }
 
@@ -110,15 +110,13 @@ impl Visit {
     pub(crate) fn usable_editor(&self) -> Result<&Editor, Problem> {
         let bench = self.editor();
         let bench = bench.ok_or_else(|| {
-            Problem::missing(
-                "this dashboard has no mapping editor: name a folder of mappings by --mappings",
-            )
+            Problem::missing("no mapping editor: name a mapping folder with --mappings")
         })?;
         self.needs_whole_fleet()?;
         match self.can_change() {
             true => Ok(bench),
             false => Err(Problem::forbidden(
-                "your token may read, and the mapping editor changes mappings",
+                "your token may only read; the mapping editor changes mappings",
             )),
         }
     }
@@ -146,7 +144,7 @@ impl Visit {
     pub(crate) fn needs_whole_fleet(&self) -> Result<(), Problem> {
         match self.visitor.rights.is_bound() {
             true => Err(Problem::forbidden(
-                "it concerns all applications, and your token is bound to some",
+                "this concerns all applications; your token is limited to some",
             )),
             false => Ok(()),
         }

@@ -65,12 +65,9 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     let draft = bench.begin("", "people");
     let refused = |url: String| bench.refused(&draft, "add", &json!({"add": {"url": url}}));
     let gone = refused(site.url("/gone"));
-    assert!(gone.contains("the answer was 404"), "{gone}");
+    assert!(gone.contains("the server returned 404"), "{gone}");
     let private = refused(site.url("/private/1"));
-    assert!(
-        private.contains("robots.txt does not allow it"),
-        "{private}"
-    );
+    assert!(private.contains("disallowed by robots.txt"), "{private}");
     assert!(site.visits().of_path("/private/1").0.is_empty());
     let feed =
         |n: u32| json!({"url": blocks.url(&format!("/{n}")), "appid": "testapp", "crawlid": "b"});
@@ -82,7 +79,7 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     let before = blocks.visits().0.len();
     let backoff = refused(blocks.url("/new"));
     assert!(
-        backoff.contains("is backing off: it is left alone"),
+        backoff.contains("is backing off: nothing is requested"),
         "{backoff}"
     );
     assert_eq!(blocks.visits().0.len(), before);

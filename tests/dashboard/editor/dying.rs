@@ -63,7 +63,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     };
     let killed = ended(&|job| send_signal(job, Signal::KILL));
     assert!(
-        killed.starts_with("it was killed, most likely for lack of memory"),
+        killed.starts_with("killed, probably for lack of memory"),
         "{killed}"
     );
     let slow = ended(&|job| send_signal(job, Signal::XCPU));

@@ -196,7 +196,7 @@ impl Pointing<'_> {
             told.starts_with(&format!("{field} is read by"))
                 .then_some(())
         });
-        assert!(!self.status().contains("to be mended"), "{}", self.status());
+        assert!(!self.status().contains("to fix"), "{}", self.status());
     }
 
     /// Walks through the copy by arrow keys until the status within the frame shows this.

@@ -120,7 +120,7 @@ fn two_rows_are_pointed_at_and_all_are_read() {
     browser.open(&bench.url(&draft));
     at.choose("#rows");
     at.point("Orchard");
-    at.wait_for_status("point at two rows");
+    at.wait_for_status("point at two or more rows");
     at.point("Ferry");
     at.wait_for_status("6 rows");
     let marked = at.marked();

@@ -72,9 +72,7 @@ async fn answer(
         "repair" => repair(bench, &draft).await,
         "save" => save(visit, bench, draft, &asked.golden).await,
         "add" => {
-            let from = asked
-                .add
-                .ok_or_else(|| Problem::faulty("nothing to add was named"))?;
+            let from = asked.add.ok_or_else(|| Problem::faulty("nothing to add"))?;
             let note = adding::add(visit, bench, &draft, from).await?;
             let mut told = state(bench, bench.draft(id).await?).await;
             told["note"] = note.into();
@@ -88,9 +86,7 @@ async fn answer(
             Ok(state(bench, bench.draft(id).await?).await)
         }
         "reload" => Ok(visit.ask(json!({"action": "reload"})).await?),
-        _ => Err(Problem::missing(format!(
-            "the mapping editor does not know `{action}`"
-        ))),
+        _ => Err(Problem::missing(format!("unknown action `{action}`"))),
     }
 }
 
@@ -154,7 +150,7 @@ pub(super) async fn run(
     work: Work,
 ) -> Result<Value, Problem> {
     if pages.is_empty() {
-        return Err(Problem::faulty("the draft has no page yet: add some first"));
+        return Err(Problem::faulty("the draft has no pages: add some first"));
     }
     let bodies = pages
         .iter()
@@ -275,7 +271,7 @@ async fn try_on_pages(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
 
 async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Problem> {
     let page = draft.pages.iter().find(|page| page.number == number);
-    let page = page.ok_or_else(|| Problem::missing("the draft has no such page"))?;
+    let page = page.ok_or_else(|| Problem::missing("page not found in the draft"))?;
     let (sources, mapping) = sources(bench, draft).await?;
     run(bench, draft, &[page], Work::Trace { sources, mapping }).await
 }
@@ -305,7 +301,7 @@ async fn save(
         mapping = name,
         path = %saved.path.display(),
         by = visit.visitor.name.as_deref(),
-        "a mapping was saved at the mapping editor"
+        "mapping saved in the mapping editor"
     );
     let noted = note_saved(visit, name, &saved).await;
     let (cases, mut problems) = match golden.is_empty() {
@@ -376,7 +372,7 @@ async fn keep_case(
     match read["used"].as_str() {
         Some(used) if used == name => {}
         Some(used) => return Err(format!("a crawl would use mapping {used} for it")),
-        None => return Err("no url_pattern matches it, so there is nothing to keep".to_owned()),
+        None => return Err("no url_pattern matches it, nothing to keep".to_owned()),
     }
     let links = read["links"].as_array().into_iter().flatten();
     let links = links.filter_map(|link| link["url"].as_str().map(str::to_owned));

@@ -88,7 +88,7 @@ pub(super) async fn add(
     let found = pages.len();
     let (added, why) = put(bench, &draft.id, pages).await?;
     Ok(match (added, found, why) {
-        (0, 0, _) => "there is nothing to add".to_owned(),
+        (0, 0, _) => "nothing to add".to_owned(),
         (1, 1, _) => "1 page was added".to_owned(),
         (added, found, Some(why)) => format!("{added} of {found} pages were added: {why}"),
         (added, _, None) => format!("{added} pages were added"),

@@ -54,9 +54,9 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
         tokio::time::sleep(LOOKS_EVERY).await;
     }
     let why = reasons::fleet_reason(visit, waits.as_str(), &crawl).await;
-    let why = why.unwrap_or_else(|| "the fleet does not say why".to_owned());
+    let why = why.unwrap_or_else(|| "no reason given".to_owned());
     Err(Problem::away(format!(
-        "{waits} has not been fetched yet: {why}. The fleet goes on: add it again later"
+        "{waits} is not fetched yet: {why}. The fleet continues; add it again later"
     )))
 }
 
@@ -84,7 +84,7 @@ async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result
             outcome => {
                 let why = in_words(outcome, &page);
                 return Err(Problem::faulty(format!(
-                    "{url}: {why}; it can be tried again at its crawl, {crawl}"
+                    "{url}: {why}; retry it in its crawl, {crawl}"
                 )));
             }
         }
@@ -96,8 +96,8 @@ async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result
 
 fn in_words(outcome: &str, page: &Value) -> String {
     match (outcome, page["status_code"].as_u64()) {
-        ("disallowed", _) => "its robots.txt does not allow it".to_owned(),
-        ("http_error", Some(status)) => format!("the answer was {status}"),
+        ("disallowed", _) => "disallowed by robots.txt".to_owned(),
+        ("http_error", Some(status)) => format!("the server returned {status}"),
         (outcome, _) => format!("its fetch ended in `{outcome}`"),
     }
 }
@@ -109,7 +109,7 @@ async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> 
     match known["state"].as_str().unwrap_or("open") {
         "open" => Ok(()),
         state => Err(Problem::faulty(format!(
-            "{site} is {}: it is left alone for now",
+            "{site} is {}: nothing is requested for now",
             state.replace('_', " ")
         ))),
     }
@@ -124,7 +124,7 @@ mod tests {
         let told = |outcome: &str, page: Value| in_words(outcome, &page);
         assert_eq!(
             told("http_error", json!({"status_code": 404})),
-            "the answer was 404"
+            "the server returned 404"
         );
         assert_eq!(
             told("dns_error", json!({})),

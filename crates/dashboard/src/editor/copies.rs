@@ -26,7 +26,7 @@ pub(super) async fn show(bench: &Editor, id: &str, number: usize) -> Shown {
 
 async fn made(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Problem> {
     let page = draft.pages.iter().find(|page| page.number == number);
-    let page = page.ok_or_else(|| Problem::missing("the draft has no such page"))?;
+    let page = page.ok_or_else(|| Problem::missing("page not found in the draft"))?;
     let (id, number) = (draft.id.clone(), page.number);
     let reading =
         bench.with_drafts(move |drafts| Ok(std::fs::read(drafts.copy(&id, number)?).ok()));

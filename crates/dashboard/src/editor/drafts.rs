@@ -94,11 +94,11 @@ pub(crate) struct NewPage {
 /// Why a draft is missing or unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DraftError {
-    #[error("there is no such draft: it was removed, or gave way to newer ones")]
+    #[error("draft not found: it was removed, or dropped for newer ones")]
     Missing,
     #[error("{0}")]
     TooMuch(String),
-    #[error("the drafts cannot be used: {0}")]
+    #[error("cannot use the drafts: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -183,7 +183,9 @@ impl Drafts {
         let bytes = page.body.len() as u64;
         if page.body.len() > MOST_PAGE_BYTES {
             let most = MOST_PAGE_BYTES >> 20;
-            return Err(DraftError::TooMuch(format!("a page may have {most} MiB")));
+            return Err(DraftError::TooMuch(format!(
+                "page too large: at most {most} MiB"
+            )));
         }
         let folder = self.of(id)?;
         self.change(id, |draft| {
@@ -198,11 +200,12 @@ impl Drafts {
                 return Ok(same.number);
             }
             let others = draft.pages.iter().filter(|one| !is_same(one));
-            let (count, sum) = others.fold((0, 0), |(count, sum), one| (count + 1, sum + one.bytes));
+            let (count, sum) =
+                others.fold((0, 0), |(count, sum), one| (count + 1, sum + one.bytes));
             if count >= MOST_PAGES || sum + bytes > MOST_BYTES {
                 let most = MOST_BYTES >> 20;
                 return Err(DraftError::TooMuch(format!(
-                    "a draft may have {MOST_PAGES} pages with {most} MiB together: take one away first"
+                    "draft full: at most {MOST_PAGES} pages and {most} MiB; remove a page first"
                 )));
             }
             let number = draft.pages.iter().map(|one| one.number + 1).max();
@@ -275,7 +278,7 @@ impl Drafts {
         if text.len() > MOST_DRAFT_BYTES {
             let most = MOST_DRAFT_BYTES >> 20;
             return Err(DraftError::TooMuch(format!(
-                "the draft is larger than {most} MiB, what is known of its pages included"
+                "the draft exceeds {most} MiB, including the data about its pages"
             )));
         }
         write_private(&self.of(&draft.id)?.join(DRAFT), &text)?;

@@ -22,7 +22,7 @@ pub(super) fn policy(nonce: &str) -> String {
 pub(super) fn document(copy: &str, is_cut: bool, nonce: &str) -> String {
     let cut = match is_cut {
         true => {
-            "<p class=\"cut\" role=\"note\">The copy ends here: the page is larger than is shown.</p>"
+            "<p class=\"cut\" role=\"note\">The copy ends here: the page is too large to be shown in full.</p>"
         }
         false => "",
     };

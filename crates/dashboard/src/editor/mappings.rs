@@ -59,9 +59,9 @@ pub struct Checked {
 /// Why a mapping was not saved. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSaved {
-    #[error("the mapping has {} to be mended first", faults(.0.len()))]
+    #[error("fix {} in the mapping first", faults(.0.len()))]
     Faults(Vec<Found>),
-    #[error("{0} was changed by somebody else since you opened it; compare, and open it again")]
+    #[error("{0} has changed since you opened it; compare, then open it again")]
     Changed(String),
     #[error("{0}")]
     Name(String),
@@ -270,7 +270,7 @@ fn check_file_name(name: &str) -> Result<(), String> {
     match begins_well && stem.chars().all(is_plain) && stem.len() <= 100 && name != "schema.json" {
         true => Ok(()),
         false => Err(format!(
-            "{name:?} cannot name a mapping file: letters, digits, `.`, `_` and `-` can, with `.json` at the end"
+            "invalid file name {name:?}: use letters, digits, `.`, `_` and `-`, ending in `.json`"
         )),
     }
 }

@@ -29,7 +29,7 @@ type Values = BTreeMap<String, Vec<String>>;
 pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
     let unread = |error: StoreError| format!("the store cannot be read: {error}");
     let page = browse.page(page_id).await.map_err(unread)?;
-    let page = page.ok_or("there is no such page in the store")?;
+    let page = page.ok_or("page not found in the store")?;
     let url = page["final_url"].as_str().or(page["url"].as_str());
     let url = url.unwrap_or_default().to_owned();
     let body = browse.body(page_id).await.map_err(unread)?;
@@ -55,7 +55,7 @@ fn unpacked(body: &Body) -> Result<Vec<u8>, String> {
     let bytes = usize::try_from(body.bytes).unwrap_or(usize::MAX);
     if bytes > MOST_PAGE_BYTES {
         return Err(format!(
-            "its body has {bytes} bytes, which is more than the mapping editor takes"
+            "its body of {bytes} bytes is too large for the mapping editor"
         ));
     }
     zstd::bulk::decompress(&body.body, bytes)
@@ -108,7 +108,9 @@ pub(super) async fn pages_of_crawl(
     match (pages.is_empty(), last) {
         (false, _) => Ok(pages),
         (true, Some(why)) => Err(why),
-        (true, None) => Err(format!("crawl {crawl} has no such page that ended well")),
+        (true, None) => Err(format!(
+            "crawl {crawl} has no such page with the outcome ok"
+        )),
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
                 .map_err(|_| Problem::missing("no such page"))?;
             copies::show(bench, id, number).await
         }
-        _ => Err(Problem::missing("nothing is here")),
+        _ => Err(Problem::missing("page not found")),
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
         ["draft", id, "upload", name] => upload(bench, id, name, "", form).await,
         ["draft", id, "upload", name, url] => upload(bench, id, name, url, form).await,
         ["draft", id, action] => actions::take(visit, id, action, form).await,
-        _ => Err(Problem::missing("nothing is here")),
+        _ => Err(Problem::missing("page not found")),
     }
 }
 
@@ -187,7 +187,7 @@ async fn opened(bench: &Editor, name: &str) -> Result<(serde_json::Value, Edited
     let opened = bench.with_folder(move |folder| folder.open(&own)).await?;
     opened.ok_or_else(|| {
         Problem::missing(format!(
-            "no mapping in {} is called {name}",
+            "no mapping in {} has the name {name}",
             bench.folder.path().display()
         ))
     })
@@ -201,8 +201,7 @@ async fn repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let alert = stored::alert(&*opened.store, name)
         .await
         .map_err(Problem::away)?;
-    let alert =
-        alert.ok_or_else(|| Problem::missing(format!("no alert of mapping {name} stands")))?;
+    let alert = alert.ok_or_else(|| Problem::missing(format!("mapping {name} has no alert")))?;
     let pages = stored::pages_of_alert(&*opened.store, &*opened.browse, &alert);
     let pages = pages.await.map_err(Problem::away)?;
     let id = begun(bench, edited, mapping, Some(stored::repairs(&alert))).await?;

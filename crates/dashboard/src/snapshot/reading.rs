@@ -88,7 +88,7 @@ impl Dashboard {
 
     async fn ask_for_all(&self, action: Value) -> Result<Value, String> {
         let Some(fleet) = &self.fleet else {
-            return Err("there is no fleet".into());
+            return Err("no dispatcher connected".into());
         };
         let answer = fleet.ask(&Visitor::dashboard(), action).await;
         answer.map_err(|refusal| refusal.message)

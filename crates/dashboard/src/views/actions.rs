@@ -28,18 +28,14 @@ enum Kind {
 type Offered = (&'static str, &'static [(&'static str, Kind)], &'static str);
 
 const OFFERED: &[Offered] = &[
-    ("pause", CRAWL, "The crawl is paused"),
-    ("resume", CRAWL, "The crawl goes on"),
-    ("stop", CRAWL, "The crawl was stopped for good"),
-    ("retry", RETRY, "They are queued again"),
-    ("site", SITE, "It holds now, on all machines"),
-    ("watch_run", WATCH, "A run begins"),
-    (
-        "watch_pause",
-        WATCH,
-        "No further run begins until it goes on",
-    ),
-    ("watch_resume", WATCH, "The watch goes on"),
+    ("pause", CRAWL, "Crawl paused"),
+    ("resume", CRAWL, "Crawl resumed"),
+    ("stop", CRAWL, "Crawl stopped permanently"),
+    ("retry", RETRY, "Tasks queued again"),
+    ("site", SITE, "In force on all machines"),
+    ("watch_run", WATCH, "Run started"),
+    ("watch_pause", WATCH, "Watch paused: no further runs start"),
+    ("watch_resume", WATCH, "Watch resumed"),
 ];
 
 const CRAWL: &[(&str, Kind)] = &[("appid", Kind::Text), ("crawlid", Kind::Text)];
@@ -65,7 +61,7 @@ const WATCH: &[(&str, Kind)] = &[("name", Kind::Text)];
 pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
     let offered = OFFERED.iter().find(|(action, ..)| *action == name);
     let Some((action, members, done)) = offered else {
-        return Err(Problem::missing(format!("no form has `{name}` done")));
+        return Err(Problem::missing(format!("unknown action `{name}`")));
     };
     let mut request = json!({"action": action});
     for (member, kind) in *members {
@@ -80,7 +76,7 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
         },
         Err(problem) => Message {
             is_fault: true,
-            text: format!("Nothing was done: {}", problem.text),
+            text: format!("Nothing changed: {}", problem.text),
         },
     };
     visit.dashboard.renew().await;

@@ -59,7 +59,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let setup = &visit.dashboard.setup;
     let Some(logs) = setup.logs.clone().filter(|logs| logs.is_dir()) else {
         return Err(Problem::missing(
-            "this dashboard knows no folder of logs: name the dispatcher's folder by --state",
+            "no log folder: name the dispatcher's state folder with --state",
         ));
     };
     let mut beside = vec![dashboard_audit_file(&logs)];
@@ -67,7 +67,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let before = match visit.asked("before") {
         None => None,
         Some(text) => {
-            Some(place(text).ok_or_else(|| Problem::faulty("before: no place in the log"))?)
+            Some(place(text).ok_or_else(|| Problem::faulty("before: not a position in the log"))?)
         }
     };
     let asked = Asked {

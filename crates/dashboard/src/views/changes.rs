@@ -35,7 +35,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
 fn kind_named(name: &str) -> Result<ChangeKind, Problem> {
     let mut all = ChangeKind::ALL.into_iter();
     let found = all.find(|kind| kind.as_str() == name);
-    found.ok_or_else(|| Problem::faulty("a change is new, changed, gone or back"))
+    found.ok_or_else(|| Problem::faulty("kind: expected new, changed, gone or back"))
 }
 
 pub(super) fn row(change: &Change) -> Value {

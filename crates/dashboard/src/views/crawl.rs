@@ -55,7 +55,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let kept = read.as_ref().and_then(|read| read.crawl.as_ref());
     if told.is_none() && kept.is_none() && store_fault.is_none() {
         return Err(Problem::missing(format!(
-            "no crawl {crawl} of application {app} is known: it may have been pruned"
+            "unknown crawl {crawl} of application {app}: it may have been pruned"
         )));
     }
     let counts = match (&told, kept) {

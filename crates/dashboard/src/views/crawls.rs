@@ -32,7 +32,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         .asked("state")
         .map(str::parse::<CrawlState>)
         .transpose();
-    let state = state.map_err(|_| Problem::faulty("state: no crawl has such a state"))?;
+    let state = state.map_err(|_| Problem::faulty("state: unknown state of a crawl"))?;
     let from = visit.asked("after").map(str::parse).transpose();
     let from = from.map_err(Problem::faulty)?;
     let filter = CrawlFilter {

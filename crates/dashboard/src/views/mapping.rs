@@ -28,7 +28,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let (read, rows) = read.unwrap_or_default();
     if read.is_none() && file.is_none() && rows.is_empty() && store_fault.is_none() {
         return Err(Problem::missing(format!(
-            "no mapping {name} is known: none has read a page under this name, and none in the folder of mappings has it"
+            "unknown mapping {name}: it has read no page, and the mapping folder has no such mapping"
         )));
     }
     let report = read.as_ref().map(|read| &read.report);
@@ -110,10 +110,7 @@ fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
         }
     };
     if file != present {
-        add(
-            file,
-            "in the folder of mappings; no page was judged with it yet",
-        );
+        add(file, "in the mapping folder; no page judged with it yet");
     }
     add(present, "judged now");
     let past = report["past_alerts"].as_array().into_iter().flatten();

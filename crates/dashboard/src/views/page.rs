@@ -32,7 +32,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     let page = within(store.browse.page(&id)).await?;
     let page = page.ok_or_else(|| {
         Problem::missing(
-            "no such page is stored: it has not been fetched yet, or was dropped as too old",
+            "page not stored: it is not fetched yet, or was dropped because of its age",
         )
     })?;
     let url = page["url"].as_str().unwrap_or_default();

@@ -141,18 +141,18 @@ impl Look {
         };
         let outcome = page["outcome"].as_str().unwrap_or_default();
         if !outcome.parse::<Outcome>().is_ok_and(Outcome::is_page) {
-            return format!("a page of it ended in {outcome}");
+            return format!("one of its pages ended in {outcome}");
         }
         let Some(mapping) = page["mapping"].as_str() else {
-            return String::from("no mapping reads a page of it: none has a pattern for its URL");
+            return String::from("no mapping reads its page: no pattern matches the URL");
         };
         let reads = set.and_then(|set| {
             let index = set.by_name(mapping)?;
             Some(set.fields_of(index).contains(&field))
         });
         match reads {
-            Some(false) => format!("mapping {mapping}, which reads its page, has no such field"),
-            _ => format!("mapping {mapping} has found no {field} on its page"),
+            Some(false) => format!("mapping {mapping} reads its page, but has no such field"),
+            _ => format!("mapping {mapping} found no {field} on its page"),
         }
     }
 }
@@ -161,10 +161,10 @@ impl Look {
 fn reasons_of(field: &str, looks: &[Look], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {
-        reasons.push(String::from("no mapping reads a field of this name"));
+        reasons.push(String::from("no mapping has a field of this name"));
     }
     if looks.is_empty() {
-        reasons.push(String::from("no URL of this record is known"));
+        reasons.push(String::from("the record has no known URL"));
     }
     let mut known = BTreeSet::new();
     for why in looks.iter().map(|look| look.why(field, set)) {
@@ -215,8 +215,8 @@ mod tests {
         assert!(why("city", page("timeout", None)).contains("ended in timeout"));
         assert!(why("city", page("ok", None)).contains("no mapping reads"));
         assert!(why("town", page("ok", Some("people"))).contains("has no such field"));
-        assert!(why("city", page("ok", Some("people"))).contains("has found no city"));
-        assert!(why("city", page("ok", Some("gone"))).contains("has found no city"));
+        assert!(why("city", page("ok", Some("people"))).contains("found no city"));
+        assert!(why("city", page("ok", Some("gone"))).contains("found no city"));
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(reasons_of("city", &looks, Some(&set)).len(), 1);
         let reasons = reasons_of("town", &[], Some(&set));
         assert_eq!(reasons.len(), 2);
-        assert!(reasons[0].contains("no mapping reads a field of this name"));
+        assert!(reasons[0].contains("no mapping has a field of this name"));
     }
 
     #[test]

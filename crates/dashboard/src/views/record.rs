@@ -12,7 +12,7 @@ use crate::visit::Visit;
 pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let store = store(visit).await?;
     let key = format!("{dataset}/{id}");
-    let missing = || Problem::missing(format!("no record {id} of dataset {dataset} is stored"));
+    let missing = || Problem::missing(format!("record {id} of dataset {dataset} not found"));
     let record = within(store.browse.record(&key))
         .await?
         .ok_or_else(missing)?;

@@ -53,7 +53,7 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
         None => None,
         Some("open") => Some(RecordState::Open),
         Some("resolved") => Some(RecordState::Resolved),
-        Some(_) => return Err(Problem::faulty("a record is open or resolved")),
+        Some(_) => return Err(Problem::faulty("state: expected open or resolved")),
     };
     let filter = RecordFilter {
         dataset: Some(dataset.to_owned()),

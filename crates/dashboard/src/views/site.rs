@@ -43,7 +43,7 @@ pub(super) fn named(text: &str) -> Result<String, Problem> {
     match webfill_urls::canonical(&url, None) {
         Ok(url) => Ok(webfill_urls::site(&url)),
         Err(_) => Err(Problem::missing(
-            "that is no site: it is written like example.org",
+            "not a site: expected a name such as example.org",
         )),
     }
 }

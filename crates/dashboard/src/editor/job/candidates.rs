@@ -27,7 +27,7 @@ pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Resul
     let notes = say(field, said, pages, &mut to_learn);
     let learned = learned("draft", &[field.to_owned()], &to_learn)?;
     let Some((mapping, report)) = of_pointed(&learned, field, said, pages) else {
-        let mut why = "nothing was found that reads this on its page".to_owned();
+        let mut why = "no chain found that reads this value".to_owned();
         why.extend(notes.iter().map(|note| format!("; {note}")));
         return Ok(json!({"candidates": [], "why": why, "notes": notes}));
     };
@@ -79,7 +79,7 @@ pub(super) fn learn_all(
     }
     let learned = learned(name, &[], &to_learn)?;
     let best = learned.iter().max_by_key(|mapping| mapping.pages.len());
-    let best = best.ok_or("nothing that is known stands on these pages")?;
+    let best = best.ok_or("none of the known values is on these pages")?;
     serde_json::to_value(best).map_err(|error| error.to_string())
 }
 
@@ -148,14 +148,14 @@ pub(super) fn say(
 
 pub(super) fn path_of(document: &Document, number: usize) -> Result<String, String> {
     let Some(node) = numbered(document, number) else {
-        return Err(format!("there is no element {number} on the page"));
+        return Err(format!("no element {number} on the page"));
     };
     let node = innermost(node);
     let tag = node.tag().unwrap_or_default();
     let length = node.text().trim().chars().count();
     if length > 1_000 {
         return Err(format!(
-            "<{tag}> holds {length} characters, which is no value: point at something smaller in it"
+            "<{tag}> holds {length} characters, too many for a value: point at a smaller element in it"
         ));
     }
     Ok(path(node))

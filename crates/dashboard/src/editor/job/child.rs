@@ -43,7 +43,7 @@ pub fn run(decode: Decode) -> io::Result<()> {
     let bodies = read_bodies(&order, &mut input)?;
     let doing = AssertUnwindSafe(|| answer(order, bodies, decode));
     let answer = panic::catch_unwind(doing)
-        .unwrap_or_else(|_| Answer::Refused("the page has broken what reads it".to_owned()));
+        .unwrap_or_else(|_| Answer::Refused("the page crashed its reader".to_owned()));
     let mut output = io::BufWriter::new(io::stdout().lock());
     serde_json::to_writer(&mut output, &answer)?;
     output.flush()

@@ -36,14 +36,12 @@ pub enum Trouble {
     #[error("{0}")]
     Refused(String),
     /// The page needs more than a job may take.
-    #[error(
-        "{0}: the pages need more than a job of the mapping editor may take; try fewer or smaller ones"
-    )]
+    #[error("{0}: the pages exceed the limits of the mapping editor; try fewer or smaller ones")]
     TooMuch(&'static str),
-    #[error("two other jobs of the mapping editor are at work; try again in a moment")]
+    #[error("two other jobs of the mapping editor are running; try again in a moment")]
     Busy,
     /// The cause is the machine.
-    #[error("a job of the mapping editor cannot be done: {0}")]
+    #[error("the job of the mapping editor failed: {0}")]
     Machine(String),
 }
 
@@ -172,25 +170,23 @@ impl Ended {
 
         if self.status.success() {
             if self.output.len() as u64 >= MOST_ANSWER {
-                return Err(Trouble::TooMuch("there is more to tell than is told"));
+                return Err(Trouble::TooMuch("the result is too large"));
             }
             return match serde_json::from_slice(&self.output) {
                 Ok(Answer::Done(done)) => Ok(done),
                 Ok(Answer::Refused(why)) => Err(Trouble::Refused(why)),
-                Err(error) => Err(Trouble::Machine(format!("its answer is none: {error}"))),
+                Err(error) => Err(Trouble::Machine(format!("unreadable answer: {error}"))),
             };
         }
         tracing::debug!(
             event = "dashboard_job_died",
             status = %self.status,
             words = self.words,
-            "a job of the mapping editor has died"
+            "mapping editor job died"
         );
         match self.status.signal() {
             Some(SIGXCPU) => Err(Trouble::TooMuch("it took too long")),
-            Some(SIGKILL) => Err(Trouble::TooMuch(
-                "it was killed, most likely for lack of memory",
-            )),
+            Some(SIGKILL) => Err(Trouble::TooMuch("killed, probably for lack of memory")),
             Some(SIGABRT) if self.words.starts_with("memory allocation of") => {
                 Err(Trouble::TooMuch("it ran out of memory"))
             }
@@ -245,7 +241,7 @@ mod tests {
     #[tokio::test]
     async fn the_reason_for_the_end_of_a_job_is_shown() {
         let killed = told(|| shell("kill -9 $$")).await;
-        assert!(killed.starts_with("it was killed"), "{killed}");
+        assert!(killed.starts_with("killed"), "{killed}");
         let slow = told(|| shell("kill -24 $$")).await;
         assert!(slow.starts_with("it took too long"), "{slow}");
         let large =
@@ -255,13 +251,13 @@ mod tests {
         assert!(large.starts_with("it ran out of memory"), "{large}");
         let confined = told(|| shell("echo cannot be confined >&2; exit 3")).await;
         assert!(
-            confined.ends_with("cannot be done: cannot be confined"),
+            confined.ends_with("failed: cannot be confined"),
             "{confined}"
         );
         let refused = told(|| shell("echo '{\"refused\":\"no page\"}'")).await;
         assert_eq!(refused, "no page");
         let silent = told(|| shell("true")).await;
-        assert!(silent.contains("its answer is none"), "{silent}");
+        assert!(silent.contains("unreadable answer"), "{silent}");
     }
 
     #[tokio::test]
@@ -275,7 +271,7 @@ mod tests {
         let most = MOST_ANSWER + 10;
         assert!(most < 60 << 20, "the script writes more");
         let told = told(|| shell("head -c 60000000 /dev/zero")).await;
-        assert!(told.starts_with("there is more to tell"), "{told}");
+        assert!(told.starts_with("the result is too large"), "{told}");
     }
 
     #[tokio::test]

@@ -112,7 +112,7 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
         Some(metadata) => engine.trace_document(Some(index), page.input(), metadata),
         None => engine.trace(Some(index), page.input()),
     };
-    let trace = trace.ok_or_else(|| format!("there is no mapping {mapping}"))?;
+    let trace = trace.ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let elements = elements_of(&trace, page);
     let mut told = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
     told["elements"] = elements;
@@ -147,7 +147,7 @@ pub(super) fn engine(
     let set = MappingSet::from_sources(sources).map_err(|errors| errors.to_string())?;
     let index = set
         .by_name(mapping)
-        .ok_or_else(|| format!("there is no mapping {mapping}"))?;
+        .ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let memory = usize::try_from(MEMORY_BYTES / 2).unwrap_or(usize::MAX);
     Ok((Engine::new(Arc::new(set), Limits::within(memory)), index))
 }

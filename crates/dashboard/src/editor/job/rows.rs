@@ -41,13 +41,12 @@ pub(super) fn rows(
     let known = known(pointed, pages, &mut notes);
     if known.iter().flatten().count() < 2 {
         return Ok(json!({
-            "why": "point at two rows at least: at the elements themselves, or at something in each",
+            "why": "point at two or more rows: at their elements, or at something in each",
             "notes": notes,
         }));
     }
     let Some(selected) = select_rows(&to_learn, &known) else {
-        let why =
-            "what was pointed at does not stand side by side: point at the same part of two rows";
+        let why = "the elements are not side by side: point at the same part of two rows";
         return Ok(json!({"why": why, "notes": notes}));
     };
     let count: usize = selected.elements.iter().map(Vec::len).sum();
@@ -62,7 +61,7 @@ pub(super) fn rows(
     }
     let learned = learned(name, dataset, &to_learn, &known)?;
     let Some(mapping) = learned else {
-        told["why"] = "nothing was found that reads these values in the rows".into();
+        told["why"] = "no chain found that reads these values in the rows".into();
         return Ok(told);
     };
     told["rule"] = mapping.mapping["rows"].clone();
@@ -88,7 +87,7 @@ fn known(pointed: &[Pointed], pages: &[Page], notes: &mut Vec<String>) -> Vec<Ve
                     nodes: vec![path(node)],
                     ..KnownRow::default()
                 }),
-                None => notes.push(format!("there is no element {number} on the page")),
+                None => notes.push(format!("no element {number} on the page")),
             }
         }
     }

@@ -42,12 +42,7 @@ impl Alerts {
     fn of_backends(&mut self, snapshot: &Snapshot) {
         let status = &snapshot.status;
         if let Some(why) = &snapshot.fault {
-            self.add(
-                true,
-                format!("The fleet does not tell how it is: {why}"),
-                None,
-                None,
-            );
+            self.add(true, format!("Fleet status unavailable: {why}"), None, None);
         }
         if let Some(why) = &snapshot.store_fault {
             self.add(true, format!("The store cannot be read: {why}"), None, None);
@@ -71,7 +66,7 @@ impl Alerts {
             self.add(true, format!("The dispatcher is paused: {why}"), None, None);
         }
         if status["draining"] == true {
-            self.add(false, "The dispatcher drains".into(), None, None);
+            self.add(false, "The dispatcher is draining".into(), None, None);
         }
     }
 
@@ -88,10 +83,10 @@ impl Alerts {
             let name = text(&one["id"]);
             match one["state"].as_str() {
                 Some("silent") => {
-                    self.add(true, format!("{name} is not heard of"), machines(), None);
+                    self.add(true, format!("{name} is silent"), machines(), None);
                 }
                 Some("cut_off") => {
-                    let why = format!("{name} does not reach the web: {}", text(&one["sign"]));
+                    let why = format!("{name} is offline: {}", text(&one["sign"]));
                     self.add(true, why, machines(), Some(one["cut_off_since"].clone()));
                 }
                 Some("holds") => {
@@ -190,7 +185,7 @@ mod tests {
                 "two is not heard of",
                 "shop: pages have changed, fields are lost: price",
                 "Notifications of the watch w do not reach mail: refused",
-                "The dispatcher drains",
+                "The dispatcher is draining",
             ]
         );
     }

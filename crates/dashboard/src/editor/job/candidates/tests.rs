@@ -96,7 +96,7 @@ fn a_section_is_not_a_value_and_the_user_learns_that() {
     let told = candidates("name", &[said], &pages);
     let told = told.map_or_else(|why| why, |told| told.to_string());
     assert!(
-        told.contains("point at something smaller") || told.contains("nothing is known"),
+        told.contains("point at a smaller element") || told.contains("none of the known values"),
         "{told}"
     );
 }
