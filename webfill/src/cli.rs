@@ -62,8 +62,8 @@ pub enum Command {
     Crawl(Box<CrawlOptions>),
     /// Complete a table from the pages that its rows link to
     ///
-    /// Mappings are learned from the rows that know most; the rest of the pages is fetched only for columns that they
-    /// are read for precisely enough. For books.csv this writes books.filled.csv, books.evidence.jsonl and .parquet
+    /// Mappings are learned from the rows with the most values; further pages are fetched only for columns that can be
+    /// read precisely enough. For books.csv this writes books.filled.csv, books.evidence.jsonl and .parquet
     /// (where each value comes from), and books.doubts.csv (known values that their pages contradict). Run the same
     /// command again to resume it; pages, mappings and answers are kept in books.webfill/.
     Fill(Box<FillOptions>),
@@ -78,7 +78,7 @@ pub enum Command {
     Feed(FeedOptions),
     /// Show pending tasks of an application or of one crawl
     Info(ActionOptions),
-    /// Stop a crawl for good: drop its pending tasks and accept no more
+    /// Stop a crawl permanently: drop its pending tasks and accept no more
     Stop(CrawlActionOptions),
     /// Pause a crawl until it is resumed
     Pause(CrawlActionOptions),
@@ -100,7 +100,7 @@ pub enum Command {
     Drain(DrainOptions),
     /// Reload the mappings and some settings of a running dispatcher
     ///
-    /// If anything has a fault, nothing changes, and the answer says file, line and JSON path.
+    /// If anything has a fault, nothing changes, and the answer names file, line and JSON path.
     Reload(ReloadOptions),
     /// Show or set the rules for one site
     ///
@@ -140,7 +140,7 @@ pub enum Command {
     ///
     /// A store in MongoDB is not copied: back it up with the tools of MongoDB.
     Backup(BackupOptions),
-    /// Show who fed, changed or was refused what
+    /// Show the audit log: actions with their users and results
     Audit(AuditOptions),
     /// Check, test, learn and repair mappings
     #[command(subcommand)]

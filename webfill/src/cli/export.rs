@@ -9,7 +9,7 @@ use crate::seeds::ListSeparator;
 
 #[derive(Debug, Args)]
 pub struct ExportOptions {
-    /// What to write
+    /// Kind of data to write
     #[arg(value_enum)]
     pub what: ExportWhat,
     /// Store to read
@@ -75,7 +75,7 @@ pub enum ExportWhat {
     Records,
     /// Pages with the fields that were read on them
     Pages,
-    /// What has changed on pages
+    /// Changes of pages
     Changes,
 }
 

@@ -10,15 +10,15 @@ use crate::summary::{Counters, Summary};
 /// What makes a finished crawl end in 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A mapping has found a field on none of the pages that it has read, or in none of its rows, or no rows
+    /// A mapping found no rows, or found a field on none of its pages or rows
     EmptyField,
     /// A page that was fetched matches no mapping
     NoMapping,
-    /// URLs were tried, and none was fetched
+    /// No URL could be fetched
     NothingFetched,
     /// All lines or records of the seeds are broken
     AllBroken,
-    /// Nothing: such a crawl ends in 0
+    /// No condition: the crawl exits with 0
     Never,
 }
 
