@@ -64,11 +64,11 @@ pub enum Truncation {
 impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Truncation::InputBytes => "the page is longer than is read",
-            Truncation::Nodes => "the page has more nodes than are kept",
-            Truncation::Attributes => "the page has more attributes than are kept",
-            Truncation::OpenElements => "the page nests elements deeper than is read",
-            Truncation::Memory => "the page's tree needs more memory than it may have",
+            Truncation::InputBytes => "the page exceeds the size limit",
+            Truncation::Nodes => "the page exceeds the limit of nodes",
+            Truncation::Attributes => "the page exceeds the limit of attributes",
+            Truncation::OpenElements => "the page exceeds the limit of nested elements",
+            Truncation::Memory => "the page's tree exceeds its memory limit",
             Truncation::ParseTime => "the page takes too long to parse",
         })
     }

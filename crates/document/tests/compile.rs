@@ -54,7 +54,7 @@ fn faults_name_their_place_and_reason() {
             "'a' | //b",
             "each side of `|` must be a path or another set of nodes",
         ),
-        ("'a'[1]", "what stands before `[` or `/` must be a path"),
+        ("'a'[1]", "the part before `[` or `/` must be a path"),
         ("1 = ", "the expression ends too early, at offset 4"),
         ("#x", "unexpected `#`, at offset 0"),
         ("a/@", "the expression ends too early"),
@@ -68,7 +68,7 @@ fn faults_name_their_place_and_reason() {
 
 #[test]
 fn expressions_are_bounded_in_length_and_nesting() {
-    assert!(refusal(&"a|".repeat(2100)).contains("at most 4096 are taken"));
+    assert!(refusal(&"a|".repeat(2100)).contains("the limit is 4096"));
     let nested = |levels: usize| format!("{}1{}", "(".repeat(levels), ")".repeat(levels));
     assert!(check_xpath(&nested(63)).is_ok());
     assert!(refusal(&nested(64)).contains("nests deeper than 64 levels"));
@@ -121,11 +121,11 @@ fn faulty_selectors_name_their_place_and_reason() {
         ("li:frist-child", "did you mean `:first-child`?"),
         (
             "li:nth-child(x)",
-            "expected a place such as `2n+1`, found `x`",
+            "expected a position such as `2n+1`, found `x`",
         ),
         ("a::before", "unknown pseudo-element `::before`"),
-        (":not(a::text)", "a pseudo-element cannot stand here"),
-        ("svg|path", "elements have no namespace here"),
+        (":not(a::text)", "a pseudo-element is not allowed here"),
+        ("svg|path", "namespaces are not used here"),
         ("|p", "expected a name, found `|`"),
         ("[xlink|href]", "write `*|` or `xlink\\:`"),
         (
@@ -138,12 +138,12 @@ fn faulty_selectors_name_their_place_and_reason() {
         (":has()", "expected a name"),
         (
             "li:nth-child(of p)",
-            "expected a place such as `2n+1`, found ``",
+            "expected a position such as `2n+1`, found ``",
         ),
         ("a,,b", "expected a name, found `,`, at offset 2"),
         (".1a", "expected a name"),
         ("a)", "expected a combinator or `,`, found `)`"),
-        (":is(> a)", "a combinator cannot stand first here"),
+        (":is(> a)", "a combinator cannot come first here"),
     ];
     for (selector, expected) in cases {
         let message = Selector::compile(selector)

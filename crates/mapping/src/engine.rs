@@ -160,7 +160,7 @@ impl Engine {
                 if let Some((value, index)) = found {
                     bytes += memory_of(&value);
                     if bytes > self.limits.fields_bytes {
-                        run.warn("the page's fields are too long together, the rest was dropped");
+                        run.warn("the page's fields exceed the size limit; the rest was dropped");
                         break;
                     }
                     extraction.fields.insert(field.name.clone(), value);
@@ -203,7 +203,7 @@ impl Engine {
             // Running out of time here does not discard what was already extracted.
             match run.check_time() {
                 Ok(()) => extraction.feeds = feeds(run),
-                Err(OutOfTime) => run.warn("there was no time left to look for feeds"),
+                Err(OutOfTime) => run.warn("no time left to look for feeds"),
             }
         }
         Ok(())
@@ -276,7 +276,7 @@ fn value_of(field: &Field, mut items: Vec<Option<Item<'_>>>, run: &Run<'_>) -> O
         bytes += value.as_str().map_or(0, str::len);
         values.push(value);
         if bytes > run.limits.step_bytes {
-            run.warn("the values are too long together, the rest was dropped");
+            run.warn("the values exceed the size limit; the rest was dropped");
             break;
         }
     }
@@ -414,7 +414,7 @@ impl<'b> Links<'b> {
         if self.left_out > 0 {
             run.list.is_cut.set(true);
             run.warn(format_args!(
-                "{} links too many or too long were left out",
+                "{} links beyond the limits were dropped",
                 self.left_out
             ));
         }

@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
     let values = count_values(text);
     if values > limits.json_values {
         return Err(format!(
-            "about {values} JSON values, {} is the most",
+            "about {values} JSON values; the limit is {}",
             limits.json_values
         ));
     }
@@ -115,7 +115,7 @@ impl JsonQuery {
             let visits = self.cost.visits(value);
             if visits > limits.json_visits {
                 return Err(
-                    "the JSONPath could take too long on this page, make it more direct".to_owned(),
+                    "the JSONPath could take too long on this page: make it more direct".to_owned(),
                 );
             }
         }

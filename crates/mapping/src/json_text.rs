@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
                 .find(|c| !(is_white_space(c) || is_invisible(c)));
             self.at += blank.unwrap_or(self.rest().len());
             if MARKS.iter().any(|mark| self.take(mark)) {
-                self.note("it stands in a comment or CDATA section");
+                self.note("it is in a comment or CDATA section");
             } else if self.rest().starts_with("/*") {
                 self.skip_to("*/");
             } else if self.rest().starts_with("//") {
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
     fn ends_with(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {
-            self.note("it has commas too many");
+            self.note("it has extra commas");
             self.skip_blanks();
         }
         match self.peek() {
@@ -263,7 +263,7 @@ impl<'t> Reader<'t> {
         if self.take(",") {
             self.skip_blanks();
             if self.peek() == Some(bracket) {
-                self.note("it has commas too many");
+                self.note("it has extra commas");
             }
             return Ok(());
         }
@@ -291,7 +291,7 @@ impl<'t> Reader<'t> {
                 b'"' => return Ok(string),
                 b'\\' => self.escape(&mut string)?,
                 _ => {
-                    self.note("control characters stand in its strings");
+                    self.note("its strings contain control characters");
                     string.push(' ');
                 }
             }
@@ -313,7 +313,7 @@ impl<'t> Reader<'t> {
             'u' => self.unicode_escape()?,
             // A JavaScript escape, where texts are in single quotes.
             '\'' => {
-                self.note("quotes are escaped that need not be");
+                self.note("it has needlessly escaped quotes");
                 '\''
             }
             other => return Err(format!("unknown escape `\\{other}`")),
@@ -334,7 +334,7 @@ impl<'t> Reader<'t> {
             self.at = before;
         }
         Ok(char::from_u32(first).unwrap_or_else(|| {
-            self.note("half a character is escaped in it");
+            self.note("it has an incomplete escaped character");
             '\u{fffd}'
         }))
     }
@@ -344,7 +344,7 @@ impl<'t> Reader<'t> {
         let code = u32::from_str_radix(digits, 16).ok();
         let code = code.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
         self.at += digits.len();
-        code.ok_or_else(|| "expected four digits behind `\\u`".to_owned())
+        code.ok_or_else(|| "expected four digits after `\\u`".to_owned())
     }
 
     /// Reads a number, `true`, `false` or `null`. JavaScript's `NaN`, `Infinity` and `undefined` become null.
@@ -357,7 +357,7 @@ impl<'t> Reader<'t> {
             "false" => Value::Bool(false),
             "null" => Value::Null,
             "NaN" | "undefined" | "Infinity" | "-Infinity" => {
-                self.note("it has values that are none");
+                self.note("it has invalid values");
                 Value::Null
             }
             _ => number(word).ok_or_else(|| "expected a value".to_owned())?,

@@ -160,7 +160,10 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     let named = PageLane::NAMES.iter().find(|(name, _)| *name == text);
     if named.is_none() {
         let path = object.get("lane").map_or_else(String::new, |at| at.path);
-        let message = format!("{} is no lane: it is `http` or `browser`", quoted(text));
+        let message = format!(
+            "unknown lane {}: expected `http` or `browser`",
+            quoted(text)
+        );
         reader.fault(&path, message);
     }
     named.map(|(_, lane)| *lane)
@@ -176,7 +179,7 @@ fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) ->
         match fields.iter().any(|field| field.name == name) {
             true => names.push(name.to_owned()),
             false => {
-                let why = format!("the mapping extracts no field {}", quoted(name));
+                let why = format!("the mapping has no field {}", quoted(name));
                 reader.fault(&at.path, why);
             }
         }
@@ -294,7 +297,7 @@ fn read_fields(
             continue;
         };
         if fields.iter().any(|known| known.name == field.name) {
-            let message = format!("another field is called {} already", quoted(&field.name));
+            let message = format!("duplicate field {}", quoted(&field.name));
             reader.fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
@@ -310,15 +313,15 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     let continues = reader.boolean_of(&object, "continues").unwrap_or(false);
     if continues && !multiple {
         let path = format!("{}.continues", at.path);
-        reader.fault(&path, "only a list goes over several pages: set `multiple`");
+        reader.fault(
+            &path,
+            "only a list can continue over several pages: set `multiple`",
+        );
     }
     let keep_empty = reader.boolean_of(&object, "keep_empty").unwrap_or(false);
     if keep_empty && !multiple {
         let path = format!("{}.keep_empty", at.path);
-        reader.fault(
-            &path,
-            "only in a list are there places to keep: set `multiple`",
-        );
+        reader.fault(&path, "only a list has positions to keep: set `multiple`");
     }
     let alternatives = read_chains(at, &object, reader, selectors);
     Some(Field {
@@ -357,7 +360,7 @@ fn read_alternatives(
 ) -> Vec<Chain> {
     let chains = reader.list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        reader.fault(&at.path, "there are no alternatives");
+        reader.fault(&at.path, "the list of alternatives is empty");
     }
     chains
         .iter()
@@ -368,7 +371,7 @@ fn read_alternatives(
 pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
     let entries = reader.list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        reader.fault(&at.path, "there are no processors");
+        reader.fault(&at.path, "the list of processors is empty");
     }
     let mut steps: Vec<Step> = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -378,7 +381,7 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
         let is_within = !steps.is_empty() && steps.iter().all(|step| step.processor.sees_markup());
         if let Some(expression) = step.searches_the_page().filter(|_| is_within) {
             let warning = format!(
-                "{} searches the whole page, and not what was found before: begin with `.//`",
+                "{} searches the whole page, not the elements found before: begin with `.//`",
                 quoted(expression)
             );
             reader.warn(&format!("{}.parameters.expression", entry.path), warning);

@@ -93,7 +93,7 @@ impl<'a> Page<'a> {
     pub(crate) fn document(&self, run: &Run<'_>) -> Option<&Document> {
         let document = self.tree();
         if document.is_none() {
-            run.warn("the page is neither HTML nor XML, so it has no elements");
+            run.warn("the page has no elements: it is neither HTML nor XML");
         }
         document
     }

@@ -71,7 +71,7 @@ impl Pattern {
     pub(crate) fn compile(text: &str, step_limit: usize) -> Result<Pattern, String> {
         if text.len() > MAX_EXPRESSION_BYTES {
             return Err(format!(
-                "{} bytes are too long, {MAX_EXPRESSION_BYTES} is the most",
+                "{} bytes; the limit is {MAX_EXPRESSION_BYTES}",
                 text.len()
             ));
         }

@@ -67,7 +67,7 @@ impl<'s> Reader<'s> {
             warnings: Vec::new(),
         };
         for path in std::mem::take(&mut reader.positions.duplicates) {
-            reader.fault(&path, "this key is given twice");
+            reader.fault(&path, "duplicate key");
         }
         Ok((reader, value))
     }

@@ -33,7 +33,7 @@ pub fn request_header(name: &str, value: &str) -> Result<(String, String), Strin
         let names: Vec<&str> = REQUEST_HEADERS.iter().map(|known| known.name).collect();
         let names = names.join(", ");
         return Err(format!(
-            "`{name:.60}` is not a header that may be set, only {names}"
+            "header `{name:.60}` may not be set: allowed are {names}"
         ));
     }
     let fits = |c: char| c == ' ' || c.is_ascii_graphic();

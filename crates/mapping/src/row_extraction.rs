@@ -27,7 +27,7 @@ pub(crate) fn listings(
     let listings = rules.map(|rule| listing(rule, run, &mut room)).collect();
     if with_links && room.links_left_out > 0 {
         run.warn(format_args!(
-            "{} links of rows too many were left out",
+            "{} links of rows beyond the limit were dropped",
             room.links_left_out
         ));
     }
@@ -69,7 +69,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
         }
         if read.bytes > run.limits.row_bytes {
             run.warn(format_args!(
-                "row {position} has more than {} bytes and was left out",
+                "row {position} has more than {} bytes and was dropped",
                 run.limits.row_bytes
             ));
             listing.cut = true;
@@ -79,7 +79,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
         let links = links_of(rule, &element, run, room)?;
         read.bytes += links.iter().map(String::len).sum::<usize>();
         if read.bytes > room.bytes {
-            run.warn("the page's rows are too long together, the rest was dropped");
+            run.warn("the page's rows exceed the size limit; the rest was dropped");
             listing.cut = true;
             again.truncate(before);
             break;

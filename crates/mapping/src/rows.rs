@@ -113,10 +113,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
             .iter()
             .any(|known| known.field.name == field.field.name)
         {
-            let message = format!(
-                "another field is called {} already",
-                quoted(&field.field.name)
-            );
+            let message = format!("duplicate field {}", quoted(&field.field.name));
             reader.fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
@@ -166,7 +163,7 @@ fn refuse_whole_page(
         for (number, step) in chain.steps.iter().take_while(leaves_elements).enumerate() {
             if let Some(expression) = step.searches_the_page() {
                 let why = format!(
-                    "{} searches the whole page, so that each row would get the same value: {cure}",
+                    "{} searches the whole page, so every row would get the same value: {cure}",
                     quoted(expression)
                 );
                 let place = format!("{chain_path}[{number}].parameters.expression");
@@ -189,8 +186,7 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
             let message = format!("bad name {}: it must match {FIELD_NAME}", quoted(name));
             reader.fault(&at.path, message);
         } else if fields.iter().any(is_of_record) {
-            let why =
-                "its value is the record's that the page was fetched for: no other page fills it";
+            let why = "its value comes from the record that the page was fetched for: no other page fills it";
             reader.fault(&at.path, why);
         } else if !want.iter().any(|known| known == name) {
             want.push(name.to_owned());
@@ -198,11 +194,11 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
     }
     match (object.get("links"), object.get("want")) {
         (Some(links), None) => {
-            let why = "the pages that they lead to have nothing to fill: name the fields in `want`";
+            let why = "their pages have no fields to fill: name the fields in `want`";
             reader.fault(&links.path, why);
         }
         (None, Some(want)) => {
-            let why = "no page fills these fields: add the `links` of a row to its page";
+            let why = "no page fills these fields: add `links` from a row to its pages";
             reader.fault(&want.path, why);
         }
         _ => {}
@@ -235,7 +231,7 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
     };
     let names = reader.list(&at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        let why = "without a key no row is known again: name the fields that tell one from another";
+        let why = "a key is required: name the fields that identify a row";
         reader.fault(&at.path, why);
     }
     for at in names {
@@ -248,7 +244,7 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
             }
             Some(_) => key.push(name.to_owned()),
             None => {
-                let why = format!("the rows have no field {}", quoted(name));
+                let why = format!("unknown field {} of the rows", quoted(name));
                 reader.fault(&at.path, why);
             }
         }
@@ -268,8 +264,7 @@ fn read_row_field(
     let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
     let of_record = reader.text_of(&object, "record_field").map(str::to_owned);
     if of_record.is_some() && from != "record" {
-        let why =
-            "only a field that is taken from the record names one of it: set `from` to `record`";
+        let why = "only with `from` set to `record`";
         reader.fault(&format!("{}.record_field", at.path), why);
     }
     let has_chains = object.get("processors").is_some() || object.get("alternatives").is_some();
@@ -277,7 +272,7 @@ fn read_row_field(
         "record" if has_chains => {
             reader.fault(
                 &at.path,
-                "the record's value is taken as it is: leave the processors out",
+                "the record's value is not processed: remove the processors",
             );
             Vec::new()
         }

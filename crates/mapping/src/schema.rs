@@ -20,7 +20,7 @@ pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill mapping",
-        "description": "Which pages are of a kind, which of their links to follow, which fields to extract.",
+        "description": "The pages of a kind, the links to follow on them, and the fields to extract.",
         "oneOf": [mapping, {"type": "array", "items": mapping}],
         "$defs": definitions(),
     })
@@ -32,19 +32,19 @@ pub fn case_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill golden case",
-        "description": "What a mapping must yield on the page beside this file. What is left out is not compared.",
+        "description": "Expected results of a mapping on the page beside this file. Keys that are left out are not compared.",
         "type": "object",
         "properties": {
             "$schema": text("For editors."),
             "url": text("The page's URL."),
-            "content_type": text("The Content-Type with which the page came, if it is known."),
+            "content_type": text("The page's Content-Type, if known."),
             "mapping": {
                 "type": ["string", "null"],
-                "description": "The mapping that the URL belongs to; null if there is none.",
+                "description": "The mapping that matches the URL; null if none does.",
             },
             "fields": {
                 "type": "object",
-                "description": "The values of the fields; one without a value is left out.",
+                "description": "The values of the fields. Fields without a value are left out.",
             },
             "rows": {
                 "type": "array",
@@ -56,7 +56,7 @@ pub fn case_schema() -> Value {
                         "rows": {
                             "type": "array",
                             "items": {"type": "object"},
-                            "description": "The rows in the order of the page, each with all of its fields; a missing value is null, and so is one that comes from the record of the page.",
+                            "description": "The rows in the order of the page, each with all of its fields. Missing values are null, and so are those that come from the record of the page.",
                         },
                     },
                     "required": ["dataset", "rows"],
@@ -79,14 +79,14 @@ fn definitions() -> Value {
         "type": "array",
         "minItems": 1,
         "items": reference("processor"),
-        "description": "Processors; each works on the list of values that the one before it left, the first on the page.",
+        "description": "Processors. The first one gets the page, and each further one the output of the one before it.",
     });
     json!({
         "mapping": mapping(),
         "url_pattern": url_pattern(),
         "url_parser": object(URL_PARSER_KEYS, |key| match key {
             "processors" => reference("chain"),
-            _ => text("What these links are."),
+            _ => text("A description of these links, for people."),
         }),
         "field": field(),
         "rows": rows(),
@@ -125,40 +125,40 @@ fn mapping() -> Value {
             "type": "string",
             "pattern": MAPPING_NAME,
             "maxLength": 100,
-            "description": "What commands and logs call the mapping; unique.",
+            "description": "The mapping's unique name in commands and logs.",
         }),
         "lane" => json!({
             "enum": PageLane::NAMES.map(|(name, _)| name),
-            "description": "`browser`: the pages are read when their scripts have run, also in a crawl of the lane `http`; `http`: never. Left out: a page that is empty without its scripts is tried in a browser.",
+            "description": "`browser`: read the pages after their scripts have run, even in a crawl of the lane `http`. `http`: never run scripts. If left out, a page that is empty without its scripts is tried in a browser.",
         }),
         "url_patterns" => json!({
             "type": "array",
             "minItems": 1,
             "items": reference("url_pattern"),
-            "description": "The pages that the mapping is for: those whose URL matches one of these.",
+            "description": "The mapping applies to pages whose URL matches one of these patterns.",
         }),
         "headers" => headers(),
         "match" => json!({
             "type": "array",
             "items": {"type": "string", "pattern": FIELD_NAME},
-            "description": "Fields that tell whose a page is: it fills a record only if these agree with what is known of it.",
+            "description": "Fields that identify the record of a page. The page fills a record only if these fields agree with its known values.",
         }),
         "url_parsers" => json!({
             "type": "array",
             "items": reference("url_parser"),
-            "description": "The links to follow; what a chain yields is made absolute.",
+            "description": "The links to follow. The URLs that a chain yields are made absolute.",
         }),
         "fields" => json!({
             "type": "array",
             "items": reference("field"),
-            "description": "What to extract.",
+            "description": "The fields to extract.",
         }),
         "rows" => json!({
             "oneOf": [reference("rows"), {"type": "array", "items": reference("rows")}],
-            "description": "What the pages list: each row becomes a record of a dataset.",
+            "description": "Rows of the pages. Each row becomes a record of a dataset.",
         }),
         "$schema" => text("For editors."),
-        _ => text("What the mapping is for."),
+        _ => text("A description of the mapping, for people."),
     })
 }
 
@@ -168,7 +168,7 @@ fn headers() -> Value {
         |_| json!({"type": "string", "minLength": 1}),
     );
     schema["description"] =
-        json!("Headers that are sent with the requests for these pages, such as Accept-Language.");
+        json!("Headers to send with requests for these pages, such as Accept-Language.");
     schema
 }
 
@@ -178,9 +178,9 @@ fn url_pattern() -> Value {
         .map(|(name, meaning)| json!({"const": name, "description": meaning}));
     let kinds: Vec<Value> = kinds.collect();
     object(URL_PATTERN_KEYS, |key| match key {
-        "type" => json!({"oneOf": kinds, "description": "How the pattern is written."}),
+        "type" => json!({"oneOf": kinds, "description": "The type of the pattern."}),
         "pattern" => text("The pattern, compared with the canonical URL."),
-        _ => text("What these pages are."),
+        _ => text("A description of these pages, for people."),
     })
 }
 
@@ -195,26 +195,26 @@ fn field() -> Value {
         "continues" => json!({
             "type": "boolean",
             "default": false,
-            "description": "true: the list goes on over further pages of the mapping, to which its url_parsers lead; a record gets the values of all of them.",
+            "description": "true: the list continues on further pages of the mapping, found by its url_parsers. A record gets the values of all of them.",
         }),
         "keep_empty" => json!({
             "type": "boolean",
             "default": false,
-            "description": "true: a value of the list that is empty keeps its place, as null. To read several lists side by side, `rows` are the right way.",
+            "description": "true: an empty value of the list keeps its position, as null. To read several lists side by side, use `rows`.",
         }),
         "multiple" => json!({
             "type": "boolean",
             "default": false,
-            "description": "Take all values as a list, not the first alone.",
+            "description": "true: take all values, as a list; otherwise the first.",
         }),
         "processors" => reference("chain"),
         "alternatives" => json!({
             "type": "array",
             "minItems": 1,
             "items": reference("chain"),
-            "description": "Several chains: the first that yields a value gives the field's.",
+            "description": "Several chains. The first one that yields a value is used.",
         }),
-        _ => text("What the field holds."),
+        _ => text("A description of the field, for people."),
     });
     schema["oneOf"] = json!([{"required": ["processors"]}, {"required": ["alternatives"]}]);
     schema
@@ -226,7 +226,7 @@ fn rows() -> Value {
             "type": "string",
             "minLength": 1,
             "maxLength": 200,
-            "description": "The dataset that the rows are records of.",
+            "description": "The dataset of the rows.",
         }),
         "select" => json!({
             "$ref": "#/$defs/chain",
@@ -236,32 +236,32 @@ fn rows() -> Value {
             "type": "array",
             "minItems": 1,
             "items": reference("row_field"),
-            "description": "What each row holds; a field that a row has no value for is null in it.",
+            "description": "The fields of each row. A missing value is null.",
         }),
         "key" => json!({
             "type": "array",
             "minItems": 1,
             "items": {"type": "string", "pattern": FIELD_NAME},
-            "description": "The fields that tell one row from another: the same key is the same record.",
+            "description": "The fields that together identify a row. Rows with the same key are the same record.",
         }),
         "links" => json!({
             "type": "array",
             "minItems": 1,
             "items": reference("url_parser"),
-            "description": "The links of a row to pages that may fill its record; the first processor works on the row, and what a chain yields is made absolute.",
+            "description": "Links from a row to pages that may fill its record. The first processor gets the row, and the URLs that a chain yields are made absolute.",
         }),
         "want" => json!({
             "type": "array",
             "minItems": 1,
             "items": {"type": "string", "pattern": FIELD_NAME},
-            "description": "The fields of the row's record that the pages of its links are to fill, if the row itself has no value for them.",
+            "description": "The fields of the row's record for these pages to fill if the row has no value for them.",
         }),
         "complete" => json!({
             "type": "boolean",
             "default": false,
-            "description": "true: when all pages of a list were read, the rows that it no longer has are marked as gone.",
+            "description": "true: once all pages of a list are read, rows that it no longer has are marked as gone.",
         }),
-        _ => text("What these rows are."),
+        _ => text("A description of these rows, for people."),
     })
 }
 
@@ -276,28 +276,28 @@ fn row_field() -> Value {
         "from" => {
             let names =
                 ORIGINS.map(|(name, meaning)| json!({"const": name, "description": meaning}));
-            json!({"oneOf": names, "default": "row", "description": "Where the field is read."})
+            json!({"oneOf": names, "default": "row", "description": "The source of the field."})
         }
         "record_field" => json!({
             "type": "string",
-            "description": "With `from` `record`: which field of the record, if it is not called as this one; `_id` is its id.",
+            "description": "With `from` `record`: the field of the record, if its name differs from this one; `_id` is its id.",
         }),
         "multiple" => json!({
             "type": "boolean",
             "default": false,
-            "description": "Take all values as a list, not the first alone.",
+            "description": "true: take all values, as a list; otherwise the first.",
         }),
         "processors" => json!({
             "$ref": "#/$defs/chain",
-            "description": "Processors; the first works on the row.",
+            "description": "Processors. The first one gets the row.",
         }),
         "alternatives" => json!({
             "type": "array",
             "minItems": 1,
             "items": reference("chain"),
-            "description": "Several chains: the first that yields a value gives the field's.",
+            "description": "Several chains. The first one that yields a value is used.",
         }),
-        _ => text("What the field holds."),
+        _ => text("A description of the field, for people."),
     });
     schema["oneOf"] = json!([
         {"required": ["processors"]},
@@ -314,7 +314,9 @@ fn processor() -> Value {
         .map(|entry| json!({"const": entry.name, "description": entry.summary}));
     let types: Vec<Value> = types.collect();
     let mut schema = object(STEP_KEYS, |key| match key {
-        "type" => json!({"oneOf": types, "description": "What the processor does."}),
+        "type" => {
+            json!({"oneOf": types, "description": "A description of the processor, for people."})
+        }
         _ => json!({"type": "object"}),
     });
     schema["allOf"] = catalogue::ALL

@@ -144,7 +144,7 @@ impl MappingSet {
         let found = self.index.first(url);
         let warn = |&mapping: &usize| {
             let name = &self.mappings[mapping].name;
-            format!("a URL pattern of mapping {name} took too many steps, which counts as no match")
+            format!("a URL pattern of mapping {name} took too many steps; counted as no match")
         };
         (
             found.mappings.first().copied().map(MappingIndex),
@@ -315,7 +315,7 @@ impl Loading {
         };
         if let Some(other) = self.names.get(&mapping.name) {
             let message = format!(
-                "{} is the name of a mapping in {other} already",
+                "duplicate mapping name {}, also in {other}",
                 quoted(&mapping.name)
             );
             reader.fault(&crate::json_positions::key_path(&at.path, "name"), message);

@@ -34,7 +34,7 @@ pub(crate) fn read_what_can_be_read(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     match paths_of(dir) {
         Err(error) => faults.push(file_fault(
             dir,
-            format!("cannot read the folder of mappings: {error}"),
+            format!("cannot read the mapping folder: {error}"),
         )),
         Ok(paths) => {
             for path in paths {
@@ -70,8 +70,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Source, Fault> {
     let cannot = |error: io::Error| file_fault(path, format!("cannot be read: {error}"));
     let size = fs::metadata(path).map_err(cannot)?.len();
     if size > MAX_FILE_BYTES {
-        let message =
-            format!("{size} bytes are too many for a mapping, {MAX_FILE_BYTES} is the most");
+        let message = format!("{size} bytes; a mapping file may have {MAX_FILE_BYTES}");
         return Err(file_fault(path, message));
     }
     let bytes = fs::read(path).map_err(cannot)?;

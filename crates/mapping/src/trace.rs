@@ -264,5 +264,5 @@ fn what_lost_it(steps: &[StepTrace], place: &str) -> String {
             return format!("step {number}, {name}, left only empty text");
         }
     }
-    "the time for the page was over".to_owned()
+    "the time limit of the page was reached".to_owned()
 }

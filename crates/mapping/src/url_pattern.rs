@@ -64,7 +64,7 @@ impl UrlPattern {
     pub(crate) fn compile(kind: &str, text: &str) -> Result<UrlPattern, PatternFault> {
         let compiled = match kind {
             "regex" | "glob" | "prefix" | "host" if text.is_empty() => {
-                Err("there is no pattern".to_owned())
+                Err("the pattern is empty".to_owned())
             }
             "regex" => compile_regex(text),
             "glob" => compile_glob(text),
@@ -175,7 +175,7 @@ fn compile_prefix(text: &str) -> Result<UrlPattern, String> {
         .iter()
         .any(|scheme| text.starts_with(scheme))
     {
-        return Err("a prefix begins with http:// or https://".to_owned());
+        return Err("a prefix must begin with http:// or https://".to_owned());
     }
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let host_end = text.find("://").map_or(0, |at| at + 3);
@@ -316,7 +316,11 @@ mod tests {
     fn patterns_that_cannot_be_meant_are_refused_with_advice() {
         for (kind, text, part) in [
             ("prefix", "https://a.example", "end the host with a slash"),
-            ("prefix", "a.example/", "begins with http:// or https://"),
+            (
+                "prefix",
+                "a.example/",
+                "must begin with http:// or https://",
+            ),
             (
                 "prefix",
                 "https://A.example/",
@@ -327,7 +331,7 @@ mod tests {
             ("glob", "https://a.example/[", "unclosed character class"),
             ("regex", "a(", "unclosed group"),
             ("regexp", "a", "did you mean `regex`?"),
-            ("host", "", "there is no pattern"),
+            ("host", "", "the pattern is empty"),
         ] {
             let error = UrlPattern::compile(kind, text).unwrap_err().message;
             assert!(error.contains(part), "{kind} {text}: {error}");

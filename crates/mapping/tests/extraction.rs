@@ -189,7 +189,7 @@ fn an_xpath_on_a_page_without_elements_yields_nothing_and_says_so() {
     assert!(extraction.fields.is_empty());
     assert_eq!(
         extraction.warnings,
-        ["field f: the page is neither HTML nor XML, so it has no elements"]
+        ["field f: the page has no elements: it is neither HTML nor XML"]
     );
 }
 
@@ -268,7 +268,7 @@ fn output_is_bounded_in_number_and_size() {
     for part in [
         "field many: more than 10 values",
         "field long: a value was cut to 100 bytes",
-        "links too many",
+        "links beyond the limits",
     ] {
         assert!(warnings.contains(part), "{part} not in\n{warnings}");
     }
@@ -335,7 +335,7 @@ fn a_cut_page_says_why() {
     let extraction = extract(&engine, PageKind::Html, &"<b>x</b>".repeat(1000));
     assert_eq!(
         extraction.truncated.as_deref(),
-        Some("the page has more nodes than are kept")
+        Some("the page exceeds the limit of nodes")
     );
     assert_eq!(extraction.fields["f"], "x");
 }

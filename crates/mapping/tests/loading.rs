@@ -129,7 +129,7 @@ fn each_wrong_parameter_is_explained() {
         ),
         (
             r#"{"type": "nth", "parameters": {"position": 0}}"#,
-            "positions begin with 1",
+            "1 is the first value",
         ),
         (
             r#"{"type": "nth", "parameters": {"position": "2"}}"#,
@@ -145,7 +145,7 @@ fn each_wrong_parameter_is_explained() {
         ),
         (
             r#"{"type": "split", "parameters": {"separator": ""}}"#,
-            "separates nothing",
+            "the separator is empty",
         ),
         (
             r#"{"type": "map", "parameters": {"table": {"a": 1}}}"#,
@@ -165,7 +165,7 @@ fn each_wrong_parameter_is_explained() {
         ),
         (
             r#"{"type": "validate", "parameters": {"min_length": 3, "max_length": 2}}"#,
-            "shorter than min_length",
+            "at least min_length",
         ),
         (
             r#"{"type": "xpath", "parameters": {"expression": "//svg:path"}}"#,
@@ -194,17 +194,17 @@ fn each_wrong_parameter_is_explained() {
 fn fields_and_mappings_have_one_name_each() {
     let twice = r#"[{"name": "a", "processors": [{"type": "first"}]},
                     {"name": "a", "processors": [{"type": "first"}]}]"#;
-    assert!(faults(&with_fields(twice))[0].contains("another field is called \"a\" already"));
+    assert!(faults(&with_fields(twice))[0].contains("duplicate field \"a\""));
     let one = with_fields("[]");
     let found = load(&[("a.json", &one), ("b.json", &format!("[{one}]"))])
         .err()
         .unwrap_or_default();
     assert_eq!(
         found,
-        ["b.json:1: [0].name: \"shop\" is the name of a mapping in a.json already"]
+        ["b.json:1: [0].name: duplicate mapping name \"shop\", also in a.json"]
     );
     let doubled = one.replacen("\"name\"", "\"name\": \"x\", \"name\"", 1);
-    assert!(faults(&doubled)[0].contains("name: this key is given twice"));
+    assert!(faults(&doubled)[0].contains("name: duplicate key"));
 }
 
 #[test]
@@ -217,15 +217,15 @@ fn a_field_has_processors_or_alternatives_and_none_of_them_empty() {
         ),
         (
             r#"{"name": "a", "processors": []}"#,
-            "there are no processors",
+            "the list of processors is empty",
         ),
         (
             r#"{"name": "a", "alternatives": []}"#,
-            "there are no alternatives",
+            "the list of alternatives is empty",
         ),
         (
             r#"{"name": "a", "alternatives": [[]]}"#,
-            "fields[0].alternatives[0]: there are no processors",
+            "fields[0].alternatives[0]: the list of processors is empty",
         ),
         (
             r#"{"name": "a", "processors": [{"type": "first"}], "multiple": "yes"}"#,
@@ -341,10 +341,10 @@ fn a_name_with_capitals_is_a_warning_with_its_place() {
         [
             format!(
                 "{place} `ViewBox` at offset 7 finds nothing on HTML pages: write `viewBox` within SVG or \
-                 MathML, `viewbox` elsewhere; only XML keeps capitals"
+                 MathML, `viewbox` elsewhere; only XML has capitals"
             ),
             format!(
-                "{place} `B` at offset 19 finds nothing on HTML pages: write `b`; only XML keeps capitals"
+                "{place} `B` at offset 19 finds nothing on HTML pages: write `b`; only XML has capitals"
             ),
         ]
     );

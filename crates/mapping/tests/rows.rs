@@ -280,7 +280,7 @@ fn too_many_rows_and_too_long_ones_are_cut_and_said() {
         found.warnings,
         [
             "rows of d: more than 3 values, the rest was dropped",
-            "rows of d: row 1 has more than 1000 bytes and was left out",
+            "rows of d: row 1 has more than 1000 bytes and was dropped",
         ]
     );
 }
@@ -321,27 +321,23 @@ fn mistakes_are_named_with_their_place() {
     });
     assert!(load(&right).is_ok());
     let mistakes: [(&str, Value, &str); 13] = [
-        ("/key", json!([]), "without a key"),
-        ("/key", json!(["itm"]), "no field"),
+        ("/key", json!([]), "a key is required"),
+        ("/key", json!(["itm"]), "unknown field"),
         ("/key", json!(["tags"]), "a list cannot"),
         ("/dataset", json!("a/b"), "no `/`"),
         ("/dataset", json!(""), "1 to 200 bytes"),
-        ("/select", json!([]), "there are no processors"),
+        ("/select", json!([]), "the list of processors is empty"),
         ("/fields/0/from", json!("there"), "is none of"),
-        (
-            "/fields/0/from",
-            json!("record"),
-            "leave the processors out",
-        ),
-        ("/fields/0/name", json!("tags"), "already"),
+        ("/fields/0/from", json!("record"), "remove the processors"),
+        ("/fields/0/name", json!("tags"), "duplicate field"),
         (
             "/fields/0/record_field",
             json!("x"),
-            "set `from` to `record`",
+            "with `from` set to `record`",
         ),
         ("/completely", json!(true), "unknown key"),
         ("/links", json!([{"processors": css("a")}]), "in `want`"),
-        ("/want", json!(["year"]), "add the `links`"),
+        ("/want", json!(["year"]), "add `links`"),
     ];
     for (place, value, says) in mistakes {
         let mut wrong = right.clone();

@@ -59,14 +59,14 @@ fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
     assert_eq!(
         warnings,
         [
-            "field read: number: 2 dropped that can be read in two ways, such as \"1,234\"; set `decimal` or `group`"
+            "field read: number: 2 dropped: readable in two ways, such as \"1,234\"; set `decimal` or `group`"
         ]
     );
     let set = json!({"decimal": ",", "group": "."});
     let (read_set, warnings) = read("number", set, &["1.50", "1.500"]);
     assert_eq!(read_set, json!([1500]));
     assert!(
-        warnings[0].contains("1 dropped that are no number in this notation"),
+        warnings[0].contains("1 dropped: not numbers in this notation"),
         "{warnings:?}"
     );
 }
@@ -79,7 +79,7 @@ fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     assert_eq!(
         warnings,
         [
-            "field read: number: 3 dropped that hold several numbers, such as \"1h 30min\"; cut out the one you mean with `regex`"
+            "field read: number: 3 dropped: several numbers, such as \"1h 30min\"; cut out the one you mean with `regex`"
         ]
     );
 }
@@ -159,7 +159,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
     assert_eq!(
         warnings,
         [
-            "field read: date: 3 dropped that are no day of the calendar, or can be read in two ways, such as \"February 30, 2024\"; set `order` or `formats`"
+            "field read: date: 3 dropped: not a day of the calendar, or readable in two ways, such as \"February 30, 2024\"; set `order` or `formats`"
         ]
     );
     let formats = json!({"formats": ["%d.%m.%Y %H:%M"]});

@@ -191,11 +191,11 @@ fn fits_dns(host: &str) -> bool {
 fn why_unparsed(error: ParseError) -> &'static str {
     match error {
         ParseError::EmptyHost => "it has no host",
-        ParseError::IdnaError => "the host is no valid international domain name",
+        ParseError::IdnaError => "the host is not a valid international domain name",
         ParseError::InvalidPort => "the port is not a number from 0 to 65535",
-        ParseError::InvalidIpv4Address => "the host is no valid IPv4 address",
-        ParseError::InvalidIpv6Address => "the host is no valid IPv6 address",
-        ParseError::InvalidDomainCharacter => "the host contains a character that no host may",
+        ParseError::InvalidIpv4Address => "the host is not a valid IPv4 address",
+        ParseError::InvalidIpv6Address => "the host is not a valid IPv6 address",
+        ParseError::InvalidDomainCharacter => "the host contains an invalid character",
         ParseError::RelativeUrlWithoutBase => "it does not start with http:// or https://",
         ParseError::Overflow => TOO_LONG,
         _ => "it cannot be parsed",

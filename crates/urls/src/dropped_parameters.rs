@@ -25,7 +25,7 @@ impl DroppedParameters {
             let is_plain = |c: char| c.is_ascii_graphic() && !"*&=#?".contains(c);
             if stem.is_empty() || !stem.chars().all(is_plain) {
                 return Err(format!(
-                    "`{name}` is no name of a query parameter, such as `ref`, or beginning of names, such as `utm_*`"
+                    "`{name}` is not the name of a query parameter, such as `ref`, or the start of names, such as `utm_*`"
                 ));
             }
         }

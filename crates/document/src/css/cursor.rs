@@ -20,8 +20,7 @@ impl<'s> Cursor<'s> {
         if selector.len() > SELECTOR_BYTES {
             cursor.selector = &selector[..selector.floor_char_boundary(100)];
             let length = selector.len();
-            let reason =
-                format!("the selector has {length} bytes, at most {SELECTOR_BYTES} are taken");
+            let reason = format!("the selector has {length} bytes; the limit is {SELECTOR_BYTES}");
             return Err(cursor.fault(&reason));
         }
         Ok(cursor)

@@ -14,7 +14,7 @@ pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Tes
     if !parser.cursor.take("*") {
         let name = parser.cursor.name()?;
         if parser.cursor.peek() == Some('|') {
-            let reason = "elements have no namespace here, write the name alone, or `*|` before it";
+            let reason = "namespaces are not used here: write the name alone, or `*|` before it";
             return Err(parser.cursor.fault_at(start, reason));
         }
         return Ok((NodeTest::Name(parser.names.place_of(&name)), None));
@@ -36,7 +36,7 @@ pub(crate) fn attribute(parser: &mut Parser<'_, '_>) -> Read<Vec<String>> {
     }
     let name = parser.cursor.name()?;
     if parser.cursor.rest().starts_with('|') && !parser.cursor.rest().starts_with("|=") {
-        let reason = format!("namespaces are not declared here, write `*|` or `{name}\\:`");
+        let reason = format!("namespaces are not declared here: write `*|` or `{name}\\:`");
         return Err(parser.cursor.fault_at(start, &reason));
     }
     let mut names = vec![name];

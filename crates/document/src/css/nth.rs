@@ -37,7 +37,7 @@ fn step_and_offset(cursor: &mut Cursor<'_>) -> Read<(i32, i32)> {
     }
     formula(&compact).ok_or_else(|| {
         let written = cursor.since(start).trim_end_matches(is_space);
-        let reason = format!("expected a place such as `2n+1`, found `{written}`");
+        let reason = format!("expected a position such as `2n+1`, found `{written}`");
         cursor.fault_at(start, &reason)
     })
 }

@@ -92,7 +92,7 @@ impl Parser<'_, '_> {
     pub(crate) fn list(&mut self, leading: Leading) -> Read<Vec<Complex>> {
         self.depth += 1;
         if self.depth > NESTING {
-            return Err(self.cursor.fault("the selector nests too deep"));
+            return Err(self.cursor.fault("the selector is nested too deeply"));
         }
         let mut list = Vec::new();
         loop {
@@ -108,7 +108,7 @@ impl Parser<'_, '_> {
         self.cursor.skip_space();
         let mut combinator = match self.combinator(false) {
             Some(_) if leading == Leading::Refused => {
-                return Err(self.cursor.fault("a combinator cannot stand first here"));
+                return Err(self.cursor.fault("a combinator cannot come first here"));
             }
             first => first.unwrap_or(Combinator::Descendant),
         };
@@ -283,7 +283,7 @@ impl Parser<'_, '_> {
         if self.depth > 1 {
             return Err(self
                 .cursor
-                .fault_at(start, "a pseudo-element cannot stand here"));
+                .fault_at(start, "a pseudo-element is not allowed here"));
         }
         let name = self.cursor.name()?;
         match name.as_str() {
@@ -298,7 +298,7 @@ impl Parser<'_, '_> {
             }
             _ => {
                 let reason = format!(
-                    "unknown pseudo-element `::{name}`, known are `::text` and `::attr(name)`"
+                    "unknown pseudo-element `::{name}`: expected `::text` or `::attr(name)`"
                 );
                 Err(self.cursor.fault_at(start, &reason))
             }

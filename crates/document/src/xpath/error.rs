@@ -68,10 +68,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::Empty => write!(f, "the expression is empty"),
             Fault::TooLong { bytes, most } => {
-                write!(
-                    f,
-                    "the expression has {bytes} bytes, at most {most} are taken"
-                )
+                write!(f, "the expression has {bytes} bytes; the limit is {most}")
             }
             Fault::TooDeep { most } => write!(f, "the expression nests deeper than {most} levels"),
             Fault::TooMany { most } => write!(f, "more than {most} operands in a row"),
@@ -112,7 +109,7 @@ impl fmt::Display for Fault {
                 write!(f, "{found} given")
             }
             Fault::NotNodes(place) => write!(f, "{place} must be a path or another set of nodes"),
-            Fault::Engine(message) => write!(f, "the XPath engine refuses it: {message}"),
+            Fault::Engine(message) => write!(f, "the XPath engine rejects it: {message}"),
         }
     }
 }

@@ -175,7 +175,7 @@ impl Parser<'_> {
             return Ok(primary);
         }
         if primary.kind() != Kind::Nodes {
-            return Err(self.fault_at(place, Fault::NotNodes("what stands before `[` or `/`")));
+            return Err(self.fault_at(place, Fault::NotNodes("the part before `[` or `/`")));
         }
         Ok(Expression::Path(Path {
             start: Start::Filter(Box::new(primary), predicates),

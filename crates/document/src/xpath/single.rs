@@ -11,7 +11,7 @@ use super::walk::Item;
 use crate::tree::Kind;
 
 /// The copy of the page for sxd would be too large.
-const TOO_LARGE: &str = "the page is too large for this expression, use a simpler one";
+const TOO_LARGE: &str = "the page is too large for this expression: use a simpler one";
 
 /// The cost of a call of sxd, in units of the time budget.
 const CALL_UNITS: usize = 50;

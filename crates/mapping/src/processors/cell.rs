@@ -51,7 +51,7 @@ pub(crate) const CELL: Entry = Entry {
             (None, Some(column)) => Ok(Box::new(Cell::InColumn(column - 1))),
             _ => Err(refusal(
                 "",
-                "name the column: either its `header` or its number as `column`",
+                "name the column by `header` or by `column`, its number",
             )),
         }
     },
@@ -87,7 +87,7 @@ impl Processor for Cell {
 impl Cell {
     fn cells<'p>(&self, row: NodeRef<'p>, run: &Run<'p>) -> Vec<NodeRef<'p>> {
         let Some(table) = run.table_of(row) else {
-            run.warn("cell: a `tr` is in no table");
+            run.warn("cell: a `tr` is not in a table");
             return Vec::new();
         };
         if table.is_header(row) {
@@ -121,7 +121,7 @@ fn no_header(header: &str, names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     match shown.is_empty() {
         true => format!(
-            "cell: the table has no headers, so none is {}: name the column by its number",
+            "cell: the table has no headers, not even {}: name the column by its number",
             quoted(header)
         ),
         false => format!(

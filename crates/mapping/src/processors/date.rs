@@ -113,7 +113,7 @@ impl Processor for ReadDate {
             let example = quoted(texts[first].trim());
             let is_set = self.order.is_some() || !self.formats.is_empty();
             run.warn_undecided(format_args!(
-                "date: {count} dropped that are no day of the calendar, or can be read in two ways, such as {example}{}",
+                "date: {count} dropped: not a day of the calendar, or readable in two ways, such as {example}{}",
                 if is_set { "" } else { "; set `order` or `formats`" }
             ));
         }
@@ -159,7 +159,7 @@ fn check_format(format: &str) -> Result<(), String> {
     let read_back = BrokenDownTime::parse(format, &written).map_err(|error| invalid(&error))?;
     match iso(&read_back) {
         Some(_) => Ok(()),
-        None => Err(invalid(&"it needs at least a year, such as %Y")),
+        None => Err(invalid(&"a format needs at least a year, such as %Y")),
     }
 }
 

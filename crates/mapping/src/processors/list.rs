@@ -42,7 +42,7 @@ pub(crate) const SPLIT: Entry = Entry {
     build: |parameters, _| {
         let separator = parameters.text("separator");
         if separator.is_empty() {
-            return Err(refusal("separator", "an empty separator separates nothing"));
+            return Err(refusal("separator", "the separator is empty"));
         }
         let by_pattern = parameters.boolean("regex");
         Ok(Box::new(match by_pattern {
@@ -181,7 +181,7 @@ pub(crate) const NTH: Entry = Entry {
         Some(position) if position != 0 => Ok(Box::new(Position(position))),
         _ => Err(refusal(
             "position",
-            "positions begin with 1, from the end with -1",
+            "expected a position other than 0: 1 is the first value, -1 the last",
         )),
     },
 };

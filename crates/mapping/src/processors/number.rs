@@ -128,8 +128,8 @@ impl ReadNumber {
         let example = quoted(texts[first].as_ref().trim());
         let is_set = self.0.decimal.is_some() || self.0.group.is_some();
         run.warn_undecided(match is_set {
-            true => format!("number: {count} dropped that are no number in this notation, or can be read in two ways, such as {example}"),
-            false => format!("number: {count} dropped that can be read in two ways, such as {example}; set `decimal` or `group`"),
+            true => format!("number: {count} dropped: not numbers in this notation, or readable in two ways, such as {example}"),
+            false => format!("number: {count} dropped: readable in two ways, such as {example}; set `decimal` or `group`"),
         });
     }
 }
@@ -142,6 +142,6 @@ fn warn_of_several<T: AsRef<str>>(texts: &[T], readings: &[NumberReading], run: 
     let count = readings.iter().filter(several).count();
     let example = quoted(texts[first].as_ref().trim());
     run.warn_undecided(format!(
-        "number: {count} dropped that hold several numbers, such as {example}; cut out the one you mean with `regex`"
+        "number: {count} dropped: several numbers, such as {example}; cut out the one you mean with `regex`"
     ));
 }

@@ -49,7 +49,7 @@ pub(crate) const REPLACE: Entry = Entry {
         let find = parameters.text("find").to_owned();
         let with = parameters.text("with").to_owned();
         if find.is_empty() {
-            return Err(refusal("find", "there is nothing to find in an empty text"));
+            return Err(refusal("find", "the text to find is empty"));
         }
         if !parameters.boolean("regex") {
             let template = vec![Piece::Literal(with)];

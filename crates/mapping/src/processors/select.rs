@@ -103,7 +103,7 @@ fn warning(unlike: &NameUnlikeHtml) -> String {
         _ => format!("`{}`", spellings.join("")),
     };
     format!(
-        "`{name}` at offset {offset} finds nothing on HTML pages: write {meant}; only XML keeps capitals"
+        "`{name}` at offset {offset} finds nothing on HTML pages: write {meant}; only XML has capitals"
     )
 }
 

@@ -74,7 +74,7 @@ pub(crate) const VALIDATE: Entry = Entry {
             .map(|text| pattern("pattern", text))
             .transpose();
         if lengths.0 > lengths.1 {
-            let mut refusals = refusal("max_length", "no value can be shorter than min_length");
+            let mut refusals = refusal("max_length", "must be at least min_length");
             refusals.extend(pattern.err().unwrap_or_default());
             return Err(refusals);
         }

@@ -111,7 +111,7 @@ fn of_record(one: &RowField) -> FieldTrace {
         name: one.field.name.clone(),
         value: Value::Null,
         empty_because: vec![
-            "its value is that of the record for which a crawl fetches the page".to_owned(),
+            "its value comes from the record for which a crawl fetches the page".to_owned(),
         ],
         alternatives: Vec::new(),
     }
