@@ -393,7 +393,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     assert!(
         unknown
             .one_sentence()
-            .contains("knows the site `other.example`")
+            .contains("unknown site `other.example`")
     );
 }
 

@@ -271,7 +271,7 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
     run.finish().expect(12);
     for (args, told) in [
         (&["test"][..], "1 of its URLs is not done"),
-        (&["other"], "there is no such crawl"),
+        (&["other"], "no such crawl"),
     ] {
         let refused = prune(&work, args).expect(1).stderr;
         assert!(refused.contains(told), "{refused}");
@@ -280,7 +280,7 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
     let young = prune(&work, &["test", "--older-than", "1h"]).expect(1);
     let told = young.one_sentence();
     assert!(
-        told.contains("since the time that --older-than says"),
+        told.contains("active since the time of --older-than"),
         "{told}"
     );
     // An irreversible command requires a unit.

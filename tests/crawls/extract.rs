@@ -320,19 +320,13 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
         .args(["--mapping", "nobody"])
         .finish()
         .expect(2);
-    assert!(
-        told.one_sentence()
-            .contains("there is no mapping of this name")
-    );
+    assert!(told.one_sentence().contains("no mapping of this name"));
     let told = kept
         .extract()
         .instead("--crawl", "unknown")
         .finish()
         .expect(1);
-    assert!(
-        told.one_sentence()
-            .contains("there is no crawl local/unknown")
-    );
+    assert!(told.one_sentence().contains("no crawl local/unknown"));
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     let work = Workplace::new();
     let run = unattended(&work, &web).arg("http://gone.example/").finish();
     let told = run.expect(1);
-    let reason = "nothing could be fetched of 1 URLs: the outcomes above say why (--fail-on)";
+    let reason = "nothing fetched of 1 URLs: see the outcomes above (--fail-on)";
     assert!(told.stderr.contains(reason), "{}", told.stderr);
     let run = unattended(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect(0);

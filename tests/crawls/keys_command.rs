@@ -34,7 +34,7 @@ fn without_keys_nothing_leaves_this_machine() {
             "{said}"
         );
         assert!(
-            said.contains("without keys") && said.contains("--keys"),
+            said.contains("which needs keys") && said.contains("--keys"),
             "{said}"
         );
         assert!(!work.path(".webfill").exists(), "nothing was opened");
@@ -58,14 +58,14 @@ fn faulty_keys_are_reported_before_anything_is_opened() {
         assert!(!fleet.work.path(".webfill").exists(), "nothing was opened");
     };
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o440)).expect("our own");
-    refuses("keys/dispatcher.key is open to others than its owner (mode 440)");
+    refuses("keys/dispatcher.key is readable by others than its owner (mode 440)");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o400)).expect("our own");
     let list = fleet.work.path("keys/allowed");
     let good = fs::read_to_string(&list).expect("a list");
     fs::write(&list, format!("{good}supervisor vm-01 short\n")).expect("our own");
     refuses("keys/allowed: line 2: the key of vm-01: a key has 40 characters, not 5");
     fs::remove_file(&list).expect("our own");
-    refuses("cannot read the list of keys");
+    refuses("cannot read the allow list");
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
     fs::write(fleet.work.path("a.pub"), format!("{two}\n")).expect("our own");
     let file = |name: &str| fleet.work.path(name).display().to_string();
     let mistakes: [(&[&str], &str); 8] = [
-        (&["add", "supervisor", "vm-01", &two], "listed already"),
+        (&["add", "supervisor", "vm-01", &two], "already listed"),
         (
             &["add", "supervisor", "vm-02", &file("a.pub")],
-            "listed already",
+            "already listed",
         ),
         (
             &["add", "supervisor", "vm-02", &file("vm-01/supervisor.key")],

@@ -125,7 +125,7 @@ fn learned_from_a_folder_and_csv() {
     // The file is not overwritten without a flag.
     let again = learn(&work, &args).finish().expect(2);
     assert!(
-        again.stderr.contains("--force replaces it"),
+        again.stderr.contains("use --force to replace it"),
         "{}",
         again.stderr
     );
@@ -271,11 +271,7 @@ fn learned_from_the_kept_bodies_of_a_crawl() {
         "sqlite:store.db",
     ];
     let run = learn(&work, &none).finish().expect(1);
-    assert!(
-        run.stderr.contains("there is no crawl local/none"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("no crawl local/none"), "{}", run.stderr);
 }
 
 #[needs(mongod)]
@@ -328,7 +324,11 @@ fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
             .expect(0)
     };
     let told = run();
-    assert!(told.stderr.contains("does not allow it"), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("disallowed by the robots.txt"),
+        "{}",
+        told.stderr
+    );
     let visits = web.visits();
     assert_eq!(visits.robots().len(), 1);
     assert_eq!(visits.pages().len(), 8, "{:?}", visits.paths());
@@ -401,8 +401,8 @@ fn useless_input_is_refused_with_a_reason() {
     let people = ["--records", "people.jsonl"];
     let saved = ["--pages", "saved"];
     for (args, code, told) in [
-        (&saved[..], 2, "nothing is known of any page"),
-        (&people[..], 2, "which pages?"),
+        (&saved[..], 2, "no known values"),
+        (&people[..], 2, "no pages: give --pages DIR"),
         (
             &[
                 "--records",
@@ -423,12 +423,12 @@ fn useless_input_is_refused_with_a_reason() {
         (
             &["--records", "empty.jsonl", "--pages", "saved"],
             1,
-            "know no value",
+            "have no known values",
         ),
         (
             &["--records", "links.txt", "--pages", "saved"],
             2,
-            "it has links and nothing else",
+            "only links, no known fields",
         ),
         (
             &["--records", "missing.csv", "--pages", "saved"],
@@ -443,7 +443,7 @@ fn useless_input_is_refused_with_a_reason() {
         (
             &["--records", "people.jsonl", "--pages", "nowhere"],
             2,
-            "this is not a folder",
+            "not a folder",
         ),
         (
             &["--records", "people.jsonl", "--warc", "nowhere"],
@@ -461,12 +461,12 @@ fn useless_input_is_refused_with_a_reason() {
                 "name=X",
             ],
             2,
-            "none of the pages; the nearest is",
+            "one of the pages; the nearest is",
         ),
         (
             &["--pages", "saved", "--example", "name=X", "born=Y"],
             2,
-            "first comes the page's URL",
+            "expected the page's URL",
         ),
     ] {
         let run = learn(&work, args).finish().expect(code);

@@ -125,8 +125,8 @@ fn forbidden_pages_are_refused_with_a_reason() {
     let site = people(&web);
     site.serve("/gone", status(404));
     for (path, told) in [
-        ("/private", "robots.txt of people.example does not allow it"),
-        ("/gone", "the answer was 404"),
+        ("/private", "disallowed by the robots.txt of people.example"),
+        ("/gone", "the server returned 404"),
     ] {
         let run = privately(&work, &web, &[&site.url(path)]).expect(1);
         assert!(run.stderr.contains(told), "{}", run.stderr);
@@ -250,7 +250,11 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
         torn.stderr
     );
     let scan = privately(&work, &web, &["scan.pdf"]).expect(0);
-    assert!(scan.stderr.contains("there is no text"), "{}", scan.stderr);
+    assert!(
+        scan.stderr.contains("no text in this document"),
+        "{}",
+        scan.stderr
+    );
     let told: Value = serde_json::from_str(&scan.stdout).expect("JSON");
     assert_eq!(told["fields"], json!({"title": "A scan"}));
 }

@@ -180,8 +180,7 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
     );
     let run = asked("star").expect(2);
     assert!(
-        run.stderr
-            .contains("no field is called `star`; there are stars"),
+        run.stderr.contains("no field `star`; there are stars"),
         "{}",
         run.stderr
     );

@@ -110,7 +110,7 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) 
     first.signal(Signal::CONT);
     let told = first.finish().expect(1);
     assert!(
-        told.one_sentence().contains("has taken this crawl over"),
+        told.one_sentence().contains("has taken over this crawl"),
         "{}",
         told.one_sentence()
     );

@@ -140,7 +140,7 @@ fn http_and_the_command_ask_for_the_same() {
     fleet.wait_until_done("c");
     let args = ["retry", APP, "c", "--outcome", "http_error,timeout"];
     let told = fleet.run(&args).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp/c: 2 ended URLs queued again");
+    assert_eq!(told.trim(), "testapp/c: 2 finished URLs re-queued");
     fleet.wait_until_done("c");
     assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
     let narrow = ["--status", "500", "--site", "a.example"];
@@ -201,7 +201,7 @@ fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
     );
     let run = fleet.run(&["retry", APP, "over", "--outcome", "http_error"]);
     let run = run.expect(1);
-    assert!(run.stderr.contains("stopped for good"), "{}", run.stderr);
+    assert!(run.stderr.contains("stopped permanently"), "{}", run.stderr);
     fleet
         .run(&["retry", APP, "over", "--outcome", "http_eror"])
         .expect(2);

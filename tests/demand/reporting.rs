@@ -151,7 +151,10 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         told.contains("1 site waits for its delay (slow.example)"),
         "{told}"
     );
-    assert!(told.contains("is not done before"), "{told}");
+    assert!(
+        told.contains("earliest finish of the pending tasks"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     assert!(lasts_s >= (left - 2.0) * DELAY_S - 1.0, "{told} at {now}");
     assert!(lasts_s <= left / pace + 3.0, "{told} at {now}");
     let told = fleet.run(&["status"]).expect(0).stdout;
-    let sentence = " tasks a second: what is pending now may be done by ";
+    let sentence = " tasks a second: estimated finish of the pending tasks: ";
     assert!(told.contains(sentence), "`{sentence}` is not in:\n{told}");
 }
 

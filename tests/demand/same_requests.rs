@@ -344,7 +344,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     assert_eq!(refusals[&2].0, "$.spiderid");
     assert!(refusals[&2].1.contains("--lane browser"), "{refusals:?}");
     assert!(
-        refusals[&3].1.contains("a seed is a JSON object"),
+        refusals[&3].1.contains("expected a JSON object"),
         "{refusals:?}"
     );
 }

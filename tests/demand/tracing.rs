@@ -156,10 +156,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let told = fleet.json(&trace);
     assert_eq!(events(&told), found);
     let missing = told["missing"][0].as_str().expect("a sentence");
-    assert!(
-        missing.starts_with("what the dispatcher knows: "),
-        "{missing}"
-    );
+    assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
     // Its file provides the data, and is only read.
     let state = fleet.dispatcher_state.display().to_string();
     let told = fleet.json(&[&trace[..4], &["--state", &state]].concat());

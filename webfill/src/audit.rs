@@ -51,14 +51,19 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     settings.state = options.state.clone().unwrap_or(settings.state);
     settings.keys = options.keys.clone().or(settings.keys);
     let folder = settings.log_folder();
-    let files = audit_files(&folder)
-        .map_err(|error| cannot_read(&folder, &error, "name the dispatcher's folder by --state"))?;
+    let files = audit_files(&folder).map_err(|error| {
+        cannot_read(
+            &folder,
+            &error,
+            "name the dispatcher's state folder with --state",
+        )
+    })?;
     let of_keys = settings.keys.map(|keys| KeyFolder::new(&keys).audit_file());
     let beside = of_keys.into_iter().chain([dashboard_audit_file(&folder)]);
     let beside: Vec<PathBuf> = beside.filter(|file| file.exists()).collect();
     if files.is_empty() && beside.is_empty() {
         return Err(Fault::usage(format!(
-            "no audit log is in {}: name the dispatcher's folder by --state",
+            "no audit log in {}: name the dispatcher's state folder with --state",
             folder.display()
         )));
     }

@@ -85,7 +85,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
     if let Err(error) = note_backup(&sources.state, begun_ms) {
         let state = sources.state.display();
         webfill_service::say!(
-            "webfill: the backup is complete, but its time cannot be noted in {state}: {error}"
+            "webfill: the backup is complete, but its time cannot be stored in {state}: {error}"
         );
     }
     Ok(ExitStatus::Done)
@@ -119,19 +119,19 @@ pub fn require_frontier(state: &Path) -> Result<(), Fault> {
     let told = frontier.display();
     match frontier.metadata() {
         Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => Err(Fault::usage(format!("{told} is no file"))),
+        Ok(_) => Err(Fault::usage(format!("{told} is not a file"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::usage(format!(
-            "there is no {told}: name the dispatcher's folder by --state"
+            "{told} does not exist: name the dispatcher's state folder with --state"
         ))),
-        Err(error) => Err(Fault::usage(format!("cannot look at {told}: {error}"))),
+        Err(error) => Err(Fault::usage(format!("cannot read {told}: {error}"))),
     }
 }
 
 fn require(uri: &StoreUri) -> Result<(), Fault> {
     match uri {
-        StoreUri::Sqlite(file) if !file.is_file() => Err(Fault::usage(format!(
-            "{uri}: there is no such file to copy"
-        ))),
+        StoreUri::Sqlite(file) if !file.is_file() => {
+            Err(Fault::usage(format!("{uri}: no such file")))
+        }
         _ => Ok(()),
     }
 }

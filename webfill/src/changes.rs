@@ -63,7 +63,9 @@ pub fn since(text: &str) -> Result<i64, String> {
         return Ok(at_ms);
     }
     let ago = duration(text).map_err(|_| {
-        String::from("give a day (2026-11-20), a time (2026-11-20T08:00:00Z), or how long ago (3d)")
+        String::from(
+            "expected a day (2026-11-20), a time (2026-11-20T08:00:00Z), or a time ago (3d)",
+        )
     })?;
     Ok(now_ms() - i64::try_from(ago.as_millis()).unwrap_or(i64::MAX))
 }

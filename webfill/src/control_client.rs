@@ -55,7 +55,7 @@ impl ControlClient {
         mut meanwhile: impl FnMut() -> Result<(), Fault>,
     ) -> Result<A, Fault> {
         let question = serde_json::to_vec(request)
-            .map_err(|error| Fault::error(format!("cannot ask the dispatcher: {error}")))?;
+            .map_err(|error| Fault::error(format!("cannot reach the dispatcher: {error}")))?;
         loop {
             let outbox = self.connection.sockets.outbox();
             outbox.send(DISPATCHER, question.clone());
@@ -116,7 +116,7 @@ impl ControlClient {
         give_up: &impl Fn() -> bool,
     ) -> Result<Option<A>, Fault> {
         let question = serde_json::to_vec(request)
-            .map_err(|error| Fault::error(format!("cannot ask the dispatcher: {error}")))?;
+            .map_err(|error| Fault::error(format!("cannot reach the dispatcher: {error}")))?;
         self.connection.sockets.outbox().send(DISPATCHER, question);
         while !give_up() {
             if let Ok(answer) = self.connection.answers.recv_timeout(LOOK_EVERY) {

@@ -342,7 +342,7 @@ impl Crawl {
             let known = store.get_crawl(&id).await.map_err(feeding::store_fault)?;
             known.ok_or_else(|| {
                 Fault::usage(format!(
-                    "--crawl {}: there is no such crawl of application {} in {uri}; to begin one, give URLs, --seeds FILE or --records URI",
+                    "--crawl {}: no such crawl of application {} in {uri}; to start one, give URLs, --seeds FILE or --records URI",
                     id.crawl_id, id.app_id
                 ))
             })?;
@@ -452,7 +452,7 @@ impl Crawl {
         let is_told = has_records && self.options.progress != ProgressStyle::None;
         if is_told && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
             webfill_service::say!(
-                "webfill: records from a pipe are in the dataset `{name}`; --dataset NAME puts them into another"
+                "webfill: records from a pipe go to the dataset `{name}`; choose another with --dataset NAME"
             );
         }
     }

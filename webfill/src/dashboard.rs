@@ -51,7 +51,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     let files = settings.dispatcher.http_files().map_err(Fault::usage)?;
     if !files.permit(options.listen) {
         return Err(Fault::usage(format!(
-            "--listen {}: other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
+            "--listen {}: other machines can reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose a loopback address",
             options.listen
         )));
     }
@@ -82,7 +82,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     };
     if let Some(named) = options.mappings.as_ref().filter(|named| !named.is_dir()) {
         return Err(Fault::usage(format!(
-            "--mappings {}: there is no such folder",
+            "--mappings {}: no such folder",
             named.display()
         )));
     }
@@ -116,7 +116,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
 fn read_again(files: &HttpFiles, protection: &InForce) {
     match files.read() {
         Ok(read) => protection.replace(read),
-        Err(fault) => webfill_service::say!("webfill: the reload has changed nothing: {fault}"),
+        Err(fault) => webfill_service::say!("webfill: reload refused, nothing changed: {fault}"),
     }
 }
 

@@ -81,11 +81,11 @@ fn mongodb_uri(text: &str) -> Result<webfill_store::MongoUri, Fault> {
     match text.parse() {
         Ok(StoreUri::MongoDb(uri)) => Ok(uri),
         Ok(StoreUri::Sqlite(_)) => Err(Fault::usage(
-            "--records: records are read from MongoDB: write mongodb://HOST/DATABASE; records in a file are given by --seeds FILE",
+            "--records: expected mongodb://HOST/DATABASE; for records in a file, use --seeds FILE",
         )),
         // The text may contain a password, so the error does not repeat it.
         Err(_) if !text.starts_with("mongodb") => Err(Fault::usage(
-            "--records: this is no address of MongoDB: write mongodb://HOST/DATABASE",
+            "--records: not an address of MongoDB: expected mongodb://HOST/DATABASE",
         )),
         Err(refusal) => Err(Fault::usage(format!("--records: {refusal}"))),
     }

@@ -52,7 +52,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("the demo's command: {error}")))?;
     let status = fill::run(options)?;
     tell(format_args!(
-        "\nopen {shown}/books.html in a browser; all files are in that folder, delete it when you have seen them"
+        "\nopen {shown}/books.html in a browser; all files are in that folder; delete it when you are done"
     ))?;
     Ok(status)
 }

@@ -76,7 +76,7 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     thread
         .join()
-        .unwrap_or_else(|_| Err(Fault::error("reading a page broke down")))
+        .unwrap_or_else(|_| Err(Fault::error("reading a page failed")))
 }
 
 /// The command, after all checks that are possible before anything is opened.
@@ -102,9 +102,7 @@ impl Prepared {
         ] {
             if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
                 let folder = folder.display();
-                return Err(Fault::usage(format!(
-                    "{flag} {folder}: this is not a folder"
-                )));
+                return Err(Fault::usage(format!("{flag} {folder}: not a folder")));
             }
         }
         let mappings = load_mappings(&settings.mappings)?;
@@ -113,7 +111,7 @@ impl Prepared {
         {
             let folder = settings.mappings.display();
             return Err(Fault::usage(format!(
-                "--mapping {name}: there is no mapping of this name in {folder}"
+                "--mapping {name}: no mapping of this name in {folder}"
             )));
         }
         Ok(Prepared {
@@ -152,7 +150,7 @@ impl Prepared {
             .is_none()
         {
             return Err(Fault::error(format!(
-                "there is no crawl {crawl} in {uri}: see --app, --crawl and --store"
+                "no crawl {crawl} in {uri}: check --app, --crawl and --store"
             )));
         }
         let max_body_bytes = self.settings.fetch.max_body_bytes;

@@ -135,7 +135,7 @@ impl Process {
                 None => {
                     let _ = process.child.kill();
                     Err(Fault::error(format!(
-                        "the {role} does not become ready; its log says why"
+                        "the {role} does not become ready; see its log"
                     )))
                 }
             },

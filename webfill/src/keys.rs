@@ -99,13 +99,13 @@ impl KeyFolder {
         let shown = path.display();
         let unreadable = |error| {
             Fault::usage(format!(
-                "cannot read the key {shown}: {error}; `webfill keys new {owner}` makes one"
+                "cannot read the key {shown}: {error}; create one with `webfill keys new {owner}`"
             ))
         };
         let mode = fs::metadata(&path).map_err(unreadable)?.permissions();
         if mode.mode() & OTHERS != 0 {
             return Err(Fault::usage(format!(
-                "{shown} is open to others than its owner (mode {:03o}): it must be 0400, and if others have been on this machine, the key must be made anew",
+                "{shown} is readable by others than its owner (mode {:03o}): set it to 0400, and create a new key if others had access to this machine",
                 mode.mode() & 0o777
             )));
         }
@@ -123,7 +123,7 @@ pub fn require_curve() -> Result<(), Fault> {
     match has_curve() {
         true => Ok(()),
         false => Err(Fault::usage(
-            "keys cannot be used: the libzmq of this machine was built without CURVE, install one with libsodium such as Debian's libzmq5",
+            "cannot use keys: this machine's libzmq was built without CURVE; install one with libsodium, such as Debian's libzmq5",
         )),
     }
 }
@@ -135,7 +135,7 @@ pub fn read_public(path: &Path) -> Result<PublicKey, Fault> {
         .map_err(|error| Fault::usage(format!("cannot read the public key {shown}: {error}")))?;
     if text.trim_start().starts_with(SECRET_MARK) {
         return Err(Fault::usage(format!(
-            "{shown} holds a secret key, which belongs to its owner alone: the public one is in the file that ends in .pub"
+            "{shown} holds a secret key, which only its owner may have: the public one is in the file that ends in .pub"
         )));
     }
     text.trim()
@@ -149,6 +149,6 @@ pub fn check_reach(endpoint: &str, has_keys: bool) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::usage(format!(
-        "{endpoint} is not on this machine, and webfill does not speak to others without keys: make some by `webfill keys new` and name their folder by --keys"
+        "{endpoint} is on another machine, which needs keys: create them with `webfill keys new` and name their folder with --keys"
     )))
 }

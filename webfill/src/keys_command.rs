@@ -145,7 +145,7 @@ fn make(
     let trusted = dispatcher_key.map(public_key).transpose()?;
     if trusted.is_some() && owner == Owner::Dispatcher {
         return Err(Fault::usage(
-            "--dispatcher-key is for supervisors and clients: a dispatcher trusts those on its list",
+            "--dispatcher-key is for supervisors and clients: a dispatcher trusts the keys on its allow list",
         ));
     }
     let (secret_file, public_file) = (folder.secret_file(name), folder.public_file(name));
@@ -165,7 +165,7 @@ fn make(
     create(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {
         Owner::Dispatcher if is_next => webfill_service::say!(
-            "copy {} to the folder of keys of every supervisor and client; then, here, `webfill keys rotate`, and restart the dispatcher",
+            "copy {} to the key folder of every supervisor and client; then run `webfill keys rotate` here and restart the dispatcher",
             public_file.display()
         ),
         Owner::Dispatcher if !folder.list_file().exists() => {
@@ -177,7 +177,7 @@ fn make(
                 trust(folder, trusted)?;
             }
             webfill_service::say!(
-                "on the dispatcher's machine, let it in: webfill keys add {} NAME '{}'",
+                "on the dispatcher's machine, allow it: webfill keys add {} NAME '{}'",
                 owner.as_str(),
                 keys.public
             );
@@ -214,7 +214,7 @@ fn add(
 ) -> Result<(), Fault> {
     if role != Role::Client && *rights != Rights::ALL {
         return Err(Fault::usage(
-            "--apps and --read-only are for the key of a client: a supervisor has no other rights than its own",
+            "--apps and --read-only are for client keys: a supervisor's rights are fixed",
         ));
     }
     let key = public_key(key)?;
@@ -222,7 +222,7 @@ fn add(
         for entry in entries {
             if *entry.name == *name || entry.key == key {
                 return Err(Fault::usage(format!(
-                    "{} is listed already, as {} with the key {}: revoke it first",
+                    "{} is already listed, as {} with the key {}: revoke it first",
                     entry.name, entry.role, entry.key
                 )));
             }
@@ -243,7 +243,7 @@ fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
             .find(|entry| *entry.name == *key || entry.key.to_string() == key);
         let Some(found) = found else {
             return Err(Fault::usage(format!(
-                "no key is listed as `{key}` in {}",
+                "no key `{key}` in {}",
                 folder.list_file().display()
             )));
         };
@@ -275,7 +275,7 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
 fn lock(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
-            "cannot open the folder of keys {}: {error}; `webfill keys new dispatcher` makes one",
+            "cannot open the key folder {}: {error}; create one with `webfill keys new dispatcher`",
             folder.path().display()
         ))
     })?;
@@ -306,7 +306,7 @@ fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
     let list = folder.list_file();
     fs::read_to_string(&list).map_err(|error| {
         Fault::usage(format!(
-            "cannot read the list of keys {}: {error}; `webfill keys new dispatcher` makes one",
+            "cannot read the allow list {}: {error}; create one with `webfill keys new dispatcher`",
             list.display()
         ))
     })

@@ -74,7 +74,7 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
     {
         let CrawlId { app_id, crawl_id } = crawl;
         return Err(Fault::usage(format!(
-            "--crawl {crawl_id}: there is no such crawl of application {app_id} in {uri}"
+            "--crawl {crawl_id}: no such crawl of application {app_id} in {uri}"
         )));
     }
     let mut shown = Shown::default();
@@ -110,12 +110,12 @@ async fn confirm(
     let Some(first) = pages.iter().find(is_first) else {
         let crawl_id = &crawl.crawl_id;
         return Err(refused(format!(
-            "no list of crawl {crawl_id} begins there; `webfill lists --crawl {crawl_id}` prints all"
+            "no list of crawl {crawl_id} starts there; `webfill lists --crawl {crawl_id}` prints all"
         )));
     };
     let list = read_list(store, crawl, first).await.map_err(Fault::error)?;
     if list.complete.is_empty() {
-        let why = "its mapping does not say `\"complete\": true`, so its missing rows are not gone";
+        let why = "its mapping lacks `\"complete\": true`, so its missing rows are not gone";
         return Err(refused(why.into()));
     }
     if list.state != ListState::Complete {
@@ -175,7 +175,7 @@ impl Shown {
         }
         parts.push(format!("lists: {}", self.counts.text()));
         if self.counts.has_doubts() {
-            let hint = "if a list has really lost its rows: the same command with `--confirm URL` marks them as gone";
+            let hint = "if a list has really lost its rows, mark them as gone with `--confirm URL`";
             parts.push(hint.into());
         }
         if !self.failed.is_empty() {

@@ -42,7 +42,7 @@ pub fn read_again(
         if has_mappings && mappings.is_empty() {
             // This is more likely a folder that is being replaced than an intended removal of all mappings.
             return Err(Fault::usage(format!(
-                "{}: no mapping is left; if that is meant, restart the dispatcher",
+                "{}: no mappings left; if this is intended, restart the dispatcher",
                 settings.mappings.display()
             )));
         }

@@ -376,7 +376,7 @@ fn replace<T>(setting: &mut T, flag: Option<T>) {
 fn host_name() -> Result<String, Fault> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| {
         Fault::error(format!(
-            "cannot read the host's name, name the supervisor by --id: {error}"
+            "cannot read the host name, name the supervisor with --id: {error}"
         ))
     })?;
     Ok(name.trim().to_owned())

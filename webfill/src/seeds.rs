@@ -271,7 +271,7 @@ impl Format {
         let by_name = Extension::of(path);
         let first = loop {
             match lines.next() {
-                None if by_name == Extension::Csv => return Err(String::from("it has no header")),
+                None if by_name == Extension::Csv => return Err(String::from("no header")),
                 None => return Ok(Format::Text),
                 Some(line) if line.is_blank_or_comment() => continue,
                 Some(line) => break line,

@@ -186,7 +186,7 @@ impl Settings {
             return Ok(());
         }
         Err(Fault::usage(
-            "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
+            "--contact URL is missing: give the URL of a page that explains your crawl to webmasters; deploy/crawler-page.html is a template (a site on this machine or network needs only --allow-private-networks)",
         ))
     }
 

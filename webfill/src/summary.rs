@@ -89,7 +89,7 @@ impl CutOff {
     /// For people.
     pub fn text(&self) -> String {
         format!(
-            "paused since {}: this machine does not reach the web ({})",
+            "paused since {}: this machine is offline ({})",
             utc(self.since_ms as f64 / 1_000.0),
             printable(&self.sign)
         )
@@ -111,7 +111,7 @@ impl Waiting {
         const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
         let sites: u64 = self.by.values().sum();
         let until = match self.first_ms.filter(|_| sites > 0)? {
-            UNTIL_WOKEN_MS.. => String::from("until you wake them"),
+            UNTIL_WOKEN_MS.. => String::from("until resumed manually"),
             first_ms => format!("until {}", utc(first_ms as f64 / 1_000.0)),
         };
         let verb = if sites == 1 {
@@ -149,7 +149,7 @@ impl BackingOffSite {
     pub fn text(&self) -> String {
         let until = match self.until {
             Some(until) => format!("until {}", utc(until)),
-            None => String::from("until you wake it (`webfill site`)"),
+            None => String::from("until resumed manually (`webfill site --wake`)"),
         };
         let BackingOffSite {
             site,
@@ -335,13 +335,13 @@ impl Summary {
             }
             let _ = writeln!(
                 text,
-                "            to try one earlier: webfill site SITE --wake --state {}, and resume",
+                "            to resume one earlier: webfill site SITE --wake --state {}, then resume the crawl",
                 shell::word(&self.state.display().to_string())
             );
         }
         counters.scripts.write(&mut text);
         if let Some(retried) = self.retried {
-            let _ = writeln!(text, "  retried   {retried} ended URLs queued again");
+            let _ = writeln!(text, "  retried   {retried} finished URLs re-queued");
         }
         if let Some(written) = &self.written_back {
             let _ = write!(
@@ -351,7 +351,7 @@ impl Summary {
             );
             let _ = match written.refused {
                 0 => writeln!(text),
-                refused => writeln!(text, ", {refused} refused by it: the log says why"),
+                refused => writeln!(text, ", {refused} rejected by it: see the log"),
             };
         }
         self.broken_seeds.write(&mut text);
@@ -369,7 +369,7 @@ impl Summary {
         if let Some(retry) = retry.filter(|retry| !retry.is_empty()) {
             let _ = writeln!(
                 text,
-                "try what may come back again with {same_crawl} --retry {}",
+                "retry URLs that may recover with {same_crawl} --retry {}",
                 retry.join(",")
             );
         }

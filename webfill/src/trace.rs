@@ -104,12 +104,12 @@ fn by_file(
 ) -> (Vec<Value>, String) {
     match tasks_in_file(state, url, named, now_ms()) {
         Ok(Some(crawls)) => {
-            let what = format!("what the dispatcher knows beyond its file: {silent}");
+            let what = format!("the dispatcher's data beyond its file: {silent}");
             (crawls, what)
         }
-        Ok(None) => (Vec::new(), format!("what the dispatcher knows: {silent}")),
+        Ok(None) => (Vec::new(), format!("the dispatcher's data: {silent}")),
         Err(fault) => {
-            let what = format!("what the dispatcher knows: {silent}; {fault}");
+            let what = format!("the dispatcher's data: {silent}; {fault}");
             (Vec::new(), what)
         }
     }

@@ -42,7 +42,7 @@ impl ExitStatus {
             ExitStatus::Usage => "bad usage or configuration, found before anything was opened",
             ExitStatus::Interrupted => "interrupted; can be resumed",
             ExitStatus::Limit => {
-                "a limit was reached (--max-pages, --max-time), or this machine does not reach the web"
+                "a limit was reached (--max-pages, --max-time), or this machine is offline"
             }
             ExitStatus::Fatal => "a fatal fault such as a full disk; the state is intact",
         }

@@ -110,5 +110,5 @@ fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
         .finish()
         .expect(0);
     let told = kept.extract().finish().expect(1);
-    assert!(told.one_sentence().contains("no bodies are kept"));
+    assert!(told.one_sentence().contains("has no kept bodies"));
 }

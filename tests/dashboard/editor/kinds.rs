@@ -91,7 +91,7 @@ fn unreadable_pages_show_the_reason() {
         (
             "picture.png",
             "\u{1}\u{2}\u{0}\u{3}PNG",
-            "no document that is known",
+            "nor a known kind of document",
         ),
     ] {
         let draft = bench.begin("", "papers");

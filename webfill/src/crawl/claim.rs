@@ -91,7 +91,7 @@ impl Claim {
     fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
         if tells && !longest.is_zero() {
             webfill_service::say!(
-                "webfill: took the crawl over; waits for {} seconds, because requests of the former process may be under way",
+                "webfill: took over the crawl; waiting {} seconds, because requests of the former process may be in flight",
                 longest.as_secs()
             );
         }
@@ -99,9 +99,7 @@ impl Claim {
         while Instant::now() < over_at {
             self.hold.is_certain()?;
             if signals::asked() >= Asked::Drain {
-                return Err(Fault::interrupted(
-                    "interrupted before anything was requested",
-                ));
+                return Err(Fault::interrupted("interrupted before the first request"));
             }
             std::thread::sleep(LOOK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
         }
@@ -198,7 +196,7 @@ impl Renewing {
             tracing::warn!(
                 event = "claim_not_written",
                 error = %error,
-                "cannot write the end of the claim to the crawl; no requests start until it is written"
+                "cannot renew the claim to the crawl; no requests start until it is renewed"
             );
         }
     }
@@ -244,7 +242,7 @@ fn wait_until_lapsed(
 ) -> Result<u64, Fault> {
     if tells {
         webfill_service::say!(
-            "webfill: crawl {} was begun by {}; if that is dead, this goes on in {} seconds",
+            "webfill: crawl {} was started by {}; if that process is dead, this one continues in {} seconds",
             claim.crawl.crawl_id,
             other.holder,
             LAPSES_AFTER.as_secs()
@@ -268,7 +266,7 @@ fn wait_until_lapsed(
 fn refusal(other: &CrawlClaim) -> Fault {
     let CrawlId { app_id, crawl_id } = &other.crawl;
     Fault::error(format!(
-        "crawl {crawl_id} of application {app_id} is being run by {}, since {}: wait for it, stop it, or choose another --crawl",
+        "crawl {crawl_id} of application {app_id} is run by {}, since {}: wait for it, stop it, or choose another --crawl",
         other.holder,
         iso_time(other.since_ms)
     ))
@@ -277,6 +275,6 @@ fn refusal(other: &CrawlClaim) -> Fault {
 /// The fault of a process whose crawl was taken over.
 fn taken_over() -> Fault {
     Fault::error(
-        "another webfill crawl has taken this crawl over, because this process stood still or was away from the store for too long: that one goes on with it",
+        "another webfill crawl has taken over this crawl and continues it, because this process was suspended or without its store for too long",
     )
 }

@@ -112,7 +112,7 @@ impl<'a> DeadList<'a> {
             .map_or(&*record.name, |(_, id)| id);
         let status = record.status_code.map(|status| status.to_string());
         let why = match (&record.sign, record.status_code) {
-            (_, Some(status)) => format!("the page answered {status}"),
+            (_, Some(status)) => format!("the server returned {status}"),
             (Some(sign), None) => sign.clone(),
             (None, None) => String::new(),
         };

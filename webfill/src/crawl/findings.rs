@@ -52,7 +52,7 @@ pub fn count(
             ..findings
         }),
         Err(error) => {
-            tracing::warn!(%error, "what the crawl has found could not be counted");
+            tracing::warn!(%error, "cannot count the results of the crawl");
             None
         }
     }

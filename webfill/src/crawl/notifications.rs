@@ -76,10 +76,10 @@ impl RunNotifications {
         match self.try_deliver() {
             Ok(None) => {}
             Ok(Some((1, why))) => self.warn(&format!(
-                "a notification could not be delivered yet, and is tried again: {why}"
+                "a notification is not delivered yet and will be retried: {why}"
             )),
             Ok(Some((left, why))) => self.warn(&format!(
-                "{left} notifications could not be delivered yet, and are tried again: {why}"
+                "{left} notifications are not delivered yet and will be retried: {why}"
             )),
             Err(fault) => self.warn(&fault.message),
         }
@@ -155,7 +155,7 @@ impl RunNotifications {
             tracing::warn!(
                 event = "changes_late",
                 watch = self.watch.name,
-                "the changes of the run are not judged yet; they are reported after the next run"
+                "the changes of the run are not known yet; they are reported after the next run"
             );
         }
     }
@@ -172,7 +172,7 @@ impl RunNotifications {
                 Err(error) => tracing::warn!(
                     event = "changes_not_read",
                     %error,
-                    "changes could not be read; they are reported after the next run"
+                    "cannot read the changes; they are reported after the next run"
                 ),
             }
         }

@@ -57,7 +57,7 @@ pub(super) fn queue_ended_again(
         event = "retried",
         crawl_id = spec.crawl_id,
         requeued,
-        "ended tasks are queued again"
+        "finished tasks re-queued"
     );
     Ok(Some(requeued))
 }

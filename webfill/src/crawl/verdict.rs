@@ -71,10 +71,10 @@ fn nothing_fetched(counters: &Counters) -> Option<String> {
     let redirected = counters.outcomes.get("redirected").copied().unwrap_or(0);
     Some(match redirected == tried {
         true => format!(
-            "nothing could be fetched: all {tried} URLs only redirect; the reasons for skipped links above say why their targets were not fetched"
+            "nothing fetched: all {tried} URLs only redirect; see the reasons of the skipped links above"
         ),
         false => {
-            format!("nothing could be fetched of {tried} URLs: the outcomes above say why")
+            format!("nothing fetched of {tried} URLs: see the outcomes above")
         }
     })
 }

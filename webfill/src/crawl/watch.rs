@@ -59,10 +59,8 @@ impl Limit {
         match self {
             Limit::Pages => "reached --max-pages",
             Limit::Time => "reached --max-time",
-            Limit::Backoffs => "stopped: everything left is backing off for longer than `patience`",
-            Limit::CutOff => {
-                "stopped: this machine does not reach the web, for longer than --patience"
-            }
+            Limit::Backoffs => "stopped: all remaining sites back off for longer than `patience`",
+            Limit::CutOff => "stopped: this machine has been offline for longer than --patience",
         }
     }
 }
@@ -168,9 +166,7 @@ impl Watch {
         self.counters = client.ask(&request, || fleet.restart_dead())?;
         match &self.counters.paused {
             Some(why) if !was_paused => self.progress.say(&format!("paused: {why}")),
-            None if was_paused => self
-                .progress
-                .say("going on: there is room on the disk again"),
+            None if was_paused => self.progress.say("resumed: the disk has space again"),
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
@@ -178,7 +174,7 @@ impl Watch {
             let wait = Duration::from_secs(self.counters.quiet_s);
             self.deadline = self.deadline.map(|deadline| deadline + wait);
             self.progress.say(&format!(
-                "waits for {} s: the state folder is a backup or a copy, so requests of the former processes may be under way",
+                "waiting {} s: the state folder is a backup or a copy, so requests of the former processes may be in flight",
                 self.counters.quiet_s
             ));
         }
@@ -200,9 +196,9 @@ impl Watch {
             return;
         }
         match is_ours {
-            true => self.progress.say("going on: the claim to the crawl is renewed"),
+            true => self.progress.say("resumed: the claim to the crawl is renewed"),
             false => self.progress.say(
-                "paused: the store does not renew the claim to the crawl, so another process could take it over; it is asked again",
+                "paused: cannot renew the claim to the crawl in the store, so another process could take it over; retrying",
             ),
         }
     }

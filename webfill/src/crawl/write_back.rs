@@ -141,7 +141,7 @@ impl Writer {
             self.log_away(&error);
             if self.is_abandoned() || Instant::now() > patience {
                 return Err(Fault::error(format!(
-                    "not everything is written back, the same command goes on with it: {error}"
+                    "not all values are written back; run the same command again to continue: {error}"
                 )));
             }
             std::thread::sleep(RETRY_EVERY);
@@ -200,7 +200,7 @@ impl Writer {
                 event = "write_back_refused",
                 record,
                 reason,
-                "the dataset refuses a record's values"
+                "the dataset rejected a record's values"
             );
         }
     }
@@ -211,7 +211,7 @@ impl Writer {
             tracing::warn!(
                 event = "write_back_away",
                 reason = %error,
-                "writing back waits for its server"
+                "write-back is waiting for its server"
             );
         }
     }

@@ -66,7 +66,7 @@ fn take(answer: &mut Value, key: &str) -> Option<Value> {
 pub fn stop(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     act("stop", options, |answer| {
         let purged = cell(&answer["total_purged"]);
-        format!("stopped for good, {purged} pending URLs purged")
+        format!("stopped permanently, {purged} pending URLs purged")
     })
 }
 

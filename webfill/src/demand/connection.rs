@@ -154,9 +154,7 @@ impl Connection {
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
         if answer.is_none() {
             if std::io::stderr().is_terminal() {
-                webfill_service::say!(
-                    "webfill: waiting for the answer: what stands still is waited for until its lease is over"
-                );
+                webfill_service::say!("webfill: waiting for silent supervisors' leases to expire");
             }
             answer = self.client.answer_within(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
@@ -179,8 +177,8 @@ impl Connection {
 
     fn silence(&self, waited: Duration) -> Fault {
         let why = match self.has_keys {
-            true => "does it run there, and is this key on its list",
-            false => "does it run there, and without keys",
+            true => "is it running there, and is this key on its allow list",
+            false => "is it running there, and without keys",
         };
         Fault::error(format!(
             "the dispatcher at {} has not answered for {} s: {why}?",

@@ -31,7 +31,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
     match names(&answer["lost"]) {
         lost if lost.is_empty() => Ok(ExitStatus::Done),
         lost => Err(Fault::error(format!(
-            "lost instead of drained, their tasks go to others: {lost}"
+            "lost while draining, their tasks go to others: {lost}"
         ))),
     }
 }

@@ -42,7 +42,7 @@ pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
     let argument = options.requests.trim();
     let tally = if argument.starts_with(['{', '[']) {
         let request: Value = serde_json::from_str(argument)
-            .map_err(|error| Fault::usage(format!("the request is no JSON: {error}")))?;
+            .map_err(|error| Fault::usage(format!("the request is not valid JSON: {error}")))?;
         let mut dispatcher = options.connection.connect()?;
         if request.get("action").is_some() {
             tell(dispatcher.act(&request)?)?;
@@ -98,7 +98,7 @@ fn feed_lines(
     while let Some(batch) = batches.next(|bad| refuse(&mut tally, &progress, bad)) {
         let answer = dispatcher.feed(&batch.as_json()).map_err(|fault| Fault {
             message: format!(
-                "{}; the lines before line {} are fed",
+                "{}; the lines before line {} were fed",
                 fault.message,
                 batch.first_line()
             ),

@@ -17,7 +17,7 @@ pub(super) fn progress_lines(told: &Value) -> Vec<String> {
         let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();
         let since = oldest.get("since").map(time).unwrap_or_default();
         lines.push(format!(
-            "out longest: {} at {} since {since}",
+            "longest running: {} at {} since {since}",
             part("url"),
             part("supervisor"),
         ));
@@ -25,21 +25,21 @@ pub(super) fn progress_lines(told: &Value) -> Vec<String> {
     lines
 }
 
-/// `0.5 tasks a second: what is pending now may be done at ...`
+/// `0.5 tasks a second: estimated finish of the pending tasks: ...`
 fn pace(told: &Value) -> Option<String> {
     let per_second = told["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {
         pace if pace >= 0.095 => format!("{} tasks a second", rounded(pace)),
         pace if pace > 0.0 => format!("{} tasks an hour", rounded(pace * 3_600.0)),
-        _ => "nothing has ended lately".into(),
+        _ => "nothing has finished recently".into(),
     });
     let end = match (told["estimated_end"].as_f64(), told["not_before"].as_f64()) {
         (Some(_), _) => Some(format!(
-            "what is pending now may be done by {}",
+            "estimated finish of the pending tasks: {}",
             time(&told["estimated_end"])
         )),
         (None, Some(_)) => Some(format!(
-            "by the delays of its sites what is pending now is not done before {}",
+            "earliest finish of the pending tasks, by the delays of their sites: {}",
             time(&told["not_before"])
         )),
         (None, None) => None,
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(said(json!(null), json!(null), json!(null)), "");
         assert_eq!(
             said(json!(0.0), json!(null), json!(null)),
-            "nothing has ended lately"
+            "nothing has finished recently"
         );
         assert_eq!(
             said(json!(12.3), json!(1), json!(60)),

@@ -99,7 +99,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
         let crawls = counted(&answer["total_crawls"], "crawl", "crawls");
         let tasks = counted(&answer["total_tasks"], "URL", "URLs");
         let more = match answer["has_more"] == true {
-            true => "; there are more: ask again",
+            true => "; more remain: run the command again",
             false => "",
         };
         format!("{of}: {crawls} with {tasks} pruned{more}")
@@ -128,7 +128,7 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     let (crawls, tasks) = pruned.map_err(Fault::error)??;
     if let (Some(crawl_id), 0) = (&options.crawl_id, crawls) {
         return Err(Fault::error(format!(
-            "{app_id}/{crawl_id}: something has happened in it since the time that --older-than says, or this machine's clock went back"
+            "{app_id}/{crawl_id}: active since the time of --older-than, or this machine's clock went back"
         )));
     }
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
@@ -141,7 +141,7 @@ fn refusal_to_prune(
     crawl_id: &str,
 ) -> Result<Option<String>, FrontierError> {
     let Some(crawl) = frontier.crawls().find(app_id, crawl_id)? else {
-        return Ok(Some("there is no such crawl".into()));
+        return Ok(Some("no such crawl".into()));
     };
     let status = frontier.crawls().status(crawl)?;
     let left = status.queued + status.leased;

@@ -27,7 +27,7 @@ fn in_words(answer: &Value) -> String {
     let mappings = &answer["mappings"];
     let mut lines = vec![match mappings["changed"] == true {
         true => format!("mappings: changed, {} files", mappings["files"]),
-        false => String::from("mappings: as before"),
+        false => String::from("mappings: unchanged"),
     }];
     for (key, meaning) in [
         ("changed", "settings changed"),

@@ -45,7 +45,7 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
     let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
     answered(&answer, options.json, |answer| {
         let requeued = cell(&answer["total_requeued"]);
-        format!("{crawl}: {requeued} ended URLs queued again")
+        format!("{crawl}: {requeued} finished URLs re-queued")
     })
 }
 

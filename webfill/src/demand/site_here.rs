@@ -37,7 +37,7 @@ fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let wakes = action["wake"] == true;
     if other.next().is_some() || !(wakes || lane.is_some()) {
         return Err(Fault::error(format!(
-            "no crawl is running in {}: without one you can only wake a site (--wake) and set its lane (--lane)",
+            "no crawl is running in {}: only --wake and --lane work without one",
             folder.path().display()
         )));
     }
@@ -50,7 +50,7 @@ fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let known = frontier.site_states().report(site).map_err(Fault::error)?;
     let Some(known) = known else {
         return Err(Fault::error(format!(
-            "no crawl in {} knows the site `{site}`: sites are registrable domains, such as `example.com`",
+            "unknown site `{site}` in {}: expected a registrable domain, such as `example.com`",
             folder.path().display()
         )));
     };

@@ -72,7 +72,7 @@ fn backend_in_words(told: &Value) -> String {
     match (&told["up"], &told["fault"]) {
         (Value::Bool(true), _) => format!("up, {} ms", cell(&told["latency_ms"])),
         (Value::Bool(false), why) => format!("down: {}", cell(why)),
-        _ => "not asked yet".into(),
+        _ => "not checked yet".into(),
     }
 }
 
@@ -134,24 +134,24 @@ fn supervisor_note(told: &Value) -> Option<String> {
     let name = cell(&told["id"]);
     if let Some(lost_in_s) = told["lost_in_s"].as_f64() {
         return Some(format!(
-            "{name} is not heard of: its tasks go to others in {:.0} s",
+            "{name} is silent: its tasks go to others in {:.0} s",
             lost_in_s.max(0.0)
         ));
     }
     if told["egress"] == "cut_off" {
         let since = time(&told["cut_off_since"]);
         return Some(format!(
-            "{name} does not reach the web since {since}: {}",
+            "{name} is offline since {since}: {}",
             cell(&told["sign"])
         ));
     }
     if let Some(why) = told["holds"].as_str() {
-        return Some(format!("{name} begins nothing: {}", visible(why)));
+        return Some(format!("{name} starts no fetches: {}", visible(why)));
     }
     let deaths = told["worker_deaths"].as_u64().filter(|deaths| *deaths > 0);
     deaths.map(|deaths| match deaths {
-        1 => format!("{name}: a worker has died and was started again"),
-        deaths => format!("{name}: workers have died {deaths} times and were started again"),
+        1 => format!("{name}: a worker died and was restarted"),
+        deaths => format!("{name}: workers died {deaths} times and were restarted"),
     })
 }
 

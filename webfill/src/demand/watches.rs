@@ -67,7 +67,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.act(&action)?;
     answered(&answer, options.json, |answer| {
         let done = match answer["changed"] == true {
-            true => "changed, from its next run on",
+            true => "changed, effective from its next run",
             false => "added",
         };
         format!(
@@ -120,16 +120,16 @@ fn notifications(answer: &Value) -> String {
     let mut told = String::new();
     for silent in list(&answer["silent"]) {
         let (since, why) = (time(&silent["since"]), cell(&silent["why"]));
-        told.push_str(&format!("\nblind since {since}: {why}"));
+        told.push_str(&format!("\nsilent since {since}: {why}"));
     }
     for one in list(&answer["notifications"]["undelivered"]) {
         let (since, why) = (time(&one["since"]), cell(&one["why"]));
         let target = cell(&one["target"]);
-        told.push_str(&format!("\nnot reached since {since}: {target}: {why}"));
+        told.push_str(&format!("\nunreachable since {since}: {target}: {why}"));
     }
     match answer["notifications"]["waiting"].as_u64() {
         None | Some(0) => told,
-        Some(waiting) => format!("{told}\nnotices that wait: {waiting}"),
+        Some(waiting) => format!("{told}\nwaiting notifications: {waiting}"),
     }
 }
 
@@ -140,7 +140,7 @@ pub fn watch_run(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
 pub fn watch_pause(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
     act("watch_pause", &options, |answer| {
         match answer["state"] == "running" {
-            true => "paused; the run under way goes to its end".into(),
+            true => "paused; the current run finishes".into(),
             false => "paused".into(),
         }
     })

@@ -98,7 +98,7 @@ fn in_words(answer: &Value) -> String {
         })
         .collect();
     if lines.is_empty() {
-        lines.push("the dispatcher knows no such crawl".into());
+        lines.push("no such crawl".into());
     }
     lines.join("\n")
 }
@@ -117,10 +117,7 @@ mod tests {
             in_words(&answer),
             "a/1: it ended with `ok`\na/2: it is queued"
         );
-        assert_eq!(
-            in_words(&json!({"crawls": []})),
-            "the dispatcher knows no such crawl"
-        );
+        assert_eq!(in_words(&json!({"crawls": []})), "no such crawl");
     }
 
     #[test]

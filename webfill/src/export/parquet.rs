@@ -91,7 +91,7 @@ impl<W: Write + Send> ParquetFile<W> {
 /// Kinds are collected in a first pass. Other processes may have written since.
 fn surprise(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
-        "`{}` has become {found} while the store was read: export it again",
+        "`{}` became {found} during the export: export again",
         column.name
     ))
 }

@@ -59,7 +59,7 @@ impl Source {
     pub fn why_empty(name: &str, crawl: &CrawlId) -> String {
         match name {
             "bodies" => format!(
-                "no bodies are kept of crawl {crawl}: crawl with --keep-bodies, or read an archive by --warc DIR"
+                "crawl {crawl} has no kept bodies: crawl with --keep-bodies, or read an archive with --warc DIR"
             ),
             "warc" => format!("no page of crawl {crawl} is in the WARC files of this folder"),
             _ => format!("no document of crawl {crawl} is in this folder"),

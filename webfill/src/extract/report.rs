@@ -289,24 +289,21 @@ impl Report {
         for (number, what) in [
             (
                 self.overtaken,
-                "were fetched again meanwhile, and are left as they are",
+                "were fetched again meanwhile and stay unchanged",
             ),
             (
                 self.of_another_fetch,
-                "bodies are of another fetch than the stored page, and were passed over",
+                "bodies are from another fetch than the stored page and were skipped",
             ),
             (
                 self.not_stored,
-                "are not stored as pages of this crawl, and were passed over",
+                "are not stored as pages of this crawl and were skipped",
             ),
             (
                 self.left_out,
-                "pages of the archive are left out: their bodies are in other records, of too many pages",
+                "pages of the archive were skipped: their bodies are in other records, of too many pages",
             ),
-            (
-                self.failed,
-                "pages could not be read, and are left as they are",
-            ),
+            (self.failed, "pages could not be read and stay unchanged"),
         ] {
             if number > 0 {
                 lines.push(format!("{number} {what}"));
@@ -325,10 +322,10 @@ impl Report {
         let (records, fields) = (self.records.0, self.record_fields());
         match self.is_trial {
             true => format!(
-                "{written} pages would be written, {same} are as they would be; {values} values of {records} records would be new or others{fields}; nothing was written (--dry-run)"
+                "{written} pages would change, {same} would not; {values} values of {records} records would be new or different{fields}; nothing was written (--dry-run)"
             ),
             false => format!(
-                "{written} pages written, {same} are as they were; {values} values of {records} records are new or others{fields}"
+                "{written} pages written, {same} unchanged; {values} values of {records} records are new or different{fields}"
             ),
         }
     }

@@ -38,10 +38,7 @@ pub struct Archive {
 impl Archive {
     pub fn open(folder: &Path, crawl: &CrawlId, max_body_bytes: usize) -> Result<Archive, Fault> {
         let files = warc_files(folder).map_err(|error| {
-            Fault::error(format!(
-                "--warc {}: cannot be read: {error}",
-                folder.display()
-            ))
+            Fault::error(format!("--warc {}: cannot read: {error}", folder.display()))
         })?;
         Ok(Archive {
             crawl: crawl.clone(),
@@ -80,7 +77,8 @@ impl Archive {
                     Ok(Some(answer)) => return Ok(Some(answer)),
                     Ok(None) => {}
                     Err(error) if !self.is_second_pass => {
-                        let torn = format!("{}: torn, read up to there: {error}", path.display());
+                        let torn =
+                            format!("{}: truncated, read up to there: {error}", path.display());
                         self.torn.push(torn);
                     }
                     Err(_) => {}

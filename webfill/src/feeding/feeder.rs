@@ -166,7 +166,8 @@ impl Feeder {
             self.repeated.go_on();
         }
         if start.is_changed && !self.input.seeds_vary {
-            let word = "the seeds are no longer those that were read before: all are read from the first one";
+            let word =
+                "the seeds have changed since they were read: reading all from the first one";
             // After the crawl, nobody listens.
             let _ = self.tell.send(word.to_owned());
         }

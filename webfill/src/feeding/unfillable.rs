@@ -12,13 +12,13 @@ const MISSPELT: usize = 2;
 
 pub fn word(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
     let told = format!(
-        "records want the field `{}`, which no mapping in {} gives",
+        "records want the field `{}`, but no mapping in {} has it",
         printable(field),
         mappings.display()
     );
     match nearest(field, extracted.iter().map(String::as_str), MISSPELT) {
         Some(near) => format!("{told}; did you mean `{near}`?"),
-        None if extracted.is_empty() => format!("{told}: there is none that gives any field"),
+        None if extracted.is_empty() => format!("{told}: none has any field"),
         None => told,
     }
 }

@@ -23,13 +23,13 @@ use crate::stdout::tell;
 pub(super) fn next_of(owner: Owner, folder: &KeyFolder) -> Result<&'static str, Fault> {
     if owner != Owner::Dispatcher {
         return Err(Fault::usage(
-            "--next is for the dispatcher's key: make another key of a supervisor or client in another folder, and `webfill keys add` it under another name",
+            "--next is for the dispatcher's key: for a supervisor or client, create a key in another folder and `webfill keys add` it under another name",
         ));
     }
     let present = folder.secret_file(DISPATCHER);
     if !present.exists() {
         return Err(Fault::usage(format!(
-            "{} does not exist, so there is none that is to be replaced: leave out --next",
+            "{} does not exist, so there is no key to replace: leave out --next",
             present.display()
         )));
     }
@@ -46,7 +46,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     steps.retain(|step| step.next.exists());
     let Some(last) = steps.last() else {
         return Err(Fault::usage(format!(
-            "there is no next key in {}: `webfill keys new dispatcher --next` makes one on the dispatcher's machine, and its dispatcher-next.pub belongs in every other folder of keys",
+            "no next key in {}: create one with `webfill keys new dispatcher --next` on the dispatcher's machine, and copy its dispatcher-next.pub to every other key folder",
             folder.path().display()
         )));
     };
@@ -71,7 +71,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     synced.map_err(|error| cannot_write(folder.path(), &error))?;
     if is_dispatcher {
         webfill_service::say!(
-            "restart the dispatcher; once all have followed, `webfill keys rotate` in every other folder of keys, and remove {} and {}",
+            "restart the dispatcher; then run `webfill keys rotate` in every other key folder, and remove {} and {}",
             folder.secret_file(FORMER).display(),
             folder.public_file(FORMER).display()
         );
@@ -87,7 +87,7 @@ fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::usage(format!(
-        "{} is not the public key of {}: move both away, and make them anew by `webfill keys new dispatcher --next`",
+        "{} is not the public key of {}: move both away and create new ones with `webfill keys new dispatcher --next`",
         folder.public_file(NEXT).display(),
         folder.secret_file(owner).display()
     )))
@@ -155,7 +155,7 @@ impl Step {
             return Ok(());
         }
         Err(Fault::usage(format!(
-            "{} is there, so the rotation before has not ended: remove it, and the other file of that name, once all trust the present key",
+            "{} exists, so the previous rotation is not complete: remove it, and the other file of that name, once all trust the current key",
             former.display()
         )))
     }

@@ -37,7 +37,7 @@ pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
 
 pub(super) fn exists(path: &Path) -> Fault {
     Fault::usage(format!(
-        "{} exists, and keys are never overwritten: move it away to make a new one",
+        "{} exists, and keys are never overwritten: move it away to create a new one",
         path.display()
     ))
 }

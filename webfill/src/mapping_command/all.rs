@@ -22,7 +22,7 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     let cases = cases_of(&folder, set.names())?;
     if cases.is_empty() {
         return Err(Fault::usage(format!(
-            "{}: there is no golden case of these mappings: webfill mapping save keeps one",
+            "{}: no golden case of these mappings: create one with webfill mapping save",
             folder.display()
         )));
     }
@@ -119,7 +119,7 @@ fn of_case(differing: &Value) -> String {
     let case = differing["case"].as_str().unwrap_or_default();
     let case = visible(case);
     match differing["error"].as_str() {
-        Some(error) => visible(&format!("{case}: cannot be run: {error}")),
+        Some(error) => visible(&format!("{case}: cannot run: {error}")),
         None => {
             let [expected, found] =
                 ["expected", "found"].map(|name| format!("{:#}", without_rows(&differing[name])));

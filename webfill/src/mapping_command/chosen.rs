@@ -60,7 +60,7 @@ impl Chosen {
             (Some(only), None) => Ok(Some(only)),
             (None, _) => Err(Fault::usage(format!("{file}: no mapping in it"))),
             _ => Err(Fault::usage(format!(
-                "{file}: several mappings; --url or --mapping says which one the page is for"
+                "{file}: several mappings: choose one with --url or --mapping"
             ))),
         }
     }
@@ -76,14 +76,14 @@ impl Chosen {
         let Some(index) = self.for_page(url)? else {
             let url = url.map_or("", Url::as_str);
             return Err(Fault::usage(format!(
-                "{file}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same"
+                "{file}: no url_pattern matches {url}; to try it anyway, leave out --url or name the mapping with --mapping"
             )));
         };
         let has_none = self.set.fields_of(index).is_empty() && self.set.rows_of(index).is_empty();
         if !self.fields.is_empty() && has_none {
             let (name, fields) = (self.set.name(index), self.fields.join(", "));
             return Err(Fault::usage(format!(
-                "{file}: mapping {name}, which is for this page, does not have {fields}"
+                "{file}: mapping {name} matches this page, but has no field {fields}"
             )));
         }
         Ok(index)
@@ -93,7 +93,7 @@ impl Chosen {
 fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fault> {
     set.by_name(name).ok_or_else(|| {
         Fault::usage(format!(
-            "{}: no mapping is called `{name}`; there {}",
+            "{}: no mapping `{name}`; there {}",
             file.display(),
             names_told(name, set.names())
         ))
@@ -124,7 +124,7 @@ fn check_field(
         return Ok(());
     }
     Err(Fault::usage(format!(
-        "{}: no field is called `{field}`; there {}",
+        "{}: no field `{field}`; there {}",
         file.display(),
         names_told(field, known)
     )))

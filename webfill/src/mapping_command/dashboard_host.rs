@@ -146,7 +146,7 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
             job::run(decode)
         });
     let worked = working.map_err(cannot)?.join();
-    let worked = worked.unwrap_or_else(|_| Err(std::io::Error::other("its thread broke down")));
+    let worked = worked.unwrap_or_else(|_| Err(std::io::Error::other("its thread failed")));
     worked.map_err(cannot)?;
     Ok(ExitStatus::Done)
 }
@@ -164,7 +164,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
     }
     let name = PathBuf::from(format!("page.{ending}"));
     let (kind, text) = kind_and_text(&name, content_type, body)
-        .ok_or("it is no page of HTML, XML, JSON or text, and no document that is known")?;
+        .ok_or("it is neither HTML, XML, JSON or text, nor a known kind of document")?;
     Ok(Decoded {
         kind,
         text,

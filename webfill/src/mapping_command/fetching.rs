@@ -67,7 +67,9 @@ impl<'o> Fetching<'o> {
             return self.fetch(url);
         };
         let (path, ago) = (source.shown_path(), for_people(ago));
-        webfill_service::say!("webfill: reads {path}, fetched {ago} ago; --again fetches it again");
+        webfill_service::say!(
+            "webfill: reading {path}, fetched {ago} ago; use --again to fetch it again"
+        );
         Ok(source)
     }
 
@@ -92,7 +94,9 @@ impl<'o> Fetching<'o> {
         let ago = self.kept.last_request_ago(url);
         if let Some(left) = ago.and_then(|ago| web.delay.checked_sub(ago)) {
             let (site, seconds) = (webfill_urls::site(url), left.as_secs() + 1);
-            webfill_service::say!("webfill: waits {seconds} s, because {site} was asked just now");
+            webfill_service::say!(
+                "webfill: waiting {seconds} s, because {site} was requested just now"
+            );
         }
         let ago = |url: &Url| self.kept.last_request_ago(url);
         let fetched = web.runtime.block_on(web.fetcher.fetch(url, &ago));
@@ -180,16 +184,18 @@ fn in_words(no_page: &NoPage) -> String {
     let because = because.unwrap_or_default();
     match (no_page.outcome, no_page.status_code) {
         (Outcome::Disallowed, _) if reason.is_none() => {
-            format!("{url}: robots.txt of {host} does not allow it")
+            format!("{url}: disallowed by the robots.txt of {host}")
         }
-        (Outcome::RobotsUnreachable, _) => format!(
-            "{url}: robots.txt of {host} cannot be had, without which nothing may be fetched{because}"
-        ),
-        (Outcome::Blocked, _) => format!("{url}: {host} has refused to serve us{because}"),
+        (Outcome::RobotsUnreachable, _) => {
+            format!("{url}: robots.txt of {host} unavailable, nothing allowed{because}")
+        }
+        (Outcome::Blocked, _) => format!("{url}: blocked by {host}{because}"),
         (Outcome::UnsupportedType, _) => {
-            format!("{url}: it is of a type that mappings do not read{because}")
+            format!("{url}: unsupported type{because}")
         }
-        (Outcome::HttpError, Some(status)) => format!("{url}: the answer was {status}{because}"),
+        (Outcome::HttpError, Some(status)) => {
+            format!("{url}: the server returned {status}{because}")
+        }
         (outcome, _) => format!("{url}: {outcome}{because}"),
     }
 }

@@ -36,7 +36,7 @@ pub struct Case {
 impl Case {
     pub fn read(path: PathBuf) -> Result<Case, Fault> {
         let broken = |reason: &dyn std::fmt::Display| {
-            Fault::error(format!("{}: no golden case: {reason}", path.display()))
+            Fault::error(format!("{}: not a golden case: {reason}", path.display()))
         };
         let text = fs::read_to_string(&path).map_err(|error| broken(&error))?;
         let expected = exact_json(&text).and_then(serde_json::from_value);
@@ -60,7 +60,7 @@ impl Case {
         let missing = || {
             let path = self.path.display();
             Fault::error(format!(
-                "{path}: its page is missing: there is no file of this name with another ending"
+                "{path}: its page is missing: no file has this name with another ending"
             ))
         };
         let folder = self.path.parent().ok_or_else(missing)?;
@@ -204,7 +204,7 @@ impl NewCase<'_> {
             Some(name) if is_file_name(name) => name.to_owned(),
             Some(name) => {
                 return Err(Fault::usage(format!(
-                    "--as {name}: a name has letters, digits, `-` and `_` only"
+                    "--as {name}: use only letters, digits, `-` and `_`"
                 )));
             }
             None => name_of(self.url),
@@ -221,7 +221,7 @@ impl NewCase<'_> {
             if !self.is_numbered {
                 let case = case.display();
                 return Err(Fault::usage(format!(
-                    "--as {name}: {case} is the case of another page; choose another name"
+                    "--as {name}: {case} belongs to another page; choose another name"
                 )));
             }
         }

@@ -52,7 +52,7 @@ pub fn on_thread(
         .spawn(run)
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let ended = thread.join();
-    ended.unwrap_or_else(|_| Err(Fault::error("learning broke down")))
+    ended.unwrap_or_else(|_| Err(Fault::error("learning failed")))
 }
 
 /// A runtime for reading stores.
@@ -130,7 +130,7 @@ fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault>
     output::check(&options.to)?;
     if options.records.records.is_none() && said.is_empty() {
         return Err(Fault::usage(
-            "nothing is known of any page: give records by --records, or values by --example URL FIELD=VALUE",
+            "no known values: give records with --records, or values with --example URL FIELD=VALUE",
         ));
     }
     let from = &options.from;
@@ -138,7 +138,7 @@ fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault>
     if options.records.records.is_some() && !has_pages && options.fetch.is_none() && said.is_empty()
     {
         return Err(Fault::usage(
-            "which pages? --pages DIR, --warc PATH, --crawl ID (whose bodies were kept), or --fetch N to fetch some that the records link to",
+            "no pages: give --pages DIR, --warc PATH, --crawl ID (run with --keep-bodies), or --fetch N to fetch pages that the records link to",
         ));
     }
     Ok(())
@@ -224,7 +224,7 @@ fn gather_with(
     gather(&mut gathering)?;
     if gathering.passed_over > 0 {
         let (pages, more) = (gathering.pages.len(), gathering.passed_over);
-        webfill_service::say!("webfill: learns from {pages} pages; {more} more are not looked at");
+        webfill_service::say!("webfill: learning from {pages} pages; {more} more are not used");
     }
     Ok(gathering.into())
 }

@@ -86,7 +86,7 @@ impl Page {
         match document.status {
             Status::Text => {}
             Status::NoText => webfill_service::say!(
-                "webfill: {}: there is no text in this document ({kind}), so only `meta` yields anything",
+                "webfill: {}: no text in this document ({kind}), so only `meta` yields values",
                 self.name
             ),
             Status::Encrypted | Status::Broken | Status::TooLarge => {

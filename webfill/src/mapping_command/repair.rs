@@ -42,7 +42,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     }
     if evidence.now.is_empty() {
         return Err(Fault::error(format!(
-            "there is no page of after the change: no alert of mapping {} stands in this store, and no pages of it are named: --crawl ID (whose bodies were kept), --pages DIR or --warc PATH",
+            "no pages from after the change: mapping {} has no alert in this store; name pages with --crawl ID (run with --keep-bodies), --pages DIR or --warc PATH",
             broken.name
         )));
     }
@@ -53,7 +53,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     }
     if fields.is_empty() {
         tell(format_args!(
-            "mapping {} reads {} pages as before: there is nothing to repair",
+            "mapping {} reads {} pages as before: nothing to repair",
             broken.name,
             evidence.now.len()
         ))?;
@@ -62,7 +62,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     let is_labelled = |field: &String| evidence.labels(field).any(|label| label.is_some());
     if !fields.iter().any(is_labelled) {
         return Err(Fault::error(format!(
-            "of none of {} pages of after the change a value of {} is known from before it: crawl pages again that were read before, or give records by --records",
+            "none of {} pages from after the change has a value of {} known from before: crawl earlier pages again, or give records with --records",
             evidence.now.len(),
             fields.iter().cloned().collect::<Vec<_>>().join(", ")
         )));
@@ -87,7 +87,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Why rows are left alone.
-const ROWS_STAY: &str = "rules of rows are not repaired: learn them anew with `webfill mapping learn`, or point at rows in the mapping editor";
+const ROWS_STAY: &str = "rules of rows cannot be repaired: learn new ones with `webfill mapping learn`, or point at rows in the mapping editor";
 
 fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
     Fault::error(format!(
@@ -110,7 +110,7 @@ impl Broken {
         let shown = options.file.display();
         if options.file.is_dir() {
             return Err(Fault::usage(format!(
-                "{shown}: this is a folder; name the file of the mapping"
+                "{shown}: is a folder; name the file of the mapping"
             )));
         }
         let set = load_files(&options.file)?;
@@ -120,7 +120,7 @@ impl Broken {
         };
         let Some(index) = set.by_name(&name) else {
             return Err(Fault::usage(format!(
-                "{shown}: no mapping is called `{name}`; there is {}",
+                "{shown}: no mapping `{name}`; there is {}",
                 set.names().collect::<Vec<_>>().join(", ")
             )));
         };
@@ -268,7 +268,7 @@ fn only_name<'n>(
             file.display()
         ))),
         _ => Err(Fault::usage(format!(
-            "{}: several mappings; --mapping says which one is to be repaired",
+            "{}: several mappings: choose one with --mapping",
             file.display()
         ))),
     }

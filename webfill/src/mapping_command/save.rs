@@ -28,14 +28,14 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     let page = Page::read(&source, &mut fetching)?;
     let (Some(url), Place::File(file)) = (&page.url, &source.place) else {
         return Err(Fault::usage(format!(
-            "{}: its URL is not known: give it by --url",
+            "{}: unknown URL: give it with --url",
             options.page
         )));
     };
     let Some(index) = set.find(url.as_str()) else {
         let mappings = options.file.display();
         return Err(Fault::usage(format!(
-            "{mappings}: no url_pattern matches {url}, so there is nothing to keep"
+            "{mappings}: no url_pattern matches {url}: nothing to save"
         )));
     };
     let engine = Engine::new(Arc::clone(&set), Limits::default());
@@ -104,7 +104,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
     let path = Path::new(page);
     if !path.is_file() {
         return Err(Fault::usage(format!(
-            "{page}: this is no file: name a saved page, or a URL"
+            "{page}: no such file: name a saved page or a URL"
         )));
     }
     let mut source = kept(path)?.unwrap_or_else(|| Source::file(path, false));

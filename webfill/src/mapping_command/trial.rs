@@ -88,7 +88,7 @@ impl Trial {
             match Page::read(source, fetching) {
                 Ok(page) if source.is_found && page.is_binary() => {
                     webfill_service::say!(
-                        "webfill: {name} is neither a page nor a document, and is left out"
+                        "webfill: {name} is skipped: neither a page nor a document"
                     );
                 }
                 Ok(page) => self.on_one_of_several(&page, &mut rates)?,
@@ -153,7 +153,7 @@ impl Trial {
 
     fn traced(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
         let trace = page.trace(&self.engine, index, &self.rows);
-        trace.ok_or_else(|| Fault::error("the mapping is gone"))
+        trace.ok_or_else(|| Fault::error("the mapping no longer exists"))
     }
 
     fn extracted(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {

@@ -70,7 +70,7 @@ fn found(
         }
     }
     if urls.is_empty() {
-        return Err(String::from("it has no link: `url` and `urls` are empty"));
+        return Err(String::from("no link: `url` and `urls` are empty"));
     }
     let want = match members.shift_remove("want") {
         None | Some(Value::Null) => None,
@@ -117,7 +117,7 @@ fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String>
         }
         other => {
             let other = shown(other.to_string().as_bytes());
-            return Err(format!("`{key}` holds {other}, which is no text"));
+            return Err(format!("`{key}` holds {other}, expected a text"));
         }
     }
     Ok(())

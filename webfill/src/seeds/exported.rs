@@ -7,7 +7,7 @@ use super::Found;
 use super::table::Column;
 use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
-const NO_URL: &str = "it names no URL: the record was stored before its URLs were kept";
+const NO_URL: &str = "no URL: the record was stored before its URLs were kept";
 
 /// Reads an object; `None` if it is not from an export.
 pub(super) fn read(object: &Map<String, Value>) -> Option<Result<Found, String>> {

@@ -21,7 +21,7 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
     let fault = |reason: String| SeedFault::new(0, reason, text);
     let parsed = webfill_api::parse(text).map_err(|refusal| fault(refusal.message))?;
     let Value::Object(object) = parsed else {
-        return Err(fault(String::from("a seed is a JSON object")));
+        return Err(fault(String::from("expected a JSON object")));
     };
     if let Some(found) = exported::read(&object) {
         return found.map_err(fault);
@@ -67,7 +67,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
     let fields = match object.remove("fields") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(fields)) => fields,
-        Some(_) => return Err(String::from("`fields` is an object: {name: value}")),
+        Some(_) => return Err(String::from("`fields`: expected an object, {name: value}")),
     };
     let want = object.remove("want");
     let lists_want = want.as_ref().is_some_and(|want| !want.is_null());
@@ -86,10 +86,10 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         // As a float it may have lost digits, and could match other records' ids, too.
         Some(Value::Number(_)) => {
             return Err(String::from(
-                "`id` is a number that is not kept digit by digit: write it as a text",
+                "`id` is a number that would lose digits: write it as a text",
             ));
         }
-        Some(_) => return Err(String::from("`id` is a text or a number")),
+        Some(_) => return Err(String::from("`id`: expected a text or a number")),
     };
     Ok(Found {
         id,
@@ -109,10 +109,10 @@ fn urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     match object.remove("url") {
         None => {}
         Some(Value::String(url)) => urls.push(url),
-        Some(_) => return Err(String::from("`url` is a text")),
+        Some(_) => return Err(String::from("`url`: expected a text")),
     }
     if urls.is_empty() {
-        return Err(String::from("it names no URL: `urls` is missing or empty"));
+        return Err(String::from("no URL: `urls` is missing or empty"));
     }
     Ok(urls)
 }
@@ -122,11 +122,11 @@ pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
     let texts = match value {
         Value::String(text) => return Ok(vec![text]),
         Value::Array(texts) => texts,
-        _ => return Err(format!("`{key}` is a list of texts")),
+        _ => return Err(format!("`{key}`: expected a list of texts")),
     };
     let text = |(number, value)| match value {
         Value::String(text) => Ok(text),
-        _ => Err(format!("`{key}[{number}]` is a text")),
+        _ => Err(format!("`{key}[{number}]`: expected a text")),
     };
     texts.into_iter().enumerate().map(text).collect()
 }

@@ -72,7 +72,7 @@ impl Lines {
         }
         let file = File::open(path).map_err(|error| error.to_string())?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(String::from("it is a folder"));
+            return Err(String::from("is a folder"));
         }
         Lines::of(Box::new(file))
     }
@@ -85,7 +85,7 @@ impl Lines {
         }
         let unpacked = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, input));
         let (beginning, unpacked) =
-            begin(Box::new(unpacked)).map_err(|error| format!("it is broken gzip: {error}"))?;
+            begin(Box::new(unpacked)).map_err(|error| format!("broken gzip: {error}"))?;
         Lines::of_text(&beginning, unpacked)
     }
 
@@ -93,7 +93,7 @@ impl Lines {
     fn of_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
         match beginning {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                return Err(String::from("it is UTF-16: save it as UTF-8"));
+                return Err(String::from("UTF-16: save it as UTF-8"));
             }
             [0xef, 0xbb, 0xbf] => {
                 let mut mark = [0; 3];
@@ -156,7 +156,7 @@ impl Lines {
             Err(error) => {
                 self.has_failed = true;
                 LineText::Broken {
-                    reason: format!("reading failed, nothing behind it was read: {error}"),
+                    reason: format!("reading failed, the rest was not read: {error}"),
                     beginning: text,
                 }
             }

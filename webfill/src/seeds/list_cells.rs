@@ -30,7 +30,7 @@ impl FromStr for ListSeparator {
         let has_unfit = mark.chars().any(is_unfit) || text.chars().any(char::is_control);
         if mark.is_empty() || text.len() > MAX_BYTES || has_unfit {
             return Err(format!(
-                "`{}` cannot separate the entries of a list: use a sign such as `;` or `|`, with or without a space",
+                "`{}` cannot separate list values: use a character such as `;` or `|`, with or without a space",
                 text.escape_debug()
             ));
         }
@@ -208,7 +208,7 @@ mod tests {
             " and ",
         ] {
             let refusal = unfit.parse::<ListSeparator>().unwrap_err();
-            assert!(refusal.contains("use a sign"), "{unfit:?}");
+            assert!(refusal.contains("use a character"), "{unfit:?}");
         }
     }
 }

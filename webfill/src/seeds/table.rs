@@ -13,7 +13,7 @@ use super::{Found, ListCells, SeedFault, exported, exported_cell, utf8};
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
 
-const UNCLOSED: &str = "a quote is opened and not closed";
+const UNCLOSED: &str = "unclosed quote";
 
 /// The meaning of the columns.
 pub(super) struct Header {
@@ -64,13 +64,11 @@ impl Header {
     /// Reads the header that begins with the line `first`.
     pub(super) fn read(first: Line, lines: &mut Lines) -> Result<Header, String> {
         let LineText::Whole(text) = first.text else {
-            return Err(String::from("its header cannot be read"));
+            return Err(String::from("cannot read the header"));
         };
         let row =
             Row::gather(text, lines).map_err(|fault| format!("its header: {}", fault.reason))?;
-        let names = row
-            .cells()
-            .map_err(|reason| format!("its header: {reason}"))?;
+        let names = row.cells().map_err(|reason| format!("header: {reason}"))?;
         let named = || names.iter().map(|name| Column::named(name)).collect();
         let columns: Vec<Column> = exported::columns(&names).unwrap_or_else(named);
         if !columns.iter().any(Column::holds_urls) {
@@ -80,7 +78,7 @@ impl Header {
                 .map(|name| format!("`{name:.40}`"))
                 .collect();
             return Err(format!(
-                "no column is named url or urls (`webfill export --sources` writes one), only {}",
+                "no column url or urls (`webfill export --sources` writes one), only {}",
                 names.join(", ")
             ));
         }
@@ -161,7 +159,7 @@ impl Header {
             }
         }
         match found.urls.is_empty() {
-            true => Err(String::from("it names no URL: the cell is empty")),
+            true => Err(String::from("no URL: the cell is empty")),
             false => Ok(found),
         }
     }
@@ -179,7 +177,8 @@ impl Header {
 }
 
 fn missing(cell: &str) -> Result<Vec<String>, String> {
-    serde_json::from_str(cell).map_err(|_| String::from("`missing` is a JSON list of fields"))
+    serde_json::from_str(cell)
+        .map_err(|_| String::from("`missing`: expected a JSON list of fields"))
 }
 
 /// The URLs in a cell of the column `url`: parts that do not begin with a scheme belong to the URL before them.

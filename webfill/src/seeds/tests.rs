@@ -241,19 +241,19 @@ fn json_lines_that_are_broken_say_why() {
         ),
         (
             r#"{"id": "1", "fields": {}}"#,
-            "it names no URL: `urls` is missing or empty",
+            "no URL: `urls` is missing or empty",
         ),
         (
             r#"{"id": "1", "urls": []}"#,
-            "it names no URL: `urls` is missing or empty",
+            "no URL: `urls` is missing or empty",
         ),
         (
             r#"{"id": [], "urls": ["https://a.example/"]}"#,
-            "`id` is a text or a number",
+            "`id`: expected a text or a number",
         ),
         (
             r#"{"id": 1e3, "urls": ["https://a.example/"]}"#,
-            "`id` is a number that is not kept digit by digit: write it as a text",
+            "`id` is a number that would lose digits: write it as a text",
         ),
         (
             r#"{"id": "", "urls": ["https://a.example/"]}"#,
@@ -261,7 +261,7 @@ fn json_lines_that_are_broken_say_why() {
         ),
         (
             r#"{"id": "1", "url": "https://a.example/", "fields": []}"#,
-            "`fields` is an object: {name: value}",
+            "`fields`: expected an object, {name: value}",
         ),
         (
             r#"{"id": "1", "urlz": ["https://a.example/"]}"#,
@@ -279,7 +279,7 @@ fn json_lines_that_are_broken_say_why() {
     for (line, expected) in faults {
         assert_eq!(reason("seeds.jsonl", line), expected);
     }
-    assert_eq!(reason("seeds.jsonl", "12"), "a seed is a JSON object");
+    assert_eq!(reason("seeds.jsonl", "12"), "expected a JSON object");
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
         SeedReader::open(folder.path(), NOW_MS)
             .err()
             .unwrap()
-            .ends_with("it is a folder")
+            .ends_with("is a folder")
     );
     assert!(refusal("s", b"\xff\xfeh\0t\0").contains("UTF-16"));
     assert!(refusal("s.gz", &gzipped(b"x")[..6]).contains("broken gzip"));
@@ -426,7 +426,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
     );
     assert!(refusal("s.csv", b"url,a,a\n").contains("two columns are named `a`"));
     assert!(refusal("s.csv", b"url,,a\n").contains("column 2 has no name"));
-    assert!(refusal("s.csv", b"url,\"a\n").contains("quote is opened"));
+    assert!(refusal("s.csv", b"url,\"a\n").contains("unclosed quote"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
                 .map(|site| format!(": write `{site}`"))
                 .unwrap_or_default();
             return Err(Fault::usage(format!(
-                "{key}: `{named}` is no site, which is a registrable domain or an address{hint}"
+                "{key}: `{named}` is not a site: expected a registrable domain or an address{hint}"
             )));
         }
     }

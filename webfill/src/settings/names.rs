@@ -93,7 +93,7 @@ fn unknown_variable(variable: &str, name: &str) -> Fault {
     let hint = nearest_unless_known(name, known)
         .map(|nearest| format!(", did you mean {PREFIX}{nearest}?"))
         .unwrap_or_default();
-    Fault::usage(format!("{variable}: no setting has this variable{hint}"))
+    Fault::usage(format!("{variable}: unknown variable{hint}"))
 }
 
 pub(super) fn variable_of(path: &str) -> String {
@@ -131,7 +131,7 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Text | Kind::List | Kind::Lines => "not text",
         Kind::Whole(..) => "not a whole number",
         Kind::Number | Kind::Wait | Kind::Timeout => "not a number",
-        Kind::Waits => "not numbers with commas between them",
+        Kind::Waits => "expected numbers separated by commas",
         Kind::Switch => "neither true nor false",
     }
 }

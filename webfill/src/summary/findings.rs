@@ -297,7 +297,7 @@ fn tell_rest(text: &mut String, more: usize, what: &str) {
     if more > 0 {
         let _ = writeln!(
             text,
-            "            and {more} more {what}, which --summary json tells"
+            "            and {more} more {what}; see --summary json"
         );
     }
 }

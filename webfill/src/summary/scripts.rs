@@ -65,7 +65,7 @@ impl Scripts {
             let sites = sites(self.wanted.sites);
             let _ = writeln!(
                 text,
-                "  browser   needed for {sites}: install Chromium and give this command again with --refresh-after 0s"
+                "  browser   needed for {sites}: install Chromium and run this command again with --refresh-after 0s"
             );
             write_first(&self.wanted, text);
         }
@@ -73,7 +73,7 @@ impl Scripts {
             let sites = sites(self.perhaps.sites);
             let _ = writeln!(
                 text,
-                "  browser   may help at {sites}: scripts run on pages of which a mapping reads nothing"
+                "  browser   may help at {sites}: their pages have scripts, and a mapping reads nothing on them"
             );
         }
     }

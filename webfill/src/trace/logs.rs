@@ -146,7 +146,7 @@ pub(super) fn read_logs(
         found.steps = steps;
         read.unwrap_or_else(|error| found.miss(file, &error));
         if is_cut {
-            let what = format!("further lines of the logs: only {MOST_LINES} are told");
+            let what = format!("further lines of the logs: only {MOST_LINES} are shown");
             found.missing.insert(what);
             break;
         }

@@ -24,15 +24,15 @@ fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
     for (flags, message) in [
         (
             "--mapping place",
-            "no mapping is called `place`; there are places, people",
+            "no mapping `place`; there are places, people",
         ),
         (
             "--mapping people --field brn",
-            "no field is called `brn`; there are born, name",
+            "no field `brn`; there are born, name",
         ),
         (
             "--mapping places --field born",
-            "no field is called `born`; there is title",
+            "no field `born`; there is title",
         ),
     ] {
         let refused = work.test(&format!("mappings ada.html {flags}"));
@@ -44,7 +44,7 @@ fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
     assert!(
         of_another
             .stderr
-            .contains("mapping places, which is for this page, does not have born"),
+            .contains("mapping places matches this page, but has no field born"),
         "{}",
         of_another.stderr
     );
@@ -58,7 +58,9 @@ fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
     let unclear = work.test("mappings ada.html");
     assert_eq!(unclear.code, 2);
     assert!(
-        unclear.stderr.contains("--url or --mapping says which"),
+        unclear
+            .stderr
+            .contains("choose one with --url or --mapping"),
         "{}",
         unclear.stderr
     );

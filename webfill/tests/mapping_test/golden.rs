@@ -149,11 +149,11 @@ fn what_cannot_be_kept_is_refused_in_words() {
     let work = work();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     for (page, more, told) in [
-        ("saved/ada.html", "", "give it by --url"),
+        ("saved/ada.html", "", "give it with --url"),
         (
             "saved/none.html",
             "--url https://people.example/",
-            "this is no file",
+            "no such file",
         ),
         (
             "saved/ada.html",
@@ -163,12 +163,12 @@ fn what_cannot_be_kept_is_refused_in_words() {
         (
             "saved/bob.html",
             "--url https://people.example/bob --as ada",
-            "the case of another page",
+            "belongs to another page",
         ),
         (
             "saved/bob.html",
             "--url https://people.example/bob --as ../x",
-            "letters, digits",
+            "only letters, digits",
         ),
     ] {
         let ran = save(&work, page, more);

@@ -72,7 +72,7 @@ fn what_cannot_be_meant_is_refused() {
     work.write("nothing/.keep", "");
     for (arguments, message) in [
         ("mappings/people.json nothing", "no page in it"),
-        ("mappings pages", "--url or --mapping says which"),
+        ("mappings pages", "choose one with --url or --mapping"),
         (
             "mappings pages --url http://people.example/",
             "are for one saved page",

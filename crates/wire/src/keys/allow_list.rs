@@ -28,7 +28,7 @@ pub struct Entry {
 /// Why a file cannot be used as the list.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowListError {
-    #[error("cannot read the list of keys {}: {source}", path.display())]
+    #[error("cannot read the allow list {}: {source}", path.display())]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,

@@ -302,7 +302,7 @@ impl Worker {
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
-        (answer, Some(status)) if answer.asks_to_wait() => format!("the page answered {status}"),
+        (answer, Some(status)) if answer.asks_to_wait() => format!("the server returned {status}"),
         _ => return None,
     };
     Some(Evidence {

@@ -32,9 +32,7 @@ impl Folder {
     pub fn open(folder: &Path) -> Result<Folder, Fault> {
         if !folder.is_dir() {
             let folder = folder.display();
-            return Err(Fault::usage(format!(
-                "--pages {folder}: this is not a folder"
-            )));
+            return Err(Fault::usage(format!("--pages {folder}: not a folder")));
         }
         let index = folder.join(kept::INDEX);
         let listed = match index.is_file() {

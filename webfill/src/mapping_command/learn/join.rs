@@ -28,7 +28,7 @@ pub fn join(
             .first()
             .map(|name| format!("; the nearest is {name}"));
         return Err(Fault::usage(format!(
-            "{url}: it is none of the pages{}",
+            "{url}: not one of the pages{}",
             nearest.unwrap_or_default()
         )));
     }
@@ -76,7 +76,7 @@ pub fn leave_out_unusable_names(pages: &mut [Page]) {
 fn report_unusable(left_out: BTreeSet<String>) {
     for name in left_out {
         webfill_service::say!(
-            "webfill: `{}` is left out: a field of a mapping has a to z, digits and `_`, a letter first",
+            "webfill: `{}` is skipped: field names have a to z, digits and `_`, a letter first",
             visible(&name)
         );
     }
@@ -99,7 +99,7 @@ fn joined(page: &Gathered, records: &KnownRecords, said: &SaidOfPages) -> Page {
 
 fn nothing_known(pages: &[Gathered], joined: &[Page], records: &KnownRecords) -> String {
     let Some(first) = pages.first() else {
-        return String::from("there is no page to learn from");
+        return String::from("no page to learn from");
     };
     let count = pages.len();
     match joined.iter().filter(|page| page.record.is_some()).count() {
@@ -108,7 +108,7 @@ fn nothing_known(pages: &[Gathered], joined: &[Page], records: &KnownRecords) ->
             records.read, first.url
         ),
         linked => format!(
-            "the records of {linked} pages know no value of them: learning needs some records whose fields are filled"
+            "the records of {linked} pages have no known values: learning needs records with filled fields"
         ),
     }
 }

@@ -13,11 +13,11 @@ use crate::mapping_command::writing::write_atomically;
 pub fn check(options: &MappingOutputOptions) -> Result<(), Fault> {
     match &options.output {
         Some(file) if file.exists() && !options.force => Err(Fault::usage(format!(
-            "--output {}: the file exists; --force replaces it",
+            "--output {}: the file exists; use --force to replace it",
             file.display()
         ))),
         Some(file) if file.is_dir() => Err(Fault::usage(format!(
-            "--output {}: this is a folder; name a file",
+            "--output {}: is a folder; name a file",
             file.display()
         ))),
         _ => Ok(()),

@@ -73,7 +73,7 @@ impl KnownRecords {
             let reader = reader.map_err(|fault| Fault::usage(format!("--records: {fault}")))?;
             if !reader.may_have_records() {
                 return Err(Fault::usage(format!(
-                    "--records {from}: it has links and nothing else: a record has known fields as well, as JSON lines or CSV"
+                    "--records {from}: only links, no known fields: give records as JSON lines or CSV"
                 )));
             }
             for seed in reader {
@@ -193,7 +193,7 @@ fn read_collection(
 ) -> Result<(), Fault> {
     if options.records_collection.is_none() {
         return Err(Fault::usage(
-            "--records: name the collection of this database by --records-collection",
+            "--records: name the collection with --records-collection",
         ));
     }
     let plan = DatasetOptions {

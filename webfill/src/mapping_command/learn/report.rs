@@ -151,13 +151,13 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
     }
     if learned.draft {
         lines.push(String::from(
-            "this is a draft: look at it before you crawl with it",
+            "this is a draft: read it before you crawl with it",
         ));
     }
     if let Some(url) = &learned.look_at {
         let word = shell::word(url);
         lines.push(visible(&format!(
-            "look at {url}: say what is right there by --correct {word} FIELD=VALUE, and learn again"
+            "check {url}: give the right value with --correct {word} FIELD=VALUE, and learn again"
         )));
     }
     lines.join("\n")

@@ -25,7 +25,7 @@ pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
             match (is_rejected, value.as_str()) {
                 (true, "") => {
                     return Err(Fault::usage(format!(
-                        "--reject {url} {field}=: it names no value; that a page has none is said by --correct"
+                        "--reject {url} {field}=: no value given; for a page without a value, use --correct"
                     )));
                 }
                 (true, _) => of_field.rejected.push(value),
@@ -34,7 +34,7 @@ pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
             }
             if of_field.absent && !of_field.values.is_empty() {
                 return Err(Fault::usage(format!(
-                    "{flag} {url}: {field} has a value, or has none; both were said"
+                    "{flag} {url}: contradiction: {field} has a value and has none"
                 )));
             }
         }
@@ -57,13 +57,13 @@ fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>
         }
         let Some((url, is_used)) = &mut url else {
             return Err(Fault::usage(format!(
-                "{flag} {word}: first comes the page's URL, then FIELD=VALUE"
+                "{flag} {word}: expected the page's URL, then FIELD=VALUE"
             )));
         };
         let Some((field, value)) = word.split_once('=').filter(|(field, _)| !field.is_empty())
         else {
             return Err(Fault::usage(format!(
-                "{flag} {url} {word}: what stands on the page is written FIELD=VALUE"
+                "{flag} {url} {word}: expected FIELD=VALUE"
             )));
         };
         *is_used = true;
@@ -76,7 +76,7 @@ fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>
 fn check_used(flag: &str, url: Option<&(String, bool)>) -> Result<(), Fault> {
     match url {
         Some((url, false)) => Err(Fault::usage(format!(
-            "{flag} {url}: after the URL comes FIELD=VALUE"
+            "{flag} {url}: expected FIELD=VALUE after the URL"
         ))),
         _ => Ok(()),
     }

@@ -51,7 +51,7 @@ impl StoredCrawl {
                 layouts: Layouts::default(),
             }),
             None => Err(Fault::error(format!(
-                "there is no crawl {crawl} in {uri}: see --app, --crawl and --store"
+                "no crawl {crawl} in {uri}: check --app, --crawl and --store"
             ))),
         }
     }
@@ -125,7 +125,7 @@ impl StoredCrawl {
         match has_any {
             true => Ok(()),
             false => Err(Fault::error(format!(
-                "no bodies are kept of crawl {}: crawl with --keep-bodies, or read an archive by --warc",
+                "crawl {} has no kept bodies: crawl with --keep-bodies, or read an archive with --warc",
                 self.crawl
             ))),
         }

@@ -107,7 +107,7 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
     let url = source.url.clone().unwrap_or_else(|| asked.clone());
     let Some((kind, text)) = kind_and_text(file, source.content_type.as_deref(), &body) else {
-        webfill_service::say!("webfill: {asked} is no page to learn from, and is left out");
+        webfill_service::say!("webfill: {asked} is skipped: not a page to learn from");
         gathering.note_of_other_kind(&url);
         return Ok(());
     };

@@ -22,13 +22,13 @@ pub struct New {
 pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String> {
     if pages.iter().all(|page| page.known.is_empty()) {
         return Err(String::from(
-            "of no page of after the change its value is known from before it",
+            "no page from after the change has a value known from before",
         ));
     }
     let repaired = webfill_learn::repair(mapping, pages, &Limits::default());
     let fields = repaired.map_err(|error| error.to_string())?.fields;
     let Some(repaired) = fields.into_iter().find(|one| one.field == field) else {
-        return Err(String::from("nothing was learned of it"));
+        return Err(String::from("nothing was learned"));
     };
     let (true, Some(report)) = (repaired.accepted, repaired.learned) else {
         return Err(repaired.why);
@@ -42,7 +42,7 @@ pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String
         .collect();
     if values.len() < LEAST_VALUES {
         return Err(format!(
-            "its value was the same on all {} pages where it was found again, which proves nothing",
+            "its value was the same on all {} pages where it was found again, which is no evidence",
             report.agree.len()
         ));
     }

@@ -334,7 +334,7 @@ fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<Stri
 
 fn no_bound(mapping: &str) -> Fault {
     Fault::usage(format!(
-        "it is not known since when mapping {mapping} reads pages wrongly: its alert names no page of after the change; name the first crawl of after it by --crawl, whose bodies were kept"
+        "unknown time of the change: the alert of mapping {mapping} names no page from after it; name the first crawl after the change with --crawl (run with --keep-bodies)"
     ))
 }
 

@@ -150,7 +150,7 @@ impl Repair {
             parts.push(written.join("\n"));
         } else if !self.accepted.is_empty() {
             parts.push(String::from(
-                "nothing is written: --apply or --output FILE does it",
+                "nothing is written: use --apply or --output FILE",
             ));
         }
         parts.join("\n\n")

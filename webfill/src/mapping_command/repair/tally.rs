@@ -82,7 +82,7 @@ impl Trials {
         match is_better {
             true => Ok(ORDERS[best]),
             false => Err(format!(
-                "the new chains would read it rightly on {} pages and wrongly on {}, the former ones on {} and {}",
+                "the new chains read it correctly on {} pages and wrongly on {}, the former ones on {} and {}",
                 new.right, new.wrong, former.right, former.wrong
             )),
         }

@@ -105,7 +105,7 @@ fn a_broken_csv_row_costs_no_other_row() {
         .map(|f| f.reason.as_str())
         .collect();
     assert_eq!(reasons[0], "the row has 2 cells, but the header 3 columns");
-    assert_eq!(reasons[1], "it names no URL: the cell is empty");
+    assert_eq!(reasons[1], "no URL: the cell is empty");
     let quoted = seeds.iter().flatten().last().unwrap();
     assert_eq!(quoted.fields.as_ref().unwrap()["name"], "a\"b");
 }
@@ -118,10 +118,7 @@ fn a_quote_that_is_never_closed_costs_one_row() {
     let content = format!("url,name\nhttps://a.example/,\"open\n{rows}");
     let seeds = read("s.csv", content.as_bytes());
     assert_eq!(faults(&seeds), [2]);
-    assert_eq!(
-        seeds[0].as_ref().unwrap_err().reason,
-        "a quote is opened and not closed"
-    );
+    assert_eq!(seeds[0].as_ref().unwrap_err().reason, "unclosed quote");
     assert_eq!(urls(&seeds).len(), 5_000);
 }
 

@@ -79,7 +79,7 @@ fn became(totals: &RowTotals) -> String {
     }
     if totals.same_key > 0 {
         parts.push(format!(
-            "{} lost to another row with the same key (the log names pages: rows_with_same_key)",
+            "{} lost to another row with the same key (see rows_with_same_key in the log)",
             totals.same_key
         ));
     }
@@ -88,7 +88,7 @@ fn became(totals: &RowTotals) -> String {
     }
     if totals.cut_pages > 0 {
         parts.push(format!(
-            "{} cut at a bound (the log says which: extraction_warning)",
+            "{} cut at a limit (see extraction_warning in the log)",
             pages(totals.cut_pages)
         ));
     }
