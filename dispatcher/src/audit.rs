@@ -133,7 +133,7 @@ impl AuditLog {
             tracing::error!(
                 event = "audit_not_written",
                 %error,
-                "the audit log cannot be written, trying on"
+                "cannot write the audit log, retrying"
             );
         }
     }

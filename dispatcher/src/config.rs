@@ -109,7 +109,7 @@ impl DispatcherConfig {
         match self.http_files()?.permit(address) {
             true => Ok(Some(address)),
             false => Err(wrong(
-                "other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
+                "other machines can reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
             )),
         }
     }

@@ -153,7 +153,7 @@ impl Visit {
                 let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
                 return Err(Box::new(with_header(answer, CONNECTION, "close")));
             }
-            return unauthorised("the token is not on the list");
+            return unauthorised("unknown token");
         };
         self.who.name = Some(Arc::clone(&bearer.name));
         self.who.way = Way::Token;
@@ -168,7 +168,7 @@ impl Visit {
             tracing::warn!(
                 event = "token_refused",
                 address = %self.from,
-                "a request by HTTP was refused: its token is not on the list"
+                "HTTP request refused: unknown token"
             );
         }
     }
@@ -243,7 +243,7 @@ impl Visit {
                 "/feed" | "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site"
                 | "/reload",
             ) => refused(405, "expected POST"),
-            _ => refused(404, &format!("nothing is here; there are {PLACES}")),
+            _ => refused(404, &format!("not found; there are {PLACES}")),
         }
     }
 
@@ -261,7 +261,7 @@ impl Visit {
             return refused(400, "expected an object");
         };
         if members.get("action").is_some_and(|named| named != action) {
-            let refusal = Refusal::new("$.action", format!("this is the place of `{action}`"));
+            let refusal = Refusal::new("$.action", format!("this address is for `{action}`"));
             return json_answer(400, refusal.answer());
         }
         members.insert("action".into(), action.into());

@@ -124,7 +124,7 @@ fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -
             event = "message_refused",
             name,
             supervisor,
-            "a supervisor goes by a name that is not its key's: start it with --id NAME, or --id NAME:ANYTHING where several share the key"
+            "a supervisor's name does not match its key: start it with --id NAME, or --id NAME:ANYTHING if several share the key"
         );
     }
     is_impostor

@@ -176,7 +176,7 @@ impl RequestReader {
                 event = "client_unheard",
                 name,
                 address,
-                "a client sends more than it may and does not read its refusals: it gets no further ones"
+                "a client exceeds its limits and does not read the refusals: no more are sent"
             );
         }
     }
@@ -252,7 +252,7 @@ fn permitted(asked: Asked, client: &Client, is_private: bool) -> Result<Asked, R
     match asked {
         Asked::Local(_) if is_from_outside => Err(Refusal::new(
             "$.action",
-            "only `webfill crawl` may ask this, of the dispatcher that it has started",
+            "only `webfill crawl` may send this, to the dispatcher that it started",
         )),
         asked => Ok(asked),
     }

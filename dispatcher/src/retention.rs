@@ -42,7 +42,7 @@ impl Retention {
         let wait = match store.drop_old(cutoff).await {
             Ok(dropped) => self.count(dropped, began.elapsed()),
             Err(error) => {
-                tracing::warn!(event = "retention_failed", %error, "old pages could not be dropped, which is tried again in a minute");
+                tracing::warn!(event = "retention_failed", %error, "cannot drop old pages, retrying in a minute");
                 RETRY
             }
         };
@@ -64,7 +64,7 @@ impl Retention {
                 pages = dropped.pages,
                 log_entries = dropped.log_entries,
                 samples = dropped.samples,
-                "dropped what was older, or more, than the store keeps"
+                "dropped pages beyond the retention limits"
             );
         }
         EVERY

@@ -110,7 +110,7 @@ pub fn tell(list: &ListReading, rows: &[JudgedRows]) {
                 list = list.first,
                 dataset = judged.dataset,
                 rows = judged.marked.len(),
-                "a list was read to its end, and no longer holds rows: they are marked as gone"
+                "a list was read to its end and lacks rows: they are marked as gone"
             );
         }
         if let Some(doubt) = judged.doubt {
@@ -121,7 +121,7 @@ pub fn tell(list: &ListReading, rows: &[JudgedRows]) {
                 rows = judged.rows.unseen,
                 held = judged.rows.held,
                 reason = doubt.text(),
-                "a list was read to its end, but that rows are missing in it is not believed: none is marked as gone"
+                "a list was read to its end, but its missing rows are not believed: none is marked as gone"
             );
         }
     }

@@ -248,7 +248,7 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
         crawl_id,
         url,
         %error,
-        "the store refuses an entry"
+        "the store rejected an entry"
     );
 }
 

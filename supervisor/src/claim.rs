@@ -4,7 +4,8 @@
 use webfill_service::claim_file::ClaimFile;
 
 /// The reason why nothing is requested, in words.
-const LAPSED: &str = "the claim to the crawl is not renewed: webfill crawl stands still, or does not reach the store";
+const LAPSED: &str =
+    "the claim to the crawl is not renewed: webfill crawl is suspended, or cannot reach the store";
 
 /// See the module.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl Claim {
         let is_in_force = now_ms < self.until_ms;
         if std::mem::replace(&mut self.is_in_force, is_in_force) != is_in_force {
             match is_in_force {
-                true => tracing::info!(event = "claim_renewed", "the claim is renewed: going on"),
+                true => tracing::info!(event = "claim_renewed", "the claim is renewed: resumed"),
                 false => tracing::warn!(event = "claim_lapsed", "paused: {LAPSED}"),
             }
         }

@@ -38,7 +38,7 @@ impl Health {
                 health.faults(probe, Instant::now())
             });
         if let Err(fault) = serving {
-            tracing::error!(event = "probes_not_served", error = %fault, "no probes are answered");
+            tracing::error!(event = "probes_not_served", error = %fault, "probes are not served");
         }
     }
 

@@ -261,7 +261,7 @@ impl Process {
             self.supervisor.drain();
         }
         if signals::asked() == Asked::Stop {
-            return Err(Fault::error("stopped at once"));
+            return Err(Fault::error("stopped immediately"));
         }
         let low_disk = self.setup.disks.shortage().map(ToString::to_string);
         self.read_claim();
@@ -358,7 +358,7 @@ impl Process {
             }
             ProcessChange::Drained => {
                 return Err(Fault::error(format!(
-                    "worker {worker_index} ended without being told to"
+                    "worker {worker_index} ended unexpectedly"
                 )));
             }
             ProcessChange::Died { how } => self.note_death(worker_index, &how),

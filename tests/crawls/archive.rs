@@ -237,7 +237,7 @@ fn an_archive_needs_a_folder() {
     };
     let named = run().arg("--warc").arg(file).finish().expect(2);
     let sentence = named.one_sentence();
-    assert!(sentence.ends_with("this is not a folder"), "{sentence}");
+    assert!(sentence.ends_with("not a folder"), "{sentence}");
     let empty = run().env("WEBFILL_ARCHIVE_WARC", "").finish().expect(2);
     let sentence = empty.one_sentence();
     assert!(

@@ -302,7 +302,7 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
         assert_eq!(warnings[0]["field"], "name");
         assert_eq!(
             warnings[0]["detail"],
-            "its first chain gives nothing any more; its alternative 2 serves"
+            "its first chain yields nothing any more; its alternative 2 serves"
         );
     };
     is_told(&found["warnings"]);
@@ -311,7 +311,7 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
     is_told(&report["mappings"][0]["warnings"]);
     let told = health(&store, &["--fail-on-alert"]).expect(0).stdout;
     assert!(
-        told.contains("profile: name: its first chain gives nothing any more"),
+        told.contains("profile: name: its first chain yields nothing any more"),
         "{told}"
     );
     let logged = work.logs();
@@ -323,7 +323,7 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
     let again = run().instead("--summary", "human").finish().expect(0);
     assert!(
         again.stdout.contains(
-            "WARNING   field name of mapping profile: its first chain gives nothing any more"
+            "WARNING   field name of mapping profile: its first chain yields nothing any more"
         ),
         "{}",
         again.stdout

@@ -136,7 +136,11 @@ fn forbidden_pages_are_refused_with_a_reason() {
     let closed = web.site("closed.example");
     closed.serve("/robots.txt", status(503));
     let run = privately(&work, &web, &[&closed.url("/")]).expect(1);
-    assert!(run.stderr.contains("cannot be had"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("unavailable, nothing allowed"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(closed.visits().pages().len(), 0);
 }
 

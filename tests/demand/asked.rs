@@ -92,7 +92,7 @@ fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
         .collect();
     fleet.feed(&requests);
     let limit = format!(
-        "2 of 2 pages (applications.{APP}.max_pages): a greater one in the dispatcher's settings raises it"
+        "2 of 2 pages (applications.{APP}.max_pages): raise it in the dispatcher's settings"
     );
     let info = wait_for("the limit is reached", || {
         let info = fleet.info("c");

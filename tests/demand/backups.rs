@@ -78,7 +78,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let names = "WEBFILL_DISPATCHER_RESTORED";
     assert!(refused.stderr.contains(names), "{}", refused.stderr);
     fleet.set("DISPATCHER_RESTORED", "true");
-    let waits = "no supervisor is let in";
+    let waits = "no supervisor is admitted";
     fleet.start_dispatcher();
     let told = fleet.dispatcher().stderr_so_far();
     assert!(told.contains(waits), "{told}");

@@ -116,7 +116,7 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     layout.store(1, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 2);
     let event = wait_for("it is told", || told_of(&receiver, "alternative_serves"));
-    let line = "field name of mapping profile: its first chain gives nothing any more; its alternative 2 serves";
+    let line = "field name of mapping profile: its first chain yields nothing any more; its alternative 2 serves";
     assert_eq!(event["line"], line, "{event:#}");
     assert_eq!(event["about"], "health");
     let status = fleet.json(&["status"]);

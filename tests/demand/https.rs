@@ -295,7 +295,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
         ("DISPATCHER_HTTP_KEY", &key),
         ("DISPATCHER_HTTP_TOKENS", &tokens),
     ];
-    refuses(&settings, &["tokens is open to others"]);
+    refuses(&settings, &["tokens is readable by others"]);
     let swapped = [
         settings[0],
         ("DISPATCHER_HTTP_KEY", &*certificate),

@@ -68,7 +68,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
     let refused = fleet.run(&["reload"]).expect(1).stderr;
-    for told in ["nothing was changed", "profile.json:2", "name"] {
+    for told in ["nothing changed", "profile.json:2", "name"] {
         assert!(refused.contains(told), "{refused}");
     }
     let logged = fleet.told("reload_refused");
@@ -76,7 +76,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     let file = fleet.work.path("mappings/profile.json");
     std::fs::remove_file(file).expect("it was there");
     let refused = fleet.run(&["reload"]).expect(1).stderr;
-    assert!(refused.contains("no mapping is left"), "{refused}");
+    assert!(refused.contains("no mappings left"), "{refused}");
     wait_for_pages(&fleet, SITES * PAGES / 2);
 
     fleet.work.write_json("mappings/profile.json", &with_shoe());
@@ -136,7 +136,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let refused = wait_for("the signal's refusal is told", || {
         let told = fleet.dispatcher().stderr_so_far();
         let mut lines = told.lines().map(str::to_owned);
-        lines.find(|line| line.contains("nothing was changed by the reload"))
+        lines.find(|line| line.contains("reload refused, nothing changed"))
     });
     assert!(refused.contains("busi"), "{refused}");
 

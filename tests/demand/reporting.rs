@@ -289,10 +289,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     fleet.feed(&[request_with("http://slow.example/0", "slow", narrow)]);
     let refused = of_crawl("http://elsewhere.example/", "slow");
     assert_eq!(refused["reason"], "out_of_domain", "{refused}");
-    says(
-        &refused,
-        &["its scope refuses it", "outside the allowed domains"],
-    );
+    says(&refused, &["out of scope", "outside the allowed domains"]);
 
     // After a stop.
     fleet.run(&["stop", APP, "limited"]).expect(0);

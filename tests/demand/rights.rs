@@ -67,8 +67,8 @@ fn is_refused_for_rights(answer: &Value) -> bool {
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     [
         "may only read",
-        "bound to some",
-        "not let in for the application",
+        "limited to some",
+        "not allowed for the application",
     ]
     .iter()
     .any(|why| message.contains(why))
@@ -126,7 +126,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
                 assert_eq!(answer["error"]["path"], "$.appid", "{foreign}: {answer}");
             }
             if is_bound && action["name"] == "of-others" {
-                assert_eq!(answer["error"]["message"], "there is no watch of this name");
+                assert_eq!(answer["error"]["message"], "no watch of this name");
             }
         }
     }

@@ -133,7 +133,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     for part in [
         "testapp/c: it ended with `ok` (status 200)",
         "fed, in scope and new: queued",
-        "came back without an outcome and is queued again",
+        "returned without an outcome, queued again",
         "robots.txt permits it",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");

@@ -67,7 +67,7 @@ pub fn check(config: &ArchiveConfig) -> Result<(), Fault> {
             "archive.warc: the name of the folder is empty",
         )),
         Some(folder) if folder.exists() && !folder.is_dir() => Err(Fault::usage(format!(
-            "--warc {}: this is not a folder",
+            "--warc {}: not a folder",
             folder.display()
         ))),
         _ => Ok(()),

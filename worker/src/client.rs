@@ -100,7 +100,7 @@ fn read_proxy(text: &str) -> Result<Proxy, Fault> {
     };
     let (scheme, authority) = text.split_once("://").unwrap_or(("http", text));
     if !PROXY_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
-        return Err(fault(&format!("`{scheme}` is no proxy's scheme")));
+        return Err(fault(&format!("unsupported scheme `{scheme}`")));
     }
     if without_credentials(authority)
         .trim_end_matches('/')
@@ -114,7 +114,7 @@ fn read_proxy(text: &str) -> Result<Proxy, Fault> {
         return Err(fault("it names no host"));
     }
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
-        return Err(fault("nothing may follow the host and its port"));
+        return Err(fault("unexpected text after host and port"));
     }
     Proxy::all(text).map_err(|_| fault("it cannot be read"))
 }
@@ -195,10 +195,13 @@ mod tests {
             ("http://me:hidden@proxy.example:99999", "invalid port"),
             ("http://me:hid/den@proxy.example:3128", "invalid port"),
             ("me:hidden@proxy.example:port", "invalid port"),
-            ("gopher://me:hidden@proxy.example", "`gopher` is no"),
-            ("socks4://proxy.example", "`socks4` is no"),
-            ("http://proxy.example/path", "nothing may follow"),
-            ("http://proxy.example?hidden", "nothing may follow"),
+            (
+                "gopher://me:hidden@proxy.example",
+                "unsupported scheme `gopher`",
+            ),
+            ("socks4://proxy.example", "unsupported scheme `socks4`"),
+            ("http://proxy.example/path", "unexpected text after"),
+            ("http://proxy.example?hidden", "unexpected text after"),
         ] {
             let refusal = refusal(proxy).unwrap_or_else(|| panic!("{proxy} was taken"));
             assert!(refusal.contains(reason), "{refusal}");

@@ -64,7 +64,7 @@ pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
             "documents.keep: the name of the folder is empty",
         )),
         Some(folder) if folder.exists() && !folder.is_dir() => Err(Fault::usage(format!(
-            "--keep-documents {}: this is not a folder",
+            "--keep-documents {}: not a folder",
             folder.display()
         ))),
         _ => Ok(()),

@@ -483,7 +483,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
             crawl_id = result.crawl.crawl_id,
             links = result.links.len(),
             kept,
-            "a page has more links than are taken from one page"
+            "a page exceeds the limit of links"
         );
         result.links.truncate(kept);
         if let Some(list) = &mut result.list {

@@ -139,7 +139,7 @@ impl PageReader {
                 page.document = Some(Box::new(document));
                 Ok(())
             }
-            Err(NoDocument::Unsupported) => Err(unread("it is no document")),
+            Err(NoDocument::Unsupported) => Err(unread("not a document")),
             Err(NoDocument::NotRead(reason)) => Err(unread(&reason)),
             Err(NoDocument::NotKept(fault)) => Err(unread(&fault.message)),
         }

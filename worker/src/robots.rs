@@ -363,11 +363,9 @@ fn unreachable_outcome(outcome: Outcome) -> Outcome {
 fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
     let sign = match (response.error, response.status) {
         (Some(error), _) => error,
-        (None, Some(200 | 201 | 203 | 204)) => {
-            String::from("robots.txt is no text that can be read")
-        }
-        (None, Some(status)) => format!("robots.txt answered {status}"),
-        (None, None) => String::from("robots.txt was not answered"),
+        (None, Some(200 | 201 | 203 | 204)) => String::from("robots.txt is not readable text"),
+        (None, Some(status)) => format!("robots.txt returned {status}"),
+        (None, None) => String::from("no answer for robots.txt"),
     };
     Evidence {
         url: url.to_string(),

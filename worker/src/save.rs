@@ -106,12 +106,12 @@ impl Saver {
             self.counts.store_answered(began.elapsed(), busy.is_some());
             let Some(busy) = busy else {
                 if wait > FIRST_RETRY {
-                    tracing::info!(event = "store_back", "the store takes writes again");
+                    tracing::info!(event = "store_back", "the store accepts writes again");
                 }
                 return Ok(answers);
             };
             if wait == FIRST_RETRY {
-                tracing::warn!(event = "store_away", error = %busy, "the store takes no writes, waiting for it");
+                tracing::warn!(event = "store_away", error = %busy, "the store accepts no writes, waiting for it");
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LAST_RETRY);
@@ -130,7 +130,7 @@ impl Saver {
                 Ok(())
             }
             Err(error @ StoreError::Entry { .. }) => {
-                tracing::warn!(event = "bodies_not_kept", %error, "the store refuses bodies of pages");
+                tracing::warn!(event = "bodies_not_kept", %error, "the store rejected bodies of pages");
                 Ok(())
             }
             Err(error) => Err(error),

@@ -103,10 +103,10 @@ impl Availability {
         let was_away = self.is_away.swap(answer.is_err(), Ordering::Relaxed);
         match &answer {
             Err(error) if !was_away => {
-                tracing::warn!(event = "cache_away", %error, "the cache of robots.txt files and site clocks is out of reach");
+                tracing::warn!(event = "cache_away", %error, "the cache of robots.txt files and site clocks is unreachable");
             }
             Ok(_) if was_away => {
-                tracing::info!(event = "cache_back", "the cache can be reached again");
+                tracing::info!(event = "cache_back", "the cache is reachable again");
             }
             _ => {}
         }

@@ -272,7 +272,6 @@ fn decided(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage
 
 /// This process was stopped during a request, for longer than it may take.
 fn broken_off(url: &Url) -> NoPage {
-    let reason =
-        String::from("the request was broken off, because this process was stopped meanwhile");
+    let reason = String::from("the request was aborted, because this process was stopped");
     NoPage::because(url, Outcome::Timeout, reason)
 }

@@ -307,7 +307,7 @@ fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
             url = page,
             links = of_rows,
             kept = kept.len(),
-            "the rows of a page have more links than are taken from one page"
+            "the rows of a page exceed the limit of links"
         );
     }
     kept
@@ -344,7 +344,7 @@ fn memory_of(value: &Value) -> usize {
 fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,
-        (answer, Some(status)) if answer.asks_to_wait() => format!("the page answered {status}"),
+        (answer, Some(status)) if answer.asks_to_wait() => format!("the server returned {status}"),
         _ => return None,
     };
     Some(Evidence {

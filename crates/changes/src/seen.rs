@@ -41,7 +41,7 @@ pub struct Broken(String);
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "what is kept of a look cannot be read: {}", self.0)
+        write!(f, "cannot read the stored version of a check: {}", self.0)
     }
 }
 

@@ -65,7 +65,7 @@ async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<S
         event = "changes_not_counted",
         watch = asked.watch,
         why,
-        "the record of a run does not say what it has changed"
+        "the record of a run has no changes"
     );
     Map::new()
 }
@@ -165,7 +165,7 @@ impl Reading {
             tracing::warn!(
                 event = "changes_late",
                 watch = asked.watch,
-                "what a run has changed is not judged yet: its end is told without, and the changes once they are known"
+                "the changes of a run are not known yet: its end is reported without them, and they follow later"
             );
             self.answer(&asked, ChangesFound::Late);
         }
@@ -178,7 +178,7 @@ impl Reading {
 
     fn note_failure(&mut self, error: &str) {
         if self.store.note_away() {
-            tracing::warn!(event = "changes_not_read", %error, "what has changed is not told until the store can be read");
+            tracing::warn!(event = "changes_not_read", %error, "changes are not reported until the store can be read");
         }
     }
 

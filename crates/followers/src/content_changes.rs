@@ -45,7 +45,7 @@ impl ContentChanges {
         listener: LookListener,
     ) -> Result<ContentChanges, Fault> {
         let follower = Follower::new(notifications, listener);
-        let what = "the thread that judges what has changed";
+        let what = "the thread that judges changes";
         let thread = Following::new(store, follower).start("changes", what)?;
         Ok(ContentChanges(thread))
     }
@@ -56,7 +56,7 @@ impl ContentChanges {
         if !self.0.finish(patience, until) {
             tracing::error!(
                 event = "changes_panicked",
-                "the thread that judges what has changed panicked"
+                "the thread that judges changes panicked"
             );
         }
     }
@@ -99,7 +99,7 @@ impl Follow for Follower {
     fn store_failed(&mut self, error: &StoreError, is_first: bool) {
         self.stored = None;
         if is_first {
-            tracing::warn!(event = "changes_wait", %error, "what has changed is not judged until the store can be read");
+            tracing::warn!(event = "changes_wait", %error, "changes are not judged until the store can be read");
         }
     }
 }

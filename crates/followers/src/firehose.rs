@@ -117,7 +117,7 @@ impl Firehose {
             tracing::warn!(
                 event = "firehose_behind",
                 queued = QUEUED,
-                "the firehose falls behind, and leaves pages out until it has caught up"
+                "the firehose is behind and skips pages until it has caught up"
             );
         }
     }
@@ -189,7 +189,7 @@ impl Reader {
             tracing::warn!(
                 event = "firehose_left_out",
                 dropped,
-                "the firehose has left pages out, and has caught up now"
+                "the firehose has caught up after skipping pages"
             );
         }
     }
@@ -230,7 +230,7 @@ impl Reader {
             tracing::info!(
                 event = "firehose_left_out",
                 pages = unpublished.len(),
-                "pages that are not stored are left out of the firehose"
+                "pages that are not stored are not published on the firehose"
             );
         }
     }

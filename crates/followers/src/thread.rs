@@ -38,7 +38,7 @@ pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
             tracing::info!(
                 event = "thread_left",
                 thread = name,
-                "what a thread had under way is left to the next dispatcher"
+                "a thread's unfinished work is left to the next dispatcher"
             );
             return true;
         }

@@ -113,7 +113,7 @@ impl MappingHealth {
             Some(number) => format!("its alternative {number} serves"),
             None => String::from("another alternative serves"),
         };
-        let detail = format!("its first chain gives nothing any more; {serves}");
+        let detail = format!("its first chain yields nothing any more; {serves}");
         self.warn(
             WarningKind::AlternativeServes,
             name,

@@ -279,7 +279,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         assert_eq!(warning.kind, WarningKind::AlternativeServes);
         assert_eq!(
             warning.text(),
-            "field price of mapping shop: its first chain gives nothing any more; its alternative 2 serves"
+            "field price of mapping shop: its first chain yields nothing any more; its alternative 2 serves"
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alert().is_none());

@@ -234,7 +234,7 @@ impl Reported {
         let was_held = self.silent.contains_key(NOT_STARTED);
         if let Some((due_ms, why)) = facts.held {
             let due = crate::iso_time(due_ms);
-            let sentence = format!("a run is due since {due} and does not begin: {why}");
+            let sentence = format!("a run has been due since {due} and does not start: {why}");
             now.insert(NOT_STARTED.into(), sentence);
         }
         let mut events = Vec::new();

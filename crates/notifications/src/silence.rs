@@ -129,7 +129,7 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     let reason = likely_reason(known, what);
     is_silent.then(|| {
         format!(
-            "{runs} found no {what}, {with} of the {} before have; likely because {reason}",
+            "{runs} found no {what}, {with} of the {} before did; likely because {reason}",
             before.len()
         )
     })
@@ -165,7 +165,7 @@ fn not_finished(run: &WatchRun) -> Option<String> {
     let queued = found(&run.counts, "queued");
     match run.how? {
         RunEnd::Failed => {
-            let why = run.why.as_deref().unwrap_or("its log says why");
+            let why = run.why.as_deref().unwrap_or("see its log");
             Some(format!("run {} has failed: {why}", run.number))
         }
         RunEnd::Window => Some(format!(
@@ -173,7 +173,7 @@ fn not_finished(run: &WatchRun) -> Option<String> {
             run.number
         )),
         RunEnd::CutOff => Some(format!(
-            "run {} has ended because its machine does not reach the web",
+            "run {} ended because its machine is offline",
             run.number
         )),
         _ => None,
@@ -208,7 +208,7 @@ fn trouble(site: &SiteTrouble) -> String {
         "unreachable" => "it does not answer",
         "tls" => "its certificate is not valid for it",
         "dns" => "its name is not found (DNS)",
-        "busy" => "it says that it is too busy",
+        "busy" => "it refuses the rate of requests",
         "blocked" => "it blocks",
         other => other,
     };
@@ -232,7 +232,7 @@ fn likely_reason(known: &Known<'_>, what: &str) -> String {
         return trouble(site);
     }
     if last.how == Some(RunEnd::CutOff) {
-        return String::from("the machine does not reach the web");
+        return String::from("the machine is offline");
     }
     if let Some(reason) = main_outcome(last) {
         return reason;

@@ -50,11 +50,11 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
 /// What a site does that backs off for this reason.
 pub(crate) fn because(reason: BackoffReason) -> &'static str {
     match reason {
-        BackoffReason::Robots => "its robots.txt cannot be had",
+        BackoffReason::Robots => "its robots.txt is unavailable",
         BackoffReason::Unreachable => "it does not answer",
         BackoffReason::Tls => "its certificate is not valid for it",
         BackoffReason::Dns => "its name does not resolve",
-        BackoffReason::Busy => "it asks for fewer requests",
+        BackoffReason::Busy => "it refuses the rate of requests",
         BackoffReason::Blocked => "it blocks",
     }
 }

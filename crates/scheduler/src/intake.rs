@@ -50,7 +50,7 @@ pub fn explained(reason: Reason) -> &'static str {
         Reason::Budget => "the crawl's budget for this site is spent",
         Reason::RepeatedPage => "found on a page that only repeats others of its site",
         Reason::FragmentRoute => {
-            "the part behind `#` names a page that only scripts show: it takes the lane `browser`"
+            "the part after `#` names a page that only scripts show: it needs the lane `browser`"
         }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
                 Reach::App(app_id) if !rights.permit_app(app_id) => Err(of_others("$.appid")),
                 Reach::Fleet if rights.is_bound() => Err(Refusal::new(
                     "$.action",
-                    "it concerns all applications, and this key is bound to some",
+                    "this concerns all applications; the key is limited to some",
                 )),
                 Reach::App(_) | Reach::Watch | Reach::Fleet => Ok(()),
             }
@@ -133,7 +133,7 @@ pub(crate) fn only_reads(path: &str) -> Refusal {
 
 /// The refusal of what concerns another application.
 pub fn of_others(path: &str) -> Refusal {
-    Refusal::new(path, "this key is not let in for the application")
+    Refusal::new(path, "this key is not allowed for the application")
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const STORE: &str = "store";
 const OUTSIDE: &str =
     "expected a file below the folder `watches.seeds_dir` of the dispatcher's settings";
 
-const NO_FOLDER: &str = "this dispatcher reads no files of seeds: set `watches.seeds_dir`, in its settings, to the folder that they are in";
+const NO_FOLDER: &str = "this dispatcher reads no files of seeds: set `watches.seeds_dir` in its settings to their folder";
 
 const NO_DATABASE: &str = "this dispatcher reads no records of this database: add mongodb://HOST[:PORT]/DATABASE to `watches.records` in its settings";
 

@@ -106,11 +106,8 @@ impl Disks {
                 tracing::warn!(event = "disk_low", folder = %shortage.folder.display(), free_mib = shortage.free_mib, "paused: too little room on a disk");
             }
             (Some(_), None) => {
-                crate::say!("going on: there is room on the disk again");
-                tracing::info!(
-                    event = "disk_has_room",
-                    "going on: there is room on the disk again"
-                );
+                crate::say!("resumed: the disk has space again");
+                tracing::info!(event = "disk_has_room", "resumed: the disk has space again");
             }
             _ => {}
         }

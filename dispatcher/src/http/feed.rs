@@ -57,7 +57,7 @@ impl Visit {
                 self.ask(Asked::of_whole(batch)).await
             }
             Ok(Question::Act(_)) => {
-                let refusal = Refusal::new("$.action", "actions have places of their own");
+                let refusal = Refusal::new("$.action", "actions have addresses of their own");
                 json_answer(400, refusal.answer())
             }
             Err(refusal) => json_answer(400, refusal.answer()),

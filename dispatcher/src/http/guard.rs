@@ -19,11 +19,11 @@ pub(super) fn judge(
     if !has_token && !host.is_some_and(is_of_this_machine) {
         return Err((
             403,
-            "the Host header names another machine: ask at localhost or its address",
+            "the Host header names another machine: use localhost or this machine's address",
         ));
     }
     if headers.contains_key(ORIGIN) {
-        return Err((403, "pages in browsers may not ask (Origin header)"));
+        return Err((403, "requests from web pages are refused (Origin header)"));
     }
     if *method == Method::POST && media_type(headers).is_none() {
         return Err((

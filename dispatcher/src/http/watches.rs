@@ -29,10 +29,7 @@ impl Visit {
             }
             (_, [] | [_]) => refused(405, "expected GET, or POST /watches"),
             (_, [_, "run" | "pause" | "resume" | "remove"]) => refused(405, "expected POST"),
-            _ => refused(
-                404,
-                "nothing is here; a watch has run, pause, resume and remove",
-            ),
+            _ => refused(404, "not found; a watch has run, pause, resume and remove"),
         }
     }
 

@@ -27,7 +27,7 @@ impl Process {
         tracing::info!(
             event = "ending_alone",
             supervisors = self.core.supervisor_count(),
-            "the dispatcher ends, the supervisors wait for the next one"
+            "the dispatcher stops, the supervisors wait for the next one"
         );
         Ok(ExitStatus::Done)
     }

@@ -68,7 +68,7 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
         );
     }
     webfill_service::say!(
-        "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
+        "no supervisor is admitted for {wait_s} s: requests of the former fleet may be in flight"
     );
 }
 

@@ -52,7 +52,7 @@ impl Process {
                 // Who has sent a signal gets no answer.
                 if ended.asked.client.is_none() {
                     webfill_service::say!(
-                        "webfill: nothing was changed by the reload: {}",
+                        "webfill: reload refused, nothing changed: {}",
                         fault.message
                     );
                 }

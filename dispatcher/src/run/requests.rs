@@ -47,7 +47,7 @@ impl Process {
         let permit = requester.client.permit();
         let asked = match permit.is_some_and(|permit| permit.has_unread()) {
             true => asked.and_then(|_| {
-                let why = "too many answers are unread: read them before asking for more";
+                let why = "too many unread answers: read them first";
                 Err(Refusal::for_now("$", why))
             }),
             false => asked,

@@ -41,7 +41,7 @@ fn status(supervisors: usize, holds: Option<&str>, refused_reload: Option<&str>)
         None => format!("supervisors: {supervisors}"),
     };
     match refused_reload {
-        Some(why) => format!("{does}; the last reload has changed nothing: {why}"),
+        Some(why) => format!("{does}; last reload refused: {why}"),
         None => does,
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     fn it_says_what_holds_it_and_why_a_reload_was_refused() {
         assert_eq!(status(2, None, None), "supervisors: 2");
         let told = status(2, Some("it drains"), Some("shop.json: a fault"));
-        let expected = "holds: it drains; the last reload has changed nothing: shop.json: a fault";
+        let expected = "holds: it drains; last reload refused: shop.json: a fault";
         assert_eq!(told, expected);
     }
 }

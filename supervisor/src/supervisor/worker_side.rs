@@ -136,7 +136,7 @@ impl Supervisor {
                 slot = worker_index,
                 tasks = lost.returned.len(),
                 blamed,
-                "a dead worker's tasks go back"
+                "returning a dead worker's tasks"
             );
         }
         let inherited = &mut self.workers[usize::from(worker_index)].inherited;

@@ -84,11 +84,11 @@ mod tests {
         );
         assert_eq!(
             said(json!(12.3), json!(1), json!(60)),
-            "12 tasks a second: what is pending now may be done by 1970-01-01T00:01:00.000Z"
+            "12 tasks a second: estimated finish of the pending tasks: 1970-01-01T00:01:00.000Z"
         );
         assert_eq!(
             said(json!(null), json!(60), json!(null)),
-            "by the delays of its sites what is pending now is not done before 1970-01-01T00:01:00.000Z"
+            "earliest finish of the pending tasks, by the delays of their sites: 1970-01-01T00:01:00.000Z"
         );
         assert_eq!(
             said(json!(0.01), json!(null), json!(null)),

@@ -280,7 +280,7 @@ supervisors
 name  state             address   webfill  heard      load      sites  leased  workers  memory
 one   working           10.0.0.2  0.1.0    0.4 s ago  0.5 of 2     12       4  2 of 2   30 + 90 MiB
 old   silent (browser)  -         -        9.0 s ago  -             1       0  -        -
-  old is not heard of: its tasks go to others in 72 s
+  old is silent: its tasks go to others in 72 s
 
 app/c: running, 12 pending, 1 being fetched, 5 done, 150 rows stored
   12 sites wait for their delay

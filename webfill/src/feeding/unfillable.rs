@@ -33,12 +33,12 @@ mod tests {
         let word = |field, extracted| word(field, extracted, Path::new("etl-mappings"));
         assert_eq!(
             word("emial", &extracted),
-            "records want the field `emial`, which no mapping in etl-mappings gives; did you mean `email`?"
+            "records want the field `emial`, but no mapping in etl-mappings has it; did you mean `email`?"
         );
         assert_eq!(
             word("founded", &extracted),
-            "records want the field `founded`, which no mapping in etl-mappings gives"
+            "records want the field `founded`, but no mapping in etl-mappings has it"
         );
-        assert!(word("name", &BTreeSet::new()).ends_with("none that gives any field"));
+        assert!(word("name", &BTreeSet::new()).ends_with("none has any field"));
     }
 }

@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn a_document_without_a_usable_link_is_reported_by_its_id() {
         for (members, reason) in [
-            (json!({"name": null}), "it has no link"),
-            (json!({"url": null, "urls": [""]}), "it has no link"),
+            (json!({"name": null}), "no link"),
+            (json!({"url": null, "urls": [""]}), "no link"),
             (json!({"url": 42}), "`url` holds 42"),
             (json!({"url": "mailto:ada@a.example"}), "mailto"),
             (json!({"url": "http://a.example/", "want": 1}), "`want`"),

@@ -335,7 +335,7 @@ fn truncated_gzip_yields_its_lines_and_then_a_fault() {
         last.as_ref()
             .unwrap_err()
             .reason
-            .contains("nothing behind it was read")
+            .contains("the rest was not read")
     );
 }
 

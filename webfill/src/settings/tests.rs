@@ -72,15 +72,15 @@ fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
     let message = |name: &str| with(&[(name, "1")]).unwrap_err().message;
     assert_eq!(
         message("WEBFILL_POLITNESS_DELAY"),
-        "WEBFILL_POLITNESS_DELAY: no setting has this variable, did you mean WEBFILL_POLITENESS_DELAY?"
+        "WEBFILL_POLITNESS_DELAY: unknown variable, did you mean WEBFILL_POLITENESS_DELAY?"
     );
     assert_eq!(
         message("WEBFILL_RECORD"),
-        "WEBFILL_RECORD: no setting has this variable, did you mean WEBFILL_RECORDS?"
+        "WEBFILL_RECORD: unknown variable, did you mean WEBFILL_RECORDS?"
     );
     assert_eq!(
         message("WEBFILL_COLOUR"),
-        "WEBFILL_COLOUR: no setting has this variable"
+        "WEBFILL_COLOUR: unknown variable"
     );
 }
 

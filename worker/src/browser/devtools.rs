@@ -24,11 +24,11 @@ const HEAD_BYTES: usize = 64;
 /// Why a call has failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    #[error("the browser is gone")]
+    #[error("the browser has died")]
     Gone,
     #[error("the browser's answer is too large")]
     TooLarge,
-    #[error("the browser refuses: {0}")]
+    #[error("the browser rejects it: {0}")]
     Refused(String),
 }
 

@@ -155,7 +155,7 @@ fn command(config: &BrowserConfig, profile: &Path) -> Command {
 
 /// Reads the browser's standard error and keeps the last line, which says why a start failed.
 fn last_stderr_line(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let words = Arc::new(Mutex::new(String::from("it has ended at once")));
+    let words = Arc::new(Mutex::new(String::from("it ended immediately")));
     let kept = Arc::clone(&words);
     let reader = move || {
         let mut lines = BufReader::new(stderr);

@@ -249,7 +249,7 @@ impl Tab {
                 event = "part_refused",
                 url,
                 refusal,
-                "a page does not get what it asks for"
+                "a request of a page was refused"
             );
             self.refuse(event);
         }
@@ -346,7 +346,7 @@ impl<'a> PageVisit<'a> {
     fn add(&mut self, event: &Event) -> Result<(), &'static str> {
         let request = SubresourceRequest::read(event, self.page.site)?;
         let left = self.left.checked_sub(1);
-        self.left = left.ok_or("the page has asked for too much")?;
+        self.left = left.ok_or("the page exceeds its limit of requests")?;
         let id = event.params["requestId"].as_str().unwrap_or_default();
         self.waiting.push_back((id.to_owned(), request));
         Ok(())

@@ -171,7 +171,7 @@ impl Ended {
         );
         if signal == libc::SIGKILL {
             // Killed by the kernel for lack of memory, or by an operator.
-            return cut_off(body, this_try, "its reader was killed, again and again");
+            return cut_off(body, this_try, "its reader was killed repeatedly");
         }
         Ok(report_of_death(kind, &self.words, signal))
     }

@@ -26,7 +26,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
     };
     let (outcome, error) = match status {
         206 if is_part(headers) => {
-            let reason = "only a part of the body was sent, without being asked for";
+            let reason = "the server sent only a part of the body, unrequested";
             (Outcome::HttpError, Some(reason.to_owned()))
         }
         200..=299 => match undecodable(headers, rule) {
@@ -71,11 +71,11 @@ fn is_part(headers: &HeaderMap) -> bool {
 /// the answers to its own requests itself.
 fn undecodable(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::transfer_coding_left(headers) {
-        return Some(format!("transfer coding {name:?} is not understood"));
+        return Some(format!("unknown transfer coding {name:?}"));
     }
     let unknown = coding::codings(headers).err();
     let UnknownCoding(name) = unknown.filter(|_| rule != BodyRule::Subresource)?;
-    Some(format!("content coding {name:?} is not understood"))
+    Some(format!("unknown content coding {name:?}"))
 }
 
 fn outcome_of_type(content_type: Option<&str>, rule: BodyRule) -> Outcome {

@@ -77,7 +77,7 @@ impl Journey {
         match (stored, found) {
             (Some(Value::Object(stored)), _) => fill(&mut page.result, stored, known),
             // It was dropped meanwhile, together with its validators, so the next request is unconditional.
-            (_, Ok(_)) => return given_back("it is stored no more", page),
+            (_, Ok(_)) => return given_back("it is no longer stored", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
         }
         let memory = self.results_memory.take(page.result.memory_bytes()).await;

@@ -181,11 +181,7 @@ impl Journey {
             RenderError::Read(ReadError::BrowserGone)
                 if page.result.task.delivery.number >= MAX_DELIVERIES =>
             {
-                Ok(ended(
-                    page,
-                    Outcome::Crashed,
-                    "the browser was gone, again and again",
-                ))
+                Ok(ended(page, Outcome::Crashed, "the browser died repeatedly"))
             }
             RenderError::Read(ReadError::BrowserGone | ReadError::Denied) => {
                 Err(GivenBack(page.result.task.into()))

@@ -52,7 +52,7 @@ impl Journey {
                 mapping: String::new(),
                 layout: String::from(Finding::SET),
             };
-            let seen = "a mapping or a setting wants a browser for it";
+            let seen = "a mapping or a setting requires a browser";
             scripts::report(&mut page.result, Finding::Wanted, (&kind, true), seen);
         }
     }
@@ -90,7 +90,10 @@ impl Journey {
         if !self.scripted_pages.borrow().may_try(&site, kind, is_shell) {
             // The worker that passed it on must learn that nothing comes of it.
             if self.browser.is_some() && !self.scripted_pages.borrow().knows(&site, kind) {
-                let seen = format!("{}; not tried, as others like it were in vain", unread.seen);
+                let seen = format!(
+                    "{}; not tried, because similar pages were empty in a browser, too",
+                    unread.seen
+                );
                 scripts::report(&mut first, Finding::Empty, (kind, is_shell), &seen);
             }
             return self.report(first).await;
@@ -179,8 +182,7 @@ impl Journey {
         if let Some(finding) = found {
             let seen = format!(
                 "{seen}; {}",
-                gain.as_deref()
-                    .unwrap_or("nor does it say anything in a browser")
+                gain.as_deref().unwrap_or("it is empty in a browser, too")
             );
             tracing::info!(
                 event = "scripts_tried",

@@ -98,12 +98,12 @@ fn read_host(host: &str) -> Result<Option<String>, &'static str> {
     let url = canonical(&format!("http://{host}/"), None).map_err(|_| NO_NAME)?;
     match url.domain() {
         Some(name) => Ok(Some(name.to_owned())),
-        None => Err("the host is an address, which is never looked up"),
+        None => Err("the host is an address, which is never resolved"),
     }
 }
 
 fn read_target(target: &str) -> Result<(IpAddr, Option<u16>), &'static str> {
-    const NO_ADDRESS: &str = "the address is no IP address";
+    const NO_ADDRESS: &str = "the address is not an IP address";
     if target.parse::<Ipv6Addr>().is_ok() {
         return Err("an IPv6 address goes in brackets");
     }
@@ -189,15 +189,15 @@ mod tests {
             ("example.com:0:127.0.0.1", "a port is a number"),
             ("example.com:443:127.0.0.1:65536", "a port is a number"),
             ("example.com:443:127.0.0.1:", "a port is a number"),
-            ("example.com:443:localhost", "no IP address"),
-            ("example.com:443:127.1", "no IP address"),
+            ("example.com:443:localhost", "not an IP address"),
+            ("example.com:443:127.1", "not an IP address"),
             ("example.com:443:::1", "in brackets"),
             ("example.com:443:[::1", "not closed"),
             (
                 "example.com:443:[::1]8443",
                 "between the address and its port",
             ),
-            ("127.0.0.1:80:127.0.0.2", "never looked up"),
+            ("127.0.0.1:80:127.0.0.2", "never resolved"),
             ("exa mple:80:127.0.0.1", "neither a host name"),
             ("*.example.com:80:127.0.0.1", "neither a host name"),
             ("user@example.com:80:127.0.0.1", "neither a host name"),

@@ -43,17 +43,17 @@ impl ResolveError {
 /// Why a name has no address.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    #[error("there is no such name, or it has no address")]
+    #[error("no such name, or it has no address")]
     NotFound,
     #[error(transparent)]
     Failed(io::Error),
     #[error("no answer within {} s", .0.as_secs_f64())]
     Unanswered(Duration),
-    #[error("too many other look-ups have no answer; it did not begin within {} s", .0.as_secs())]
+    #[error("too many pending look-ups; it did not start within {} s", .0.as_secs())]
     NoTurn(Duration),
     #[error("cannot start a thread for the look-up: {0}")]
     NoThread(io::Error),
-    #[error("the look-up broke off")]
+    #[error("the look-up was aborted")]
     BrokenOff,
 }
 

@@ -93,7 +93,7 @@ impl Judging {
             }),
         };
         if let Err(error) = read {
-            tracing::warn!(event = "versions_begin_again", page = stored.id, %error, "what a page is compared with begins anew");
+            tracing::warn!(event = "versions_begin_again", page = stored.id, %error, "the versions of a page start anew");
         }
     }
 
@@ -143,7 +143,7 @@ impl Judging {
         let look = match look {
             Ok(look) => look,
             Err(error) => {
-                tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a look at a page was not judged");
+                tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a check of a page was not judged");
                 return None;
             }
         };

@@ -81,7 +81,7 @@ impl Judged {
                 continue;
             };
             let health = serde_json::from_str(&stored.state).unwrap_or_else(|error| {
-                tracing::warn!(event = "health_begins_again", mapping = name, %error, "what was known of a mapping's extractions cannot be read");
+                tracing::warn!(event = "health_begins_again", mapping = name, %error, "cannot read the health of a mapping");
                 MappingHealth::new(name)
             });
             let mapping = Mapping {
@@ -293,7 +293,7 @@ impl Judged {
             event = "health_set_aside",
             mapping = name,
             reason,
-            "what is known of a mapping's extractions cannot be stored: it is judged no more until it has another version, or the dispatcher starts again"
+            "cannot store the health of a mapping: it is not judged until its version changes or the dispatcher restarts"
         );
     }
 

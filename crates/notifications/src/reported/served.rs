@@ -25,7 +25,7 @@ impl Reported {
                     about: About::Health,
                     name: "alternative_cleared",
                     line: format!(
-                        "field {field} of mapping {mapping}: its first chain serves again, or the mapping is another"
+                        "field {field} of mapping {mapping}: its first chain yields values again, or the mapping changed"
                     ),
                     detail: json!({"mapping": mapping, "field": field, "alternative_serves": since}),
                 });

@@ -184,7 +184,7 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
     };
     let serves = |field: &str, at: &str| {
         json!({"mapping": "m", "field": field, "alternative_serves": at, "crawls": ["others/secret"],
-               "detail": "its first chain gives nothing any more; its alternative 2 serves"})
+               "detail": "its first chain yields nothing any more; its alternative 2 serves"})
     };
     let one = Standing {
         warnings: vec![serves("name", "t")],
@@ -194,7 +194,7 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
     assert_eq!(names(&events), ["alternative_serves"]);
     assert_eq!(
         events[0].line,
-        "field name of mapping m: its first chain gives nothing any more; its alternative 2 serves"
+        "field name of mapping m: its first chain yields nothing any more; its alternative 2 serves"
     );
     assert!(!events[0].detail.to_string().contains("others/secret"));
     assert!(told.knows(&one) && !Reported::default().knows(&one));

@@ -16,7 +16,7 @@ use crate::courier::Delivery;
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
-const NO_COMMAND: &str = "this dispatcher does not run it: add the whole list, the program and its arguments, to `notifications.commands` in its settings";
+const NO_COMMAND: &str = "this command is not allowed: add the whole list, the program and its arguments, to `notifications.commands` in the dispatcher's settings";
 
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);

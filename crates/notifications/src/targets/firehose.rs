@@ -26,7 +26,7 @@ impl Target for Firehose {
 
     async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
         let Some(publish) = &means.publish else {
-            return Verdict::Dropped("there is no firehose".into());
+            return Verdict::Dropped("no firehose".into());
         };
         let app = delivery.notification["app"].as_str().unwrap_or_default();
         let mut notification = json!({

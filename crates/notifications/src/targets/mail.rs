@@ -17,8 +17,9 @@ use crate::permissions::Permissions;
 use crate::smtp_address::{Secrecy, SmtpAddress};
 use crate::verdict::Verdict;
 
-const NO_SERVER: &str = "no mail leaves this machine: set `notifications.smtp` and `notifications.mail_from` in the settings";
-const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the address, or @DOMAIN, to `notifications.mail_to` in its settings";
+const NO_SERVER: &str =
+    "mail is off: set `notifications.smtp` and `notifications.mail_from` in the settings";
+const NO_RECIPIENT: &str = "this recipient is not allowed: add the address, or @DOMAIN, to `notifications.mail_to` in the dispatcher's settings";
 
 /// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -102,7 +103,7 @@ fn message(
 ) -> Result<Message, String> {
     let address = |text: &str| {
         let address: Result<Address, _> = text.parse();
-        address.map_err(|error| format!("`{text}` is no address: {error}"))
+        address.map_err(|error| format!("`{text}` is not an address: {error}"))
     };
     let from = address(config.mail_from.as_deref().unwrap_or_default())?;
     let domain = from.domain().to_owned();

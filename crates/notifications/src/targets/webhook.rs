@@ -173,12 +173,12 @@ impl Webhooks {
 
 fn verdict(status: StatusCode) -> Verdict {
     match status {
-        StatusCode::GONE => Verdict::Dropped("it answers 410: it is gone for good".into()),
+        StatusCode::GONE => Verdict::Dropped("it returned 410: gone permanently".into()),
         status if status.is_success() => Verdict::Delivered,
         status if status.is_redirection() => {
-            Verdict::Failed(format!("it answers {status}; redirects are not followed"))
+            Verdict::Failed(format!("it returned {status}; redirects are not followed"))
         }
-        status => Verdict::Failed(format!("it answers {status}")),
+        status => Verdict::Failed(format!("it returned {status}")),
     }
 }
 

@@ -128,7 +128,7 @@ impl Context {
         let wait_s = self.quiet_s(now_ms);
         if wait_s > 0 {
             return Some(format!(
-                "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
+                "no supervisor is admitted for {wait_s} s: requests of the former fleet may be in flight"
             ));
         }
         self.surroundings.low_disk.clone()

@@ -52,7 +52,7 @@ pub(super) fn queue_unlinked(
             event = "unlinked_queued",
             crawl,
             pages,
-            "pages that the run has not found are looked at"
+            "checking pages that the run has not found"
         );
     }
     outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;

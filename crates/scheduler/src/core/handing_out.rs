@@ -108,7 +108,7 @@ fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms:
             queued = batch.left,
             times = aside.times,
             again_in_ms = aside.for_ms,
-            "a site had its turn and nothing to hand out; it is set aside, and other sites go on"
+            "a site had nothing to hand out in its turn and is set aside; other sites continue"
         );
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn is_machines_failure(
         tracing::info!(
             event = "egress_open",
             supervisor,
-            "a machine reaches the web again"
+            "a machine is online again"
         );
         cx.window.next_site_ms = Some(now_ms);
     }
@@ -66,7 +66,7 @@ fn cut_off(
         supervisor,
         sign,
         failed_sites = failures.sites.len(),
-        "a machine does not reach the web: its sites go to others, or wait"
+        "a machine is offline: its sites go to others, or wait"
     );
     let woken = cx
         .frontier

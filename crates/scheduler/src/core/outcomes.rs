@@ -56,12 +56,12 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
     }
     let counted = match cx.frontier.tasks().complete(done, now_ms)? {
         Completion::Counted(counted) => {
-            steps::log_end(cx, done, "counted", "the outcome counts")?;
+            steps::log_end(cx, done, "counted", "outcome recorded")?;
             counted
         }
         Completion::WillRetry => {
             cx.counters.retried += 1;
-            steps::log_end(cx, done, "will_retry", "it failed and is tried again later")?;
+            steps::log_end(cx, done, "will_retry", "failed, will be retried")?;
             end_lease(cx, done, now_ms)?;
             return Ok(false);
         }
@@ -70,19 +70,14 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
                 cx,
                 done,
                 "handed_on",
-                "it says nothing without its scripts, and goes to a browser",
+                "empty without its scripts, goes to a browser",
             )?;
             end_lease(cx, done, now_ms)?;
             return Ok(false);
         }
         Completion::SiteBackoffs(turn) => {
             cx.counters.retried += 1;
-            steps::log_end(
-                cx,
-                done,
-                "put_back",
-                "its site backs off, it is queued again",
-            )?;
+            steps::log_end(cx, done, "put_back", "its site backs off, queued again")?;
             end_lease_at_backing_off_site(cx, done, turn, now_ms)?;
             begin_backoffs(cx, now_ms)?;
             return Ok(false);
@@ -226,7 +221,7 @@ fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierE
         status_code,
         sign,
         crawl_id,
-        "a site has refused the crawler and backs off"
+        "a site blocks the crawler and backs off"
     );
     let notification = json!({
         "action": "site_backs_off",

@@ -22,9 +22,9 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
             tracing::error!(
                 event = "reload_refused",
                 reason = fault.message,
-                "nothing was changed by a reload"
+                "reload refused, nothing changed"
             );
-            let why = format!("nothing was changed: {}", fault.message);
+            let why = format!("nothing changed: {}", fault.message);
             let told = Refusal::new("$", why).answer();
             auditing::audit_refused_later(
                 cx,
@@ -47,7 +47,7 @@ fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
         mappings = reloaded.mappings.version,
         changed = reloaded.changed.join(", "),
         needs_restart = reloaded.needs_restart.join(", "),
-        "mappings and settings were read again"
+        "mappings and settings reloaded"
     );
     cx.frontier
         .change_settings(reloaded.retries, reloaded.backoff, reloaded.excluded);

@@ -146,7 +146,7 @@ impl Core {
             Asked::Local(request)
                 if request.is_of_feeders() && !matches!(client, Client::Feeder(_)) =>
             {
-                let why = "only the processes that feed runs of watches may ask this";
+                let why = "only the processes that feed runs of watches may send this";
                 Ok(Refusal::new("$.action", why).into())
             }
             Asked::Local(LocalRequest::End { crawls }) => {

@@ -214,7 +214,7 @@ pub(super) fn remove_gone_supervisors(
         tracing::error!(
             event = "supervisor_lost",
             supervisor = name,
-            "a supervisor is lost, its tasks go to others"
+            "a supervisor is lost: its tasks go to others"
         );
         remove_supervisor(cx, drains, &name, Gone::Lost, now_ms)?;
     }
@@ -231,7 +231,7 @@ pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
             sites = cx.dispatch.schedule.owned_by(&name),
             leased = cx.dispatch.leases.held_by(&name),
             lost_in_s = (lost_ms - now_ms) / 1_000,
-            "a supervisor is not heard of: its idle sites go to others now, the tasks that it holds when it is lost"
+            "a supervisor is silent: its idle sites go to others now, its tasks when it is lost"
         );
         cx.window.next_site_ms = Some(now_ms);
     }

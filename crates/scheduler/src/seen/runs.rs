@@ -285,7 +285,7 @@ pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
                     event = "seen_index_is_built_anew",
                     file = %path.display(),
                     %error,
-                    "a file of the index of seen URLs is lost: the index is built anew from the tasks"
+                    "a file of the index of seen URLs is missing: rebuilding the index from the tasks"
                 );
                 db.execute("DELETE FROM seen_runs WHERE id >= ?1", [number(4)? as i64])?;
                 break;
@@ -329,7 +329,10 @@ fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> 
 }
 
 pub(super) fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it is not what was written")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "it differs from the written data",
+    )
 }
 
 /// Deletes the files of runs that are not among these. What cannot be deleted takes space, and is tried at
@@ -349,7 +352,7 @@ pub(super) fn delete(path: &Path) {
             event = "not_deleted",
             file = %path.display(),
             %error,
-            "a file of the index of seen URLs is not needed any more, but cannot be deleted"
+            "cannot delete an unused file of the index of seen URLs"
         );
     }
 }

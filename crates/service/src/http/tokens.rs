@@ -76,7 +76,7 @@ pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
     let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode();
     if mode & OTHERS != 0 {
         return Err(Fault::usage(format!(
-            "{shown} is open to others than its owner (mode {:03o}): it must be 0400, and if others have been on this machine, what is in it must be made anew",
+            "{shown} is readable by others than its owner (mode {:03o}): set it to 0400, and replace the tokens if others had access to this machine",
             mode & 0o777
         )));
     }

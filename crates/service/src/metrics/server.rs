@@ -161,7 +161,7 @@ impl<F: Fn(&str) -> Option<Answer>> Service<F> {
         if request.headers().contains_key(ORIGIN) {
             return refused(
                 403,
-                "pages in browsers may not ask (Origin header)\n".into(),
+                "requests from web pages are refused (Origin header)\n".into(),
             );
         }
         let Some(answer) = (self.answer)(request.uri().path()) else {

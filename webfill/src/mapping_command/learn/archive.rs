@@ -106,7 +106,7 @@ impl Archive {
                     Err(error) => {
                         if is_first {
                             webfill_service::say!(
-                                "webfill: {shown}: torn, read up to there: {error}"
+                                "webfill: {shown}: truncated, read up to there: {error}"
                             );
                         }
                         break;

@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn incomplete_statements_are_refused_in_words() {
         for (words, told) in [
-            (&["name=Ada"][..], "first comes the page's URL"),
-            (&["https://a.example/", "Ada"], "written FIELD=VALUE"),
+            (&["name=Ada"][..], "expected the page's URL"),
+            (&["https://a.example/", "Ada"], "expected FIELD=VALUE"),
             (
                 &["https://a.example/", "https://b.example/", "a=b"],
                 "after the URL",

@@ -181,8 +181,8 @@ mod tests {
             [
                 "The store is down, pages cannot be saved: gone",
                 "The dispatcher is paused: the disk is full",
-                "one does not reach the web: no route",
-                "two is not heard of",
+                "one is offline: no route",
+                "two is silent",
                 "shop: pages have changed, fields are lost: price",
                 "Notifications of the watch w do not reach mail: refused",
                 "The dispatcher is draining",

@@ -143,7 +143,7 @@ fn why_held(
     let due_ms = watched.held_since(now_ms - LATE_MS)?;
     let why = match (&cx.surroundings.low_disk, watches.fed.contains(name)) {
         (Some(shortage), _) => shortage.clone(),
-        (None, true) => "the process that feeds the last one has not ended".into(),
+        (None, true) => "the process that feeds the last run has not ended".into(),
         (None, false) => "the dispatcher is about to end".into(),
     };
     Some((due_ms, why))

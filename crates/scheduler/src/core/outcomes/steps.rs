@@ -55,8 +55,8 @@ pub(super) fn log_returned(
         cause = ?returned.cause,
         "{}",
         match given_back {
-            GivenBack::Requeued(_) => "it came back without an outcome and is queued again",
-            _ => "it came back without an outcome and has ended",
+            GivenBack::Requeued(_) => "returned without an outcome, queued again",
+            _ => "returned without an outcome, finished",
         }
     );
     Ok(())

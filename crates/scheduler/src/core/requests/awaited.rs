@@ -78,7 +78,7 @@ fn awaited(
         awaited.push("a supervisor".into());
     }
     if machines::all_cut_off(cx).is_some() {
-        awaited.push("a supervisor that reaches the web".into());
+        awaited.push("a supervisor that is online".into());
     }
     let limits = limits::awaited_limits(cx, app_id);
     awaited.extend(

@@ -94,7 +94,7 @@ impl ClosingCrawls {
             return Ok(no_such_crawl().into());
         };
         if self.waiting() >= MOST_WAITING {
-            let why = "too many stops are under way: ask again later";
+            let why = "too many stops in progress: try again later";
             return Ok(Refusal::for_now("$", why).into());
         }
         cx.frontier.crawls().stop(crawl)?;

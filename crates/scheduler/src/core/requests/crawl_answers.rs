@@ -47,7 +47,7 @@ pub(super) fn refusal_if_over(
     let why = match cx.frontier.crawls().end_of(crawl)? {
         None => return Ok(None),
         Some(Outcome::Expired) => "the crawl has expired",
-        Some(_) => "the crawl was stopped for good; `webfill prune` frees its id",
+        Some(_) => "the crawl was stopped permanently; `webfill prune` frees its id",
     };
     Ok(Some(Refusal::new("$.crawlid", why)))
 }

@@ -62,7 +62,7 @@ impl Drains {
         uuid: Option<String>,
     ) -> Reply {
         if self.0.len() >= MOST_DRAINS {
-            return Refusal::new("$", "too many drains are under way: ask again later").into();
+            return Refusal::new("$", "too many drains in progress: try again later").into();
         }
         let connected: BTreeSet<String> = {
             let connected = cx.dispatch.fleet.present_lanes();
@@ -74,9 +74,9 @@ impl Drains {
             Some(name) => {
                 let connected: Vec<String> = connected.into_iter().collect();
                 let why = match connected.is_empty() {
-                    true => format!("no supervisor {name} is connected, nor any other"),
+                    true => format!("unknown supervisor {name}: none is connected"),
                     false => format!(
-                        "no supervisor {name} is connected; connected: {}",
+                        "unknown supervisor {name}; connected: {}",
                         connected.join(", ")
                     ),
                 };
@@ -122,7 +122,7 @@ pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",
         supervisor,
-        "a supervisor is told to drain"
+        "draining a supervisor"
     );
     cx.dispatch.drain_supervisor(supervisor);
     if let Some((peer, ..)) = cx.dispatch.fleet.address(supervisor) {

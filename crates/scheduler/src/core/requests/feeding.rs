@@ -173,7 +173,7 @@ pub(super) fn plan(
     if cx.frontier.crawls().end_of(crawl)? == Some(Outcome::Stopped) {
         return Ok(Err(Closed {
             key: "crawlid",
-            why: "the crawl was stopped, and its id is not taken again before `webfill prune` frees it",
+            why: "the crawl was stopped; its id cannot be used again until `webfill prune` frees it",
         }));
     }
     let current = cx.frontier.crawls().spec(crawl)?;
@@ -188,7 +188,7 @@ pub(super) fn plan(
     if is_over || closing.contains(crawl) {
         return Ok(Err(Closed {
             key: "crawlid",
-            why: "the crawl has expired; it goes on if `expires` is set anew",
+            why: "the crawl has expired; a new `expires` continues it",
         }));
     }
     Ok(Ok(Plan { known, spec }))

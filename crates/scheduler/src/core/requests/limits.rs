@@ -10,7 +10,7 @@ use crate::core::context::Context;
 use crate::frontier::{ApplicationUse, FrontierError};
 
 /// How limits of the settings are raised.
-const BY_SETTINGS: &str = "a greater one in the dispatcher's settings raises it, at its next start";
+const BY_SETTINGS: &str = "raise it in the dispatcher's settings and restart the dispatcher";
 
 /// A limit.
 pub(super) struct Limit {
@@ -88,8 +88,8 @@ pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
         most: spec.max_pages? as f64,
         used: Some(used),
         raised_by: match of_watch {
-            true => "a greater one in its watch raises it, from the next run on",
-            false => "the same command with a greater one goes on with what is queued",
+            true => "raise it in its watch; it applies from the next run",
+            false => "run the same command with a higher limit to continue",
         }
         .into(),
     })
@@ -102,7 +102,9 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
         unit: "URLs of each site",
         most: spec.domain_max_pages? as f64,
         used: None,
-        raised_by: "a request of the crawl with a greater one raises it; links that are skipped for `budget` are beyond it".into(),
+        raised_by:
+            "raise it with a further request of the crawl; links skipped for `budget` exceeded it"
+                .into(),
     })
 }
 

@@ -214,7 +214,7 @@ fn refusal_of_scope(
         .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
         .collect();
     Ok(Some(format!(
-        "the crawl began with another scope ({}), by which its links were judged: give the same flags again, or another --crawl",
+        "the crawl started with another scope ({}): give the same flags again, or another --crawl",
         told.join(", ")
     )))
 }
@@ -231,7 +231,7 @@ fn refusal_of_dataset(
     let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
     Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
         format!(
-            "the crawl's records are in the dataset `{known}`, and these would be in `{name}`: give --dataset {known}, or --dataset {name} if they are others, or another --crawl",
+            "the crawl's records are in the dataset `{known}`, these would go to `{name}`: give --dataset {known}, or --dataset {name} if they are others, or another --crawl",
         )
     }))
 }

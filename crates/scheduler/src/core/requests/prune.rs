@@ -68,7 +68,8 @@ impl Core {
         let status = self.cx.frontier.crawls().status(crawl)?;
         let left = status.queued + status.leased;
         if left > 0 {
-            let why = format!("{left} of its URLs are not done: wait for them, or stop it first");
+            let why =
+                format!("{left} of its URLs are not done: wait for them, or stop the crawl first");
             return Ok(Some(Refusal::new("$.crawlid", why)));
         }
         crawl_writes::write_crawl(&mut self.cx, crawl, now_ms)?;
@@ -89,16 +90,16 @@ impl Core {
     fn why_in_use(&self, crawl: CrawlKey) -> Option<&'static str> {
         let is_it = |other: CrawlKey| other == crawl;
         if self.closing.contains(crawl) {
-            return Some("it is being closed: try again when it is");
+            return Some("being closed: try again later");
         }
         if self.reopening.crawls().any(is_it) {
-            return Some("its ended tasks are being queued again: try again when they are");
+            return Some("finished tasks are being re-queued: try again later");
         }
         if self.waiting.crawls_awaited().any(is_it) {
-            return Some("it is being paused: try again when it is");
+            return Some("being paused: try again later");
         }
         let is_running = self.watches.crawls_under_way().any(is_it);
-        is_running.then_some("a run of its watch is under way: try again when it has ended")
+        is_running.then_some("a run of its watch is in progress: try again when it has ended")
     }
 
     /// Deletes the next slice of what is being pruned.
@@ -108,7 +109,7 @@ impl Core {
         };
         self.cx.frontier.pruning().delete_slice(walk)?;
         if walk.is_over() {
-            tracing::info!(event = "pruned", "crawls are pruned");
+            tracing::info!(event = "pruned", "crawls pruned");
             self.pruning = self.cx.frontier.pruning().begin()?;
         }
         Ok(())

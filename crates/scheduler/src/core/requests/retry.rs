@@ -1,4 +1,4 @@
-//! Retries on request: ended tasks of a crawl are queued again, in slices of a few milliseconds, in
+//! Retries on request: finished tasks of a crawl re-queued, in slices of a few milliseconds, in
 //! turns with everything else. Each slice is committed; the answer comes after the last.
 //!
 //! After a crash the tasks of the slices before are queued, and clients that waited are not
@@ -83,7 +83,7 @@ impl ReopeningCrawls {
             return Ok(Reply::Later);
         }
         if under_way.len() >= MOST_UNDER_WAY {
-            let why = "too many retries are under way: ask again later";
+            let why = "too many retries in progress: try again later";
             return Ok(Refusal::for_now("$", why).into());
         }
         let walk = cx.frontier.reopening().begin(wanted)?;
@@ -141,7 +141,7 @@ fn announce_reopened(
         crawl,
         crawl_id = cx.frontier.crawls().spec(crawl)?.crawl_id,
         requeued = reopened.requeued,
-        "ended tasks of a crawl are queued again"
+        "finished tasks of a crawl re-queued"
     );
     let more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,

@@ -166,14 +166,14 @@ pub(super) fn site_named(text: &str) -> Result<String, Refusal> {
     let Some(url) = url else {
         let shown = printable_beginning(text);
         return Err(refuse(format!(
-            "`{shown}` is no site; write it like `example.com`"
+            "`{shown}` is not a site: expected a name such as `example.com`"
         )));
     };
     let site = webfill_urls::site(&url);
     match url.host_str() == Some(&site) {
         true => Ok(site),
         false => Err(refuse(format!(
-            "its site is `{site}`, with all hosts below it: name that"
+            "its site is `{site}`, with all hosts below it: use that name"
         ))),
     }
 }

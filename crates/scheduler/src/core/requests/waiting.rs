@@ -50,7 +50,7 @@ impl WaitingAnswers {
     /// The refusal of a request that would need a waiting answer, if there are too many. Checked
     /// before the request changes anything.
     pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
-        let why = "too many answers wait for supervisors that stand still: ask again later";
+        let why = "too many answers wait for silent supervisors: try again later";
         (self.0.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))
     }
 

@@ -147,12 +147,12 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
     } else if supervisors.all(|(name, _)| cx.dispatch.fleet.presence(name, now_ms).is_draining) {
         add(
             "supervisor",
-            "it waits for a supervisor: all that are connected drain".into(),
+            "it waits for a supervisor: all connected ones are draining".into(),
         );
     } else if let Some(cut_off) = machines::all_cut_off(cx) {
         let since = moment(cut_off.since_ms, now_ms);
         let text = format!(
-            "no supervisor reaches the web since {since}: {}",
+            "all supervisors are offline since {since}: {}",
             cut_off.sign
         );
         add("egress", text);
@@ -173,10 +173,10 @@ pub(super) fn waits_of_crawl(
     let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
     let wall_ms = cx.wall_ms(now_ms);
     match cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)? {
-        CrawlState::Stopped => add("stopped", "it was stopped for good".into()),
+        CrawlState::Stopped => add("stopped", "it was stopped permanently".into()),
         CrawlState::Expired => add("expired", "it has expired".into()),
         CrawlState::Paused => {
-            let text = format!("it is paused: `webfill resume {app} {id}` goes on");
+            let text = format!("it is paused: resume it with `webfill resume {app} {id}`");
             add("paused", text);
         }
         _ => {}
@@ -190,7 +190,7 @@ pub(super) fn waits_of_crawl(
         let text = match status.leased {
             0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
             _ => format!(
-                "what is being fetched takes it to its limit of {}{fill}",
+                "the fetches in flight reach its limit of {}{fill}",
                 counted(most, "page")
             ),
         };
@@ -325,7 +325,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
             verb("waits", "wait")
         ),
         HeldFor::Aside => format!(
-            "{sites} {} because {its} supervisor does not reach the web{such}{until}",
+            "{sites} {} because {its} supervisor is offline{such}{until}",
             verb("waits", "wait")
         ),
         HeldFor::SetAside => format!(
@@ -364,10 +364,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
 /// When they end.
 fn ends(held: &Held, now_ms: i64) -> String {
     if held.first_ms >= UNTIL_WOKEN_MS {
-        return format!(
-            ": until somebody wakes {}",
-            if held.sites == 1 { "it" } else { "them" }
-        );
+        return String::from(": until resumed manually");
     }
     if held.first_ms <= 0 {
         return String::new();
@@ -376,7 +373,7 @@ fn ends(held: &Held, now_ms: i64) -> String {
     match held.last_ms {
         _ if held.sites == 1 => format!(", {first} left"),
         last_ms if last_ms >= UNTIL_WOKEN_MS => {
-            format!(": the first for {first}, some until somebody wakes them")
+            format!(": the first for {first}, some until resumed manually")
         }
         last_ms => format!(
             ": the first for {first}, the last for {}",
@@ -425,7 +422,7 @@ mod tests {
                 5_000,
                 forever
             )),
-            "2 sites are backing off, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
+            "2 sites are backing off, each because it blocks, such as a.org: the first for 4 s, some until resumed manually"
         );
         assert_eq!(
             said(held(HeldFor::Turn, 1, 0, 0)),

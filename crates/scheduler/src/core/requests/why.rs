@@ -150,7 +150,7 @@ fn why_queued(
         reasons.push((
             "retry".into(),
             format!(
-                "it has failed {}, last with `{}`, and is tried again at {}, {} left",
+                "it has failed {}, last with `{}`; next retry at {}, {} left",
                 times(task.failed_attempts.len()),
                 last.outcome,
                 moment(not_before_ms, now_ms),
@@ -190,7 +190,7 @@ fn explain_unknown(
     });
     let text = match judged {
         Err(refusal) => format!(
-            "never taken in: its scope refuses it, `{}`: {}",
+            "never queued: out of scope, `{}`: {}",
             refusal.reason(),
             refusal.why()
         ),
@@ -227,7 +227,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
     let name = &site.name;
     let left = match until_ms {
         ..=0 => String::new(),
-        UNTIL_WOKEN_MS.. => format!(", until somebody wakes it (`webfill site {name} --wake`)"),
+        UNTIL_WOKEN_MS.. => format!(", until resumed manually (`webfill site {name} --wake`)"),
         _ => format!(", {} left", span(until_ms - now_ms)),
     };
     match by {
@@ -241,12 +241,12 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
         ),
         HeldFor::Group => format!("its site {name} waits for others of its address or provider"),
         HeldFor::Room => format!("its site {name} waits for room at its supervisor"),
-        HeldFor::Aside => format!("the supervisor of its site {name} does not reach the web{left}"),
+        HeldFor::Aside => format!("the supervisor of its site {name} is offline{left}"),
         HeldFor::SetAside => format!(
             "its site {name} had nothing to hand out in its turn (event site_set_aside in the dispatcher's log){left}"
         ),
         HeldFor::Retry => {
-            format!("all of the crawl that is queued at its site {name} is tried again later{left}")
+            format!("all queued tasks of the crawl at its site {name} will be retried{left}")
         }
         HeldFor::Rest(reason) => {
             let since = site.rest.map_or(String::new(), |(_, since_ms)| {

@@ -92,7 +92,7 @@ impl Watches {
                 watched.plan();
             }
             None if is_full => {
-                let why = format!("there are {MOST_WATCHES} watches already");
+                let why = format!("too many watches: at most {MOST_WATCHES}");
                 return Ok(Err(Refusal::new("$", why)));
             }
             None => {
@@ -165,7 +165,7 @@ impl Watches {
             return Ok(Err(no_such_watch()));
         };
         if watched.under_way.is_some() {
-            let why = "a run of it is under way: a watch has one at a time";
+            let why = "a run of it is in progress: a watch has one at a time";
             return Ok(Err(Refusal::new("$.name", why)));
         }
         watched.is_asked = true;
@@ -237,7 +237,7 @@ fn watch_named(order: &WatchOrder) -> Option<&str> {
 }
 
 fn no_such_watch() -> Refusal {
-    Refusal::new("$.name", "there is no watch of this name")
+    Refusal::new("$.name", "no watch of this name")
 }
 
 /// A watch in a list. Times are seconds since the epoch.

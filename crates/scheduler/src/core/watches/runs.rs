@@ -66,7 +66,7 @@ impl Watches {
             event = "run_began",
             watch = name,
             run = number,
-            "a run of a watch begins"
+            "run of a watch started"
         );
         self.order_feeder(name, number);
         if let Some(watched) = self.by_name.get_mut(name) {
@@ -298,7 +298,7 @@ impl Watches {
             run = run.number,
             how = how.as_str(),
             why = run.why,
-            "a run of a watch has ended"
+            "run of a watch ended"
         );
         if let (Some(under_way), Some(status)) = (under_way, status) {
             if status.queued > 0 && how != RunEnd::Stopped {
