@@ -1,7 +1,7 @@
-//! What a crawl waits for, in sentences with numbers: the fleet, the crawl itself, and its sites by what holds
-//! them. And when what is queued may be done, as far as that can be known.
+//! The reasons that a crawl waits, in sentences with numbers: the fleet, the crawl itself, and its sites by their
+//! reasons. Also the estimated end of the queued tasks, as far as it can be known.
 //!
-//! The cost is bounded: of a crawl only so many sites are looked at, and no task.
+//! The cost is bounded: only a limited number of a crawl's sites is checked, and no task.
 
 use serde_json::{Value, json};
 use webfill_store::CrawlState;
@@ -15,7 +15,7 @@ use crate::frontier::{FrontierError, QueuedSite};
 use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 
-/// What holds the tasks of a crawl at a site. The order is that in which they are told.
+/// Why the tasks of a crawl at a site wait. The order is that of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum HeldFor {
     Leased,
@@ -61,7 +61,7 @@ impl HeldFor {
 pub(super) struct Progress {
     pub(super) waits: Vec<Value>,
     pub(super) per_second: Option<f64>,
-    /// The delays of its sites allow no sooner end of what is queued.
+    /// The earliest end of the queued tasks that the delays of their sites allow.
     pub(super) not_before_ms: Option<i64>,
     pub(super) end_ms: Option<i64>,
 }
@@ -80,7 +80,8 @@ struct Held {
     last_ms: i64,
 }
 
-/// What a crawl waits for, its pace, and when what is queued may be done; looks at so many of its sites.
+/// The reasons that a crawl waits, its pace, and the estimated end of its queue; checks at most this many of its
+/// sites.
 pub(super) fn progress(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -113,7 +114,7 @@ pub(super) fn progress(
     let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
     waits.extend(of_sites.map(|held| held_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
-    // A site that was not looked at may be slower than all that were, or have no end.
+    // A site that was not checked may be slower than all others, or have no end.
     let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
     let at_pace = per_second.filter(|pace| *pace > 0.0);
     let end_ms = at_pace.and_then(|pace| {
@@ -295,7 +296,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
     let verb = |single: &'static str, several: &'static str| if one { single } else { several };
     let sites = match is_whole {
         true => counted(held.sites, "site"),
-        false => format!("{} of those looked at", counted(held.sites, "site")),
+        false => format!("{} of those checked", counted(held.sites, "site")),
     };
     let such = match one {
         true => format!(" ({site})"),
@@ -305,7 +306,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
     match held.by {
         HeldFor::Leased => {
             let verb = verb("has", "have");
-            format!("{sites} {verb} a task out, fetched now or at the end of its delay{such}")
+            format!("{sites} {verb} a task in flight{such}")
         }
         HeldFor::Turn => format!(
             "{sites} {} ready and {} for {its} turn{such}",
@@ -436,7 +437,7 @@ mod tests {
         let part = sentence(&held(HeldFor::Leased, 3, 0, 0), false, 0);
         assert_eq!(
             part,
-            "3 sites of those looked at have a task out, fetched now or at the end of its delay, such as a.org"
+            "3 sites of those checked have a task in flight, such as a.org"
         );
     }
 }

@@ -17,14 +17,13 @@ use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_json::{task_json, why_ended};
 
-/// One question looks at no more crawls than these; the next question goes on behind them.
+/// Maximum number of crawls in one answer; the next request continues after them.
 const CRAWLS_AT_ONCE: usize = 10_000;
 
-/// The URL's tasks are told in at most so many of them; the next question goes on with the others.
+/// Maximum number of crawls in one answer that have the URL; the next request continues with the others.
 const MOST_TOLD: usize = 20;
 
-/// For a URL that none of them knows, so many crawls are asked what they would say to it: those that were opened
-/// last.
+/// For a URL that no crawl has, the answer judges it for this many crawls: those opened last.
 const MOST_JUDGED: usize = 10;
 
 pub(super) fn why(
@@ -231,9 +230,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
         _ => format!(", {} left", span(until_ms - now_ms)),
     };
     match by {
-        HeldFor::Leased => format!(
-            "another task of its site {name} is out, fetched now or at the end of its delay"
-        ),
+        HeldFor::Leased => format!("another task of its site {name} is in flight"),
         HeldFor::Turn => format!("its site {name} is ready and waits for its turn"),
         HeldFor::Delay => format!(
             "its site {name} waits for its delay of {}{left}",
