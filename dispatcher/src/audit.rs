@@ -1,6 +1,6 @@
-//! The audit log: who has fed, changed or been refused what. The core says what was done; it is written
-//! after the commit and before the answers leave, so that what was answered is in the log even if the
-//! process is killed at once.
+//! The audit log: who has fed or changed what, and refusals. The core reports the actions. They are written after the
+//! commit and before the answers leave, so that every answered action is in the log even if the process is killed
+//! immediately after.
 //!
 //! Feeds are many: those of one sender within a second become one line, which grows while the second
 //! lasts ([`AuditFile`]). So do repeated refusals. What was done besides is a line each, and is synced.
@@ -46,8 +46,8 @@ impl AuditLog {
         }
     }
 
-    /// Writes what a turn of the loop has done. A log that cannot be written stops nothing: its lines are
-    /// kept for a while and tried again, and how many were lost is a line of its own.
+    /// Writes the actions of a turn. An unwritable log stops nothing: its lines are kept for a while and retried, and
+    /// the number of lost ones is a line of its own.
     pub(crate) fn write(&mut self, turn: Vec<Audited>) {
         let Some(first) = turn.first() else {
             if self.is_failing {

@@ -1,5 +1,5 @@
-//! Whether the store and the cache answer, and how soon: asked every few seconds beside the writes. The core
-//! tells people of it.
+//! Whether the store and the cache answer, and how soon: checked every few seconds beside the writes. The core
+//! reports it to people.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use webfill_store::{Cache, CrawlId, Store, StoreError};
 const EVERY: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asked for, and never there: the answer costs one look into an index.
+/// A key that never exists: the look-up costs one read of an index.
 const NOBODY: &str = "webfill-is-it-there";
 
-/// What is known of the store and the cache, shared by the threads of a dispatcher.
+/// The states of the store and the cache, shared by the threads of a dispatcher.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Backends(Arc<Mutex<Known>>);
 
@@ -27,7 +27,7 @@ struct Known {
     is_store_away: bool,
 }
 
-/// What has come of a question.
+/// The result of a check.
 #[derive(Debug)]
 struct Asked {
     at: Instant,
@@ -64,7 +64,7 @@ impl Backends {
         }
     }
 
-    /// What the core tells people of them.
+    /// The core's report about them.
     pub(crate) fn report(&self) -> BackendsReport {
         let known = self.lock();
         BackendsReport {

@@ -29,7 +29,7 @@ impl SteadyClock {
         self.wall_ms().saturating_sub(self.now_ms())
     }
 
-    /// What the wall clock shows, by which applications say when a crawl expires.
+    /// The wall clock, which applications use for the expiry of crawls.
     pub(crate) fn wall_ms(&self) -> i64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)

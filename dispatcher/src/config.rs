@@ -45,8 +45,7 @@ pub struct DispatcherConfig {
     pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
-    /// A backup in the state folder is taken for what it is, as if `--restored` was given; other files are
-    /// opened as ever.
+    /// A backup in the state folder is treated as one, as if `--restored` was given; other files are opened as usual.
     pub restored: bool,
     /// How many seconds dead and failing sites are waited for before their URLs end in their outcome;
     /// `None`: as long as the tables of retries and backoffs say.
@@ -160,15 +159,15 @@ pub struct DispatcherSetup {
     pub starts: u64,
     /// Where probes are answered, if they are.
     pub probes: Option<SocketAddr>,
-    /// What protects them.
+    /// Their protection.
     pub protection: Protection,
-    /// What the dashboard, which is answered there too, is told of its surroundings.
+    /// The surroundings for the dashboard, which is served there, too.
     pub dashboard: DashboardSetup,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
-    /// Where what clients do is written; `None`: nobody but the process that has started it is a client.
+    /// Where actions of clients are logged; `None`: the only client is the process that started it.
     pub audit: Option<AuditFile>,
     /// The disks that must have room.
     pub disks: Disks,
@@ -176,7 +175,7 @@ pub struct DispatcherSetup {
     pub cache: Option<StoreUri>,
     /// How long the store keeps pages.
     pub retention: RetentionConfig,
-    /// What mappings say of records, for backfills.
+    /// The mappings' rules for records, for backfills.
     pub mapping_rules: Arc<dyn MappingRules>,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
@@ -184,14 +183,14 @@ pub struct DispatcherSetup {
     pub group_bounds: GroupBounds,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
-    /// For how long sites in trouble rest.
+    /// How long sites in trouble back off.
     pub backoff: BackoffTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// At the first signal it ends without its supervisors, which wait for the next dispatcher.
     /// Otherwise it drains them, and ends when they have left.
     pub ends_alone: bool,
-    /// What is done if the state folder is a restored backup or a copy.
+    /// How to start if the state folder is a restored backup or a copy.
     pub restoring: Restoring,
     /// How the seeds of watches are read; `None`: this dispatcher has no watches.
     pub feeders: Option<FeederSetup>,

@@ -29,7 +29,7 @@ impl Deliveries {
         courier.transpose().map(Deliveries)
     }
 
-    /// Delivers what is committed.
+    /// Delivers committed notifications.
     pub(crate) fn deliver(&self, deliveries: Vec<Delivery>) {
         if let Some(courier) = &self.0 {
             let deliveries = deliveries.into_iter();

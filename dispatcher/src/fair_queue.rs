@@ -1,10 +1,10 @@
-//! A queue in which each sender has its turn: who sends much delays only what it sends itself.
+//! A queue in which senders take turns: a busy sender delays only its own messages.
 
 use std::collections::{HashMap, VecDeque};
 
 use webfill_scheduler::requester::Sender;
 
-/// What of each sender waits, in its order.
+/// The waiting messages of each sender, in their order.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     by_sender: HashMap<Sender, VecDeque<T>>,
@@ -34,7 +34,7 @@ impl<T> FairQueue<T> {
         self.by_sender.insert(sender, VecDeque::from([one]));
     }
 
-    /// What is next: of the first sender whose turn it is and whose first one may go.
+    /// The next message: of the first sender in turn whose first message may go.
     pub(crate) fn next(&mut self, may_go: impl Fn(&Sender, &T) -> bool) -> Option<(Sender, T)> {
         let place = self.turns.iter().position(|sender| {
             let first = self.by_sender.get(sender).and_then(VecDeque::front);

@@ -1,6 +1,6 @@
-//! The processes that read the seeds of runs of watches: one for each run, `webfill watch feed`. They are
-//! started again when they die, and go on where the dispatcher has the seeds up to. They die with the
-//! dispatcher, and the next one starts them again.
+//! The processes that read the seeds of runs of watches: one for each run, `webfill watch feed`. If they die, they
+//! are restarted and continue at the position that the dispatcher has. They die with the dispatcher, and the next one
+//! restarts them.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,7 +14,7 @@ use webfill_scheduler::effects::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 
-/// A feeder that dies this often, each time within a minute of its start, is given up.
+/// A feeder that dies this often, each time within a minute of its start, is not restarted.
 const MOST_EARLY_DEATHS: u32 = 5;
 
 /// How long a feeder may write back and count after the end of its run.
@@ -27,9 +27,9 @@ pub struct FeederSetup {
     pub endpoint: String,
     /// The settings of the dispatcher, as it runs.
     pub config_file: PathBuf,
-    /// What watches may read.
+    /// The sources that watches may read.
     pub sources: WatchSources,
-    /// What their notifications may use.
+    /// The resources of their notifications.
     pub notifications: Permissions,
 }
 
@@ -63,8 +63,8 @@ impl Feeders {
         }
     }
 
-    /// Starts what was ordered and what has died, ends what outlives its run for too long, and returns
-    /// what has ended for good. Must be called by the thread that lives as long as the process.
+    /// Starts ordered processes, restarts dead ones, ends those that outlive their run for too long, and returns
+    /// those that have ended permanently. Must be called by the thread that lives as long as the process.
     pub(crate) fn advance(
         &mut self,
         orders: Vec<FeederOrder>,

@@ -1,8 +1,7 @@
-//! What `/healthz` and `/readyz` tell: whether the dispatcher's loop turns and what it needs is there, and
-//! whether it takes requests and hands out tasks.
+//! The answers of `/healthz` and `/readyz`: whether the dispatcher's loop turns and has its requirements, and whether
+//! it takes requests and hands out tasks.
 //!
-//! The loop and the store writer note what they know; the HTTP thread, which answers whatever they do,
-//! reads it.
+//! The loop and the store writer record their states. The HTTP thread reads them, and answers whatever the others do.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_wire::counts::Histogram;
 
-/// The loop turns twice a second or more often. One that has not turned for so long is stuck.
+/// The loop turns twice a second or more often. Without a turn for this long it is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Shared by the threads of a dispatcher.
@@ -90,7 +89,7 @@ impl Health {
         faults
     }
 
-    /// Why its loop does nothing, or what it has done cannot be kept.
+    /// Why its loop does nothing, or why its results cannot be stored.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let turned_ms = self.0.turned_ms.load(Ordering::Relaxed);

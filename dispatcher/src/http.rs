@@ -2,8 +2,8 @@
 //!
 //! HTTP requests carry no keys: beyond loopback the server listens only with TLS and tokens
 //! ([`webfill_service::http`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
-//! type is not JSON and, where no token is asked for, `Host` names that are not this machine's. One thread serves all connections; it only
-//! reads and waits, and the dispatcher's loop carries the requests out.
+//! type is not JSON and, where no token is needed, `Host` names that are not this machine's. One thread serves all
+//! connections. It only reads and waits; the dispatcher's loop carries out the requests.
 //!
 //! What is below `/dashboard` is the dashboard's ([`webfill_dashboard`]), which lets its visitors in by rules of its own.
 
@@ -96,7 +96,7 @@ impl Answering for Service {
     }
 }
 
-/// Whether whoever asks reads pages: browsers say so, and programs do not.
+/// Whether the client wants a web page: browsers say so, and programs do not.
 fn is_of_browser(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|types| types.to_str().ok());
@@ -106,13 +106,13 @@ fn is_of_browser(request: &Request<Incoming>) -> bool {
 /// The methods and paths, for the answer to an unknown path.
 const PLACES: &str = "POST /feed, GET /info, GET /why, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
-/// A request, and whom it comes from.
+/// A request and its sender.
 struct Visit {
     service: Arc<Service>,
     from: IpAddr,
     who: Who,
     rights: Rights,
-    /// What it counts for.
+    /// Its permit.
     permit: Option<Arc<Permit>>,
 }
 
@@ -132,7 +132,7 @@ impl Visit {
         }
     }
 
-    /// Finds out who asks, if a token is asked for; returns the refusal of those who have none.
+    /// Identifies the sender, if a token is needed; returns the refusal of clients without one.
     fn admit(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
@@ -146,7 +146,8 @@ impl Visit {
         };
         let Some(bearer) = tokens.bearer(token) else {
             self.note_wrong_token();
-            // Only of wrong ones: whoever shares an address with a guesser, behind a proxy, is let in.
+            // Only after wrong tokens: clients that share an address with a guesser, behind a proxy, are still
+            // admitted.
             if self.service.wrong_tokens.count(self.from, Instant::now()) {
                 let why = "too many wrong tokens from there: try again in a minute";
                 let seconds = PERIOD.as_secs().to_string();
@@ -200,7 +201,7 @@ impl Visit {
         }
     }
 
-    /// Counts what the request may take until it is answered, or refuses it for now.
+    /// Takes a permit for the request until it is answered, or refuses it for now.
     fn begin(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
         let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
         let bytes = match request.body().size_hint().upper() {
@@ -305,7 +306,7 @@ fn refusal_status(told: &Value) -> u16 {
     }
 }
 
-/// The action that a query string stands for.
+/// The action of a query string.
 fn of_query(action: &str, request: &Request<Incoming>) -> Value {
     let query = request.uri().query().unwrap_or_default();
     let url = webfill_urls::Url::parse(&format!("http://localhost/?{query}"));

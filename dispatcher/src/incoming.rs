@@ -1,5 +1,4 @@
-//! Frames of supervisors: they are read, their senders' names are checked against their keys, and what
-//! cannot be read is told.
+//! Frames of supervisors: reads them, checks the senders' names against their keys, and reports unreadable ones.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -64,7 +63,7 @@ pub(crate) fn apply_outcomes(
     }
 }
 
-/// The name of the sender's key; without keys, what distinguishes its connection.
+/// The name of the sender's key; without keys, the identity of its connection.
 fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
     if let Some(entry) = sender {
         return entry.name.to_string();

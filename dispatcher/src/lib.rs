@@ -1,8 +1,8 @@
 //! The dispatcher's process: what decides ([`webfill_scheduler`]) with sockets, threads and clocks.
 //!
-//! [`mod@run`] is the loop. Each turn passes what has arrived to the core, and does after the commit what the
-//! core asks for: it sends messages and answers, writes to the store and to the audit log, delivers
-//! notifications, starts feeders. What follows the store has threads of its own beside the loop.
+//! [`mod@run`] is the loop. Each turn passes all arrivals to the core, and carries out its effects after the commit:
+//! it sends messages and answers, writes to the store and to the audit log, delivers notifications, starts feeders.
+//! The followers of the store have threads of their own beside the loop.
 
 // Printed is by `say!` and `terminal::stdout`, which let no control characters through.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

@@ -1,6 +1,6 @@
-//! The notifications of a watch on one machine. When its run has ended there is no dispatcher any more, so the
-//! process of the run itself tells what is new, and delivers it, out of the file that the dispatcher had.
-//! What cannot be delivered in time is tried again at the next run.
+//! The notifications of a watch on one machine. When its run has ended, its dispatcher has ended, too. So the process
+//! of the run reports the events and delivers the notifications, using the dispatcher's file. Notifications that
+//! cannot be delivered in time are retried at the next run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,25 +15,25 @@ use webfill_scheduler::frontier::outbox;
 use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
-/// How often it is looked whether more is due.
+/// How often further due deliveries are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What was begun in time is waited for: a command may take a minute.
+/// Deliveries that began in time are awaited: a command may take a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
 
-/// What is known when a run has ended.
+/// The data about a run that has ended.
 pub struct RunEnded<'a> {
     pub watch: &'a Watch,
-    /// Those that have ended, the latest first.
+    /// The runs that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// What stands of its mappings; `None`: that was not looked at.
+    /// The standing alerts of its mappings; `None`: not checked.
     pub standing: Option<&'a Standing>,
-    /// What has changed after each of the [positions](LocalNotifications::positions).
+    /// The changes after each of the [positions](LocalNotifications::positions).
     pub changes: &'a [ReadChanges],
     pub now_ms: i64,
 }
 
-/// What was before a run.
+/// The state before a run.
 pub struct Before {
     /// The number of the last run that had ended, and of the last change of a page.
     pub last_run: u64,
@@ -79,7 +79,7 @@ impl LocalNotifications {
         Ok(())
     }
 
-    /// The numbers of changes after which somebody is told; none: nobody is told of changes.
+    /// The numbers of the changes after which recipients get reports; empty: no changes are reported.
     pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
         let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(fault);
         let told = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
@@ -87,7 +87,7 @@ impl LocalNotifications {
         Ok(told.filter_map(|told| told.changes_to).collect())
     }
 
-    /// Puts what is new into the outbox, once.
+    /// Puts new events into the outbox, once.
     pub fn tell(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
         self.told(ended).map_err(fault)
     }
@@ -124,8 +124,8 @@ impl LocalNotifications {
         watch_reports::report(db, time, &told, &facts).map(drop)
     }
 
-    /// Delivers what waits, for at most `within` and what was begun by then to its end, and returns how many
-    /// notifications are left or given up, with the reason of one. `give_up` ends it early.
+    /// Delivers waiting notifications for at most `within`, and finishes those in progress. Returns how many are left
+    /// or dropped, with the reason of one. `give_up` ends it early.
     pub fn deliver(
         &self,
         permissions: Permissions,

@@ -1,6 +1,6 @@
-//! What a dispatcher tells Prometheus. The loop publishes what it knows once a second ([`Metrics::publish`]);
-//! what is in the frontier's file is counted by a thread of its own ([`counts`]). Who asks gets what was
-//! published last, on a third thread ([`webfill_service::metrics::serve`]), so a scrape holds nobody up.
+//! The dispatcher's metrics for Prometheus. The loop publishes its values once a second ([`Metrics::publish`]); a
+//! thread of its own counts rows in the frontier's file ([`counts`]). A scrape gets the last published values, on a
+//! third thread ([`webfill_service::metrics::serve`]), so it blocks nothing.
 
 mod counts;
 mod page;
@@ -21,7 +21,7 @@ use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::health::Health;
 
-/// How often the loop publishes what it knows.
+/// How often the loop publishes its values.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
 /// The side of the loop.
@@ -44,7 +44,7 @@ struct Shared {
     counts: Mutex<Counts>,
 }
 
-/// What the loop has published.
+/// The published values of the loop.
 struct LoopTold {
     at: Instant,
     core: CoreMetrics,
@@ -92,7 +92,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// A turn of the loop has taken so long.
+    /// Records the duration of a turn of the loop.
     pub(crate) fn note_turn(&mut self, took: Duration) {
         self.turns.observe(took);
     }
@@ -115,7 +115,7 @@ impl Metrics {
 }
 
 impl Shared {
-    /// What the loop published last; `None`: nothing yet.
+    /// The last published values of the loop; `None`: none yet.
     fn conditions(&self) -> Option<Conditions> {
         let told = lock(&self.loop_told).clone()?;
         let (is_store_away, _) = self.health.store();
@@ -127,6 +127,6 @@ impl Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nobody panics while it holds the lock, and what is behind it is replaced as a whole.
+    // No holder of the lock panics, and the value behind it is replaced as a whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

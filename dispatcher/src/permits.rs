@@ -1,14 +1,14 @@
-//! How much of the dispatcher its clients may take at once. What of a client is under way is counted for
-//! its connection, for its key, and for all: requests, from their arrival until their answers have left;
-//! their bytes, until they are answered; and the bytes of answers that it has not read.
+//! Limits the dispatcher's work for clients. The work in progress for a client is counted for its connection, for its
+//! key, and for all: requests, from their arrival until their answers have left; their bytes, until they are
+//! answered; and the bytes of answers that it has not read.
 //!
-//! A request beyond a bound is refused, for now, before it is read. One that nothing else is under way for
-//! is always let in, so that who asks one thing at a time is never refused because of others, unless its key does
-//! so on too many connections. A client that goes on sending without reading its refusals gets no more of them,
-//! until what is under way is within the bounds again. If it sends on, it floods: its connection is closed.
+//! A request beyond a limit is refused, for now, before it is read. A client with nothing else in progress is always
+//! admitted. So a client that sends one request at a time is never refused because of others, unless its key does so
+//! on too many connections. A client that continues to send without reading its refusals gets no more of them until
+//! its work is within the limits again. If it still continues, it floods: its connection is closed.
 //!
-//! A [`Permit`] goes along with its request and then with the answer, and gives back what it counts for
-//! when it is dropped, by whatever way that was answered or not.
+//! A [`Permit`] goes along with its request and then with the answer, and returns its share when it is dropped,
+//! whether and however the request was answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use webfill_scheduler::effects::RequestPermit;
 use webfill_wire::socket::{Held, Peer};
 
-/// What may be under way at once.
+/// The limits of work in progress.
 struct Bounds {
     requests: usize,
     bytes: usize,
@@ -42,7 +42,7 @@ const OF_ALL: Bounds = Bounds {
     answer_bytes: 32 << 20,
 };
 
-/// Connections of a key that may have something under way at once.
+/// Maximum number of connections of a key with work in progress.
 const MOST_CONNECTIONS_OF_A_KEY: usize = 256;
 
 pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending answers first";
@@ -53,19 +53,19 @@ const TOO_MANY_CONNECTIONS: &str =
 /// disconnected.
 const UNHEARD_BEYOND: usize = 4;
 
-/// What is let in whatever else is under way, if nothing of its sender is.
+/// Admitted whatever else is in progress, if the sender has nothing in progress.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
 
-/// What an answer takes beside its bytes, about.
+/// The approximate memory of an answer beside its bytes.
 const BYTES_OF_AN_ANSWER: usize = 200;
 
-/// What is under way.
+/// The work in progress.
 #[derive(Debug, Default)]
 struct Account {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
-    /// Of a key: its connections that have something under way.
+    /// Of a key: its connections with work in progress.
     connections: AtomicUsize,
 }
 
@@ -77,17 +77,17 @@ impl Account {
     }
 }
 
-/// A connection with what is under way for it.
+/// A connection with its work in progress.
 #[derive(Debug, Default)]
 struct Connection {
     own: Account,
-    /// There is none on this machine without keys.
+    /// None on this machine without keys.
     key: Option<Arc<Account>>,
     all: Arc<All>,
     is_gone: AtomicBool,
-    /// It has sent more than is even refused, until what is under way is within the bounds again.
+    /// It has sent more than is even refused, until its work is within the limits again.
     is_unheard: AtomicBool,
-    /// What it has sent since.
+    /// The bytes it has sent since.
     unheard: Account,
 }
 
@@ -110,7 +110,7 @@ impl Connection {
         accounts.any(|(account, bounds)| account.exceeds(bounds, more_bytes, times))
     }
 
-    /// Whether nothing of it is under way, and its key has enough other connections of which something is.
+    /// Whether it has nothing in progress, and its key has enough other connections with work in progress.
     fn is_one_too_many(&self) -> bool {
         let key = self.key.as_deref();
         let busy = key.map_or(0, |key| key.connections.load(Relaxed));
@@ -170,7 +170,7 @@ pub(crate) enum Hearing {
     Flood,
 }
 
-/// What has become of a request at the door.
+/// The decision about an arriving request.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Taken(Permit),
@@ -181,7 +181,7 @@ pub(crate) enum Admission {
 }
 
 impl Permits {
-    /// Lets a message of so many bytes in, or not.
+    /// Admits a message of this size, or not.
     pub(crate) fn admit(&mut self, peer: &Peer, key: Option<&Arc<str>>, bytes: usize) -> Admission {
         let all = Arc::clone(&self.all);
         let key = key.map(|key| self.keys.get(key, Account::default));
@@ -252,7 +252,7 @@ impl Gauge {
     }
 }
 
-/// What a request counts for.
+/// The share of a request in the limits.
 #[derive(Debug)]
 pub(crate) struct Permit {
     connection: Arc<Connection>,
@@ -341,7 +341,7 @@ impl Held for OfAnswer {
     }
 }
 
-/// What is kept as long as somebody else holds it.
+/// Kept as long as another holder has it.
 struct Kept<K, V> {
     held: HashMap<K, Weak<V>>,
     /// At this many entries, unused ones are dropped.

@@ -1,10 +1,9 @@
 //! Which events a turn of the dispatcher's loop applies, so that none takes long.
 //!
 //! An outcome may bring the 50,000 URLs of a sitemap, and hundreds of such outcomes may wait. A turn takes
-//! [`TURN_BYTES`] of outcomes and leaves the rest to the next ones, in their order. Everything else goes
-//! before them: heartbeats above all, which are answered at the end of a turn, and without which
-//! supervisors stop fetching. Outcomes come by a socket of their own, so no order between them and the rest
-//! is lost.
+//! [`TURN_BYTES`] of outcomes and leaves the rest to the next ones, in their order. Everything else goes before them:
+//! heartbeats above all, which are answered after a turn, and without which supervisors stop fetching. Outcomes come
+//! by a socket of their own, so no order between them and the rest is lost.
 
 use std::collections::VecDeque;
 
@@ -26,13 +25,13 @@ impl<E> Postponed<E> {
         self.0.is_empty()
     }
 
-    /// What a turn has had no time for is the first of the next one.
+    /// The rest of a turn comes first in the next one.
     pub(crate) fn put_back(&mut self, left: impl Iterator<Item = (usize, E)>) {
         let behind = std::mem::take(&mut self.0);
         self.0 = left.chain(behind).collect();
     }
 
-    /// Begins a turn, with as much of what waits as it takes.
+    /// Begins a turn with as many postponed events as it takes.
     pub(crate) fn begin_turn(&mut self) -> Turn<'_, E> {
         let mut events = Vec::new();
         let mut bytes = 0;
@@ -60,7 +59,7 @@ pub(crate) struct Turn<'p, E> {
 }
 
 impl<E> Turn<'_, E> {
-    /// Adds an event, or postpones it. Only outcomes are postponed, of which `outcome_bytes` is the length.
+    /// Adds an event, or postpones it. Only outcomes are postponed; `outcome_bytes` is their length.
     pub(crate) fn add(&mut self, outcome_bytes: Option<usize>, event: E) {
         self.looked_at += 1;
         match outcome_bytes {

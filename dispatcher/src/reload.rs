@@ -1,6 +1,6 @@
-//! Reading again what can change while the dispatcher runs: the mappings and some settings. It is read
-//! and checked on a thread of its own, because that may take seconds; the loop goes on meanwhile. What
-//! has a fault changes nothing.
+//! Reloads everything that can change while the dispatcher runs: the mappings and some settings. They are read and
+//! checked on a thread of its own, because that may take seconds; the loop continues meanwhile. A fault means that
+//! nothing changes.
 
 use std::sync::mpsc;
 

@@ -2,10 +2,10 @@
 //! a hundred thousand requests, or a pattern that takes long to compile, does not delay the
 //! dispatcher's loop.
 //!
-//! What is too much of one sender is refused before it is read ([`crate::permits`]), and so is what the
-//! sender's rights are sure to forbid. Each sender has its turn. One of two threads reads short requests
-//! only, which so never wait for long ones of others; and a long one is read when those before it are
-//! mostly carried out. What one sender sends is read in its order, one after another.
+//! Requests beyond a sender's limits are refused unread ([`crate::permits`]), and so are those that its rights
+//! certainly forbid. Senders take turns. One of two threads reads only short requests, which so never wait for long
+//! ones of others. A long one is read when those before it are mostly carried out. The requests of one sender are
+//! read in their order, one after another.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,13 +23,13 @@ use crate::clock::SteadyClock;
 use crate::fair_queue::FairQueue;
 use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
 
-/// While so much of long requests was read and not carried out, no further one is read.
+/// While this much of long requests is read and not carried out, no further one is read.
 const MOST_READ_BYTES: usize = 24 << 20;
 
-/// How often it is looked whether a long request may be read.
+/// How often to check whether a long request may be read.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What a short request takes when it is read, about.
+/// The approximate memory of a short request when it is read.
 const BYTES_OF_A_REQUEST: usize = 1_024;
 
 /// A client's request as it was read: valid, or with the reason why it is refused.
@@ -79,7 +79,7 @@ struct Shared {
 #[derive(Default)]
 struct Waiting {
     frames: FairQueue<Frame>,
-    /// The senders of whom something is being read.
+    /// The senders whose requests are being read.
     busy: HashSet<Sender>,
     is_closed: bool,
 }
@@ -122,7 +122,7 @@ impl RequestReader {
         })
     }
 
-    /// Whether anything is done with what this connection sends.
+    /// Whether messages of this connection are handled at all.
     pub(crate) fn hear(&self, peer: &Peer, bytes: usize) -> Hearing {
         match self.is_private {
             true => Hearing::Heard,
@@ -194,7 +194,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for what is to be read next; its sender is busy until then. `None` at the end.
+    /// Waits for the next request to read; its sender is busy until then. `None` at the end.
     fn next(&self, reads_long: bool) -> Option<(Sender, Frame)> {
         let mut waiting = self.lock();
         loop {
@@ -210,7 +210,7 @@ impl Shared {
             if waiting.is_closed && waiting.frames.is_empty() {
                 return None;
             }
-            // Whether there is room for a long one is looked at: nobody tells it.
+            // Checks whether there is room for a long one: no signal reports it.
             waiting = match has_room {
                 true => self
                     .changed

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 use webfill_store::{Dropped, RetentionConfig, Store};
 
-/// How often it is looked for what is too old. Meanwhile samples may be more than they should.
+/// How often old data is dropped. In between, samples may exceed their limit.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// After a failure, which may have been the store's for a moment.
@@ -49,7 +49,7 @@ impl Retention {
         self.next = Instant::now() + wait;
     }
 
-    /// Counts what a step has dropped; returns when the next one may follow.
+    /// Counts the rows that a step has dropped; returns when the next one may follow.
     fn count(&mut self, dropped: Dropped, took: Duration) -> Duration {
         self.dropped.pages += dropped.pages;
         self.dropped.log_entries += dropped.log_entries;

@@ -11,10 +11,10 @@ use webfill_store::{
     judge_rows,
 };
 
-/// Crawls of which it is kept what they were when they were judged.
+/// Number of crawls whose state at the time of judgement is kept.
 const MOST_KEPT: usize = 10_000;
 
-/// The run of a crawl, if it is one of a watch, and what it had counted.
+/// The run of a crawl, if it belongs to a watch, and its counts.
 type Judged = (Value, Map<String, Value>);
 
 /// The crawls whose lists are to be judged.
@@ -22,9 +22,9 @@ type Judged = (Value, Map<String, Value>);
 pub(crate) struct ListJudge {
     waiting: VecDeque<CrawlId>,
     present: Option<(CrawlId, Lists)>,
-    /// What crawls were when they were judged: what has not changed since says nothing new.
+    /// The states of crawls when they were judged: unchanged ones need not be judged again.
     judged: HashMap<CrawlId, Judged>,
-    /// Of crawls that are to be judged, or are being judged.
+    /// Crawls whose lists wait to be judged, or are being judged.
     notes: HashMap<CrawlId, i64>,
 }
 
@@ -64,8 +64,8 @@ impl ListJudge {
         self.present.is_some() || !self.waiting.is_empty()
     }
 
-    /// Judges the next list. After an error the crawl is judged from its beginning. Returns the note of a crawl of which
-    /// nothing is left to be judged.
+    /// Judges the next list. After an error the crawl is judged from its beginning. Returns the note of a crawl that
+    /// has no lists left to judge.
     pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<Option<i64>, StoreError> {
         let Some((crawl, mut lists)) = self.present.take().or_else(|| {
             let crawl = self.waiting.pop_front()?;

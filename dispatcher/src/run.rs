@@ -1,6 +1,5 @@
-//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core,
-//! leases due tasks, commits everything in one transaction (group commit), and only then sends what
-//! follows from it.
+//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core, leases due tasks,
+//! commits everything in one transaction (group commit), and only then sends the results.
 
 mod answering;
 mod arriving;
@@ -72,10 +71,11 @@ const COMMIT_EVERY: Duration = Duration::from_millis(8);
 /// At most this many events are applied in one transaction; of long ones, fewer ([`Postponed`]).
 const BATCH: usize = 10_000;
 
-/// So long what has arrived from others than clients is applied in one turn.
+/// Maximum time in one turn for arrivals from others than clients.
 const EVENTS_FOR: Duration = Duration::from_millis(250);
 
-/// So long what is due by time alone is done in one turn, and tasks are handed out. Each of their steps is small.
+/// Maximum time in one turn for work that time alone makes due, and for handing out tasks. Each of their steps is
+/// small.
 const TICK_FOR: Duration = Duration::from_millis(100);
 const HANDING_OUT_FOR: Duration = Duration::from_millis(150);
 
@@ -135,7 +135,7 @@ pub fn run(
         StoreWriter::start(&setup, health.clone(), backends.clone(), move |answer| {
             let _ = written.send(Event::WriteResult(answer));
         })?;
-    // The frontier is opened before the sockets: whoever connects is answered at once.
+    // The frontier is opened before the sockets, so clients that connect are answered immediately.
     service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
     if let Some(metrics) = &mut metrics {
@@ -214,7 +214,7 @@ pub fn run(
         ends_alone: setup.ends_alone,
     };
     tell_of_quiet(&process.core, &setup.state, clock.now_ms());
-    // The first turn may take a moment: nobody who has read the line is told that nothing is open.
+    // The first turn may take a moment: nobody who has read the line should hear that nothing is open.
     process.note_turn(process.clock.now_ms());
     webfill_service::say!("ready");
     process.service_manager.ready();
@@ -246,7 +246,7 @@ struct Process {
     content_changes: Option<ContentChanges>,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
-    /// What protects requests by HTTP.
+    /// The protection of HTTP requests.
     protection: InForce,
     health: Health,
     metrics: Option<Metrics>,
@@ -296,7 +296,7 @@ impl Process {
         }
     }
 
-    /// What is due is done, for a while, and what can be is handed out, for a while; then all is committed.
+    /// Does the due work, for a while, and hands out tasks, for a while; then commits everything.
     fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         self.core.surroundings().turn_end = turn_end_after(TICK_FOR);
         self.core.on_tick(now_ms)?;
@@ -316,7 +316,7 @@ impl Process {
         Ok(())
     }
 
-    /// Passes on what is to be read of changes.
+    /// Passes on the core's questions about changes.
     fn read_changes(&mut self, asked: Vec<ChangesAsked>, now_ms: i64) -> Result<(), Fault> {
         let Some(change_reader) = &self.change_reader else {
             return Ok(());
@@ -376,7 +376,7 @@ impl Process {
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
-    /// Applies what has arrived, words of supervisors before all: their leases depend on the answers. What
+    /// Applies the arrivals, messages of supervisors first, because their leases depend on the answers. Anything that
     /// takes too long is left to the next turn.
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
@@ -436,7 +436,7 @@ impl Process {
         }
     }
 
-    /// Sends the messages and store writes of a commit. Answers leave once the audit log has what was done.
+    /// Sends the messages and store writes of a commit. Answers leave once the audit log has the actions.
     fn send(&mut self, committed: &mut Committed) {
         let mut answers = Vec::new();
         for message in committed.outgoing.drain(..) {

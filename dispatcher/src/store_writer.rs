@@ -1,6 +1,6 @@
-//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of
-//! crawls and of sites in trouble, pages that killed their workers, and backfills (stored pages
-//! applied to further records). In between it drops what is older than the store keeps it.
+//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of crawls and of sites
+//! in trouble, pages that killed their workers, and backfills (stored pages applied to further records). In between
+//! it drops data beyond the retention limits.
 //!
 //! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
 //! are few; the number of backfills is bounded by the pages that records want; states of sites come in
@@ -39,7 +39,7 @@ pub enum WriteResult {
     },
     /// The page of a backfill is not stored any more.
     PageDropped(BackfillWrite),
-    /// What a page had brought was taken back; these of its records are open.
+    /// The values of a page were taken back; these of its records are open.
     TakenBack {
         crawl: CrawlKey,
         task: TaskId,
@@ -128,14 +128,14 @@ impl StoreWriter {
         })
     }
 
-    /// What mappings say of records from now on.
+    /// The mappings' rules for records from now on.
     pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
         self.says_gone.store(rules.says_gone(), Ordering::Relaxed);
         self.store.set_mapping_rules(rules);
     }
 
-    /// Writes what is queued, and ends the thread. It is waited for until then at most, if there is a time: a store
-    /// that is away would be waited for, too.
+    /// Writes the queue, and ends the thread. Waits for it until then at most, if a time is given: otherwise it would
+    /// also wait for a store that is away.
     pub fn finish(self, until: Option<std::time::Instant>) {
         drop(self.queue);
         if !ends_well(self.thread, until) {
@@ -173,7 +173,7 @@ impl StoreWriter {
 /// With more waiting states of crawls than this, the store does not keep up.
 const BEHIND: usize = 1_000;
 
-/// A store that is not written to is looked at so often.
+/// How often a store without writes is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Wait before a store that cannot be reached is tried again.
@@ -206,7 +206,7 @@ async fn write_all(
                 }
                 Err(error) if error.is_entry() => {
                     log_refused(&entry, &error);
-                    // The others of its batch can go on.
+                    // The others of its batch can continue.
                     match &entry {
                         StoreWrite::SiteStates(states) => {
                             on_written(WriteResult::SiteStatesWritten { last: states.last });
@@ -252,20 +252,20 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
     );
 }
 
-/// What the thread has to do.
+/// The work of the thread.
 struct Queue {
     queued: mpsc::UnboundedReceiver<Queued>,
     states: LatestStates,
     retention: Retention,
     lists: ListJudge,
     judges_lists: Arc<AtomicBool>,
-    /// When the store is asked for a sign of life, if nothing is written before.
+    /// When the store is checked, if nothing is written before.
     look_at: Instant,
 }
 
 impl Queue {
-    /// The next write; `None` at the end. Drops what is too old while it waits, judges lists of finished crawls, and
-    /// looks whether the store is there.
+    /// The next write; `None` at the end. Drops old data while it waits, judges lists of finished crawls, and checks
+    /// whether the store is there.
     async fn next(
         &mut self,
         store: &Arc<dyn Store>,
@@ -273,7 +273,7 @@ impl Queue {
         on_written: &impl Fn(WriteResult),
     ) -> Option<StoreWrite> {
         loop {
-            // A list is judged as a whole, and not given up for a write that comes meanwhile.
+            // A list is judged as a whole, and not interrupted by a write that arrives meanwhile.
             if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
                 if let Some(note) = self.judge_list(store).await {
                     on_written(WriteResult::CrawlSaved { note });
@@ -322,7 +322,7 @@ impl Queue {
         }
     }
 
-    /// Reads what is not there, which takes one look at an index.
+    /// Reads a row that does not exist, which takes one look-up in an index.
     async fn look(&mut self, store: &dyn Store, health: &Health) {
         let nobody = CrawlId {
             app_id: String::new(),

@@ -1,6 +1,6 @@
-//! Reads what is told of changes, on a thread of its own beside the loop: it asks the store and waits until the
-//! looks of a run are judged. What cannot be answered yet, because looks are not judged or the store is away, is
-//! tried again until it can. Nothing here is durable: after a crash the core asks again.
+//! Answers the core's questions about changes, on a thread of its own beside the loop: it asks the store and waits
+//! until the checks of a run are judged. A question that cannot be answered yet, because checks are not judged or the
+//! store is away, is retried until it can. Nothing here is durable: after a crash the core asks again.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use webfill_store::{Store, StoreError, StoreUri};
 use crate::followed_store::FollowedStore;
 use crate::{run_changes, thread};
 
-/// How often it is looked whether a question can be answered; after a long look, less often.
+/// How often questions are checked for answers; less often after a slow check.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_SHARE: u32 = 10;
 
-/// So long one answer may take: the questions of other watches wait for it.
+/// Maximum time for one answer: the questions of other watches wait for it.
 const FIND_MAX: Duration = Duration::from_secs(10);
 
-/// So long of it may be counting.
+/// The part of it that counting may take.
 const COUNT_MAX: Duration = Duration::from_secs(5);
 
-/// So long the end of a run waits for the judgement of its looks. What is judged later is told on its own.
+/// How long the end of a run waits for the judgement of its checks. Later changes are reported on their own.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The thread's handle.
@@ -46,14 +46,14 @@ impl ChangeReader {
         Ok(ChangeReader(ask))
     }
 
-    /// Asks, and returns what nobody reads because the thread has panicked.
+    /// Asks; returns the questions that nobody reads because the thread has panicked.
     pub fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
         let unread = |asked| self.0.send(asked).err().map(|error| error.0);
         questions.into_iter().filter_map(unread).collect()
     }
 }
 
-/// What a run has found. Counting may take longer than reading: changes are told without it.
+/// The findings of a run. Counting may take longer than reading: then changes are reported without the count.
 async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<String, Value> {
     let counting = run_changes::found(store, &asked.crawl, began_ms);
     let why = match tokio::time::timeout(COUNT_MAX, counting).await {
@@ -81,7 +81,7 @@ struct Reading {
 struct Waiting {
     asked: ChangesAsked,
     look_at: Instant,
-    /// It is told once that the answer comes late.
+    /// A late answer is logged once.
     late_at: Option<Instant>,
 }
 
@@ -107,7 +107,7 @@ impl Reading {
         }
     }
 
-    /// Of one kind, a watch asks one question at a time: a later one is asked instead.
+    /// A watch has one question of each kind at a time: a later one replaces it.
     fn add(&mut self, asked: ChangesAsked) {
         let now = Instant::now();
         self.waiting.retain(|one| !one.asked.is_replaced_by(&asked));
@@ -119,7 +119,7 @@ impl Reading {
         });
     }
 
-    /// Answers what can be answered by now. If the store fails, the others are asked for at the next look.
+    /// Answers the questions that have answers by now. If the store fails, the others are retried later.
     async fn answer_due(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -151,7 +151,7 @@ impl Reading {
         self.log_late();
     }
 
-    /// Says of which runs the answer comes late, once.
+    /// Logs the runs whose answers are late, once.
     fn log_late(&mut self) {
         let now = Instant::now();
         let mut late = Vec::new();

@@ -1,12 +1,11 @@
-//! Judges what has changed on pages, on a thread of its own beside the crawl: it follows the store's order of
-//! saves, compares each look at a page with the versions of before, and stores changes, versions and the
-//! position up to which all is judged, together. Nothing waits for it; what it has not read when the dispatcher
-//! ends, the next one reads.
+//! Judges changes of pages, on a thread of its own beside the crawl: it follows the store's order of saves, compares
+//! each check of a page with the earlier versions, and stores changes, versions and the position of the last judged
+//! check together. Nothing waits for it. The next dispatcher reads everything that this one has left.
 //!
-//! A judgement is stored as a whole, and only onto the one that it was made of. So a death at any moment
-//! neither loses nor doubles a change, and of two dispatchers with one store one comes too late and begins again
-//! with what the other has stored. What is stored is told afterwards: in the log, on the firehose, to who
-//! learns how often pages change. After a crash in between it is told by the store only.
+//! A judgement is stored as a whole, and only on top of the one that it was made from. So a crash at any moment
+//! neither loses nor doubles a change. Of two dispatchers with one store, the later one starts over with the data
+//! that the other has stored. Stored changes are reported afterwards: in the log, on the firehose, and to the
+//! estimate of how often pages change. After a crash in between, only the store has them.
 
 mod judging;
 
@@ -24,14 +23,14 @@ use crate::firehose::Notifications;
 use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judging::{Batch, Judging};
 
-/// Looks that are read at once, and bytes of what they are compared by.
+/// Checks that are read at a time, and the bytes of their versions.
 const CHUNK_LOOKS: usize = 64;
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// While there are no looks, the position is stored so often.
+/// How often the position is stored while there are no checks.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// Is told of each look once what it has shown is stored. It must not wait.
+/// Gets the result of each check once it is stored. It must not wait.
 pub type LookListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
 
 /// The thread's handle.
@@ -50,8 +49,8 @@ impl ContentChanges {
         Ok(ContentChanges(thread))
     }
 
-    /// Reads what is stored by now, if that does not take long, and ends the thread.
-    /// It is waited for until then at most, if there is a time.
+    /// Reads the saves so far, if that does not take long, and ends the thread. Waits for it until then at most, if a
+    /// time is given.
     pub fn finish(self, patience: Duration, until: Option<Instant>) {
         if !self.0.finish(patience, until) {
             tracing::error!(
@@ -68,11 +67,11 @@ struct Follower {
     listener: LookListener,
     /// Names this process as the writer of a judgement.
     writer: String,
-    /// What is stored; `None`: it is to be read.
+    /// The stored state; `None`: it must be read.
     stored: Option<JudgedTo>,
     /// A judgement whose storing has failed, if it has: it may be stored all the same, and is stored again.
     pending: Option<(Judgement, Vec<PageCheck>)>,
-    /// Up to where there was nothing to judge behind it.
+    /// The position after which there was nothing to judge.
     position: Cursor,
     position_stored: Instant,
 }
@@ -128,7 +127,7 @@ impl Follower {
         Ok(stored)
     }
 
-    /// Judges and stores a chunk, and tells what it has shown. False if there is more of it.
+    /// Judges and stores a chunk, and reports its results. False if there is more.
     async fn take(
         &mut self,
         store: &dyn Store,
@@ -187,7 +186,7 @@ impl Follower {
         self.put(store, judgement, looks).await
     }
 
-    /// Stores a judgement, and tells of it what is stored for sure.
+    /// Stores a judgement, and reports the parts that are certainly stored.
     async fn put(
         &mut self,
         store: &dyn Store,
@@ -198,7 +197,7 @@ impl Follower {
         match store.put_judgement(judgement.clone()).await {
             Ok(true) => {}
             Ok(false) => {
-                // Another process has judged these looks.
+                // Another process has judged these checks.
                 self.stored = None;
                 return Ok(());
             }
@@ -242,7 +241,7 @@ impl Follower {
         self.notifications.publish(&change.app_id, &notification);
     }
 
-    /// Reads some looks after the position.
+    /// Reads some checks after the position.
     async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
         let filter = ExportFilter {
             looks: true,
@@ -263,7 +262,7 @@ impl Follower {
     }
 }
 
-/// About the bytes of what a look is compared by.
+/// The approximate size of a check's versions.
 fn size(page: &Value) -> usize {
     let look = page["look"].as_str().map_or(0, str::len);
     let fields = page["fields"].as_object();

@@ -1,13 +1,13 @@
-//! Judges how the extractions of mappings are doing, on a thread of its own beside the crawl: it follows the
-//! store's changes, takes each good page in once, and keeps the result in the store, with the position up to
-//! which it is. Nothing waits for it; what it has not read when the dispatcher ends, the next one reads.
+//! Judges the health of mappings' extractions, on a thread of its own beside the crawl: it follows the store's
+//! changes, counts each good page once, and keeps the result in the store, with its position. Nothing waits for it.
+//! The next dispatcher reads everything that this one has left.
 //!
-//! A state is stored together with its position, and only onto the revision that it was made of. So a death
-//! at any moment neither loses nor repeats a page, and of two dispatchers with one store each page counts
-//! once: who comes too late begins again with what the other has stored.
+//! A state is stored together with its position, and only on top of the revision that it was made from. So a crash at
+//! any moment neither loses nor repeats a page. Of two dispatchers with one store, each page counts once: the later
+//! one starts over with the data that the other has stored.
 //!
-//! What is raised is told after it is stored: in the log, on the firehose, in the answer to `status`. After a
-//! crash in between it is told by the store only.
+//! Alerts are reported after they are stored: in the log, on the firehose, in the answer to `status`. After a crash
+//! in between, only the store has them.
 
 mod blocked;
 mod judged;
@@ -32,13 +32,13 @@ use judged::Judged;
 const CHUNK_PAGES: usize = 256;
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// States are stored after so many pages at the latest.
+/// States are stored after this many pages at the latest.
 const SAVE_AFTER: u64 = 20_000;
 
 /// The thread's handle.
 pub struct ExtractionHealth {
     standing: Arc<RwLock<Option<StandingExtractions>>>,
-    /// The mappings in force: an alert of another one is of no use to anybody.
+    /// The mappings in force: alerts of others are useless.
     mappings: Vec<String>,
     thread: FollowerThread,
 }
@@ -70,15 +70,15 @@ impl ExtractionHealth {
         self.mappings = mappings;
     }
 
-    /// What stands of mappings in force, as far as it is stored; `None`: it was not read yet.
+    /// The stored alerts of mappings in force; `None`: not read yet.
     pub fn standing(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
         Some(of_mappings(standing, &self.mappings))
     }
 
-    /// Reads what is stored by now, if that does not take long, and ends the thread.
-    /// It is waited for until then at most, if there is a time.
+    /// Reads the saves so far, if that does not take long, and ends the thread. Waits for it until then at most, if a
+    /// time is given.
     pub fn finish(self, patience: Duration, until: Option<Instant>) {
         if !self.thread.finish(patience, until) {
             tracing::error!(
@@ -110,7 +110,7 @@ impl Follow for Follower {
             if is_end || is_over || self.judged.unsaved_pages() >= SAVE_AFTER {
                 self.judged.settle(store, turn.is_last()).await?;
                 let saved = self.judged.save(store).await;
-                // Who is told asks for more.
+                // A recipient wants more.
                 self.publish_standing();
                 saved
                     .told

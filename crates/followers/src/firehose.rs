@@ -5,10 +5,9 @@
 //! batches, and publishes it. Announcements without a subscriber are ignored, and the store is
 //! opened with the first page that has one.
 //!
-//! Nothing waits for the firehose: its queue is bounded, and what finds it full is dropped and
-//! counted. Nor does it wait for slow subscribers, see [`webfill_wire::socket::PUBLISHED_AHEAD`].
-//! After a crash queued announcements are lost. An application that must miss nothing reads the
-//! store's changes instead.
+//! Nothing waits for the firehose: its queue is bounded, and announcements that find it full are dropped and counted.
+//! Nor does it wait for slow subscribers, see [`webfill_wire::socket::PUBLISHED_AHEAD`]. After a crash queued
+//! announcements are lost. An application that must miss nothing reads the store's changes instead.
 
 mod result;
 mod subscriptions;
@@ -135,7 +134,7 @@ impl Firehose {
         self.notifications().publish(app_id, notification);
     }
 
-    /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
+    /// Publishes the queue, as far as the store can be read immediately, and ends the thread.
     pub fn finish(self, until: Option<Instant>) {
         drop(self.queue);
         if !thread::ends_well(self.thread, until) {

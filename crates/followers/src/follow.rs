@@ -1,5 +1,5 @@
-//! The loop that follows the store's order of saves. Every two seconds, and once more at the end, it takes in what is
-//! stored by then. A store that cannot be read is tried again.
+//! The loop that follows the store's order of saves. Every two seconds, and once more at the end, it reads the new
+//! saves. If the store cannot be read, it retries.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -13,18 +13,18 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreU
 use crate::followed_store::FollowedStore;
 use crate::thread;
 
-/// How often the store is asked for what is new.
+/// How often the store is asked for new saves.
 const FOLLOW_EVERY: Duration = Duration::from_secs(2);
 
-/// How long it reads on if the process ends without a word.
+/// How long it continues to read if the process ends without a signal to it.
 const LAST_READ: Duration = Duration::from_secs(10);
 
-/// What the loop does with the store.
+/// The loop's work on the store.
 pub(crate) trait Follow: Send + 'static {
-    /// Takes in what is stored by now.
+    /// Reads the saves so far.
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError>;
 
-    /// The store failed: what is in memory may not be what is stored. `is_first`: it did not fail before.
+    /// The store failed: memory and store may differ. `is_first`: it did not fail before.
     fn store_failed(&mut self, error: &StoreError, is_first: bool);
 }
 
@@ -112,8 +112,8 @@ pub(crate) struct FollowerThread {
 }
 
 impl FollowerThread {
-    /// Has it read what is stored by now, if that does not take long, and ends it. It is waited for until then at
-    /// most, if there is a time. Returns whether it has not panicked.
+    /// Makes it read the saves so far, if that does not take long, and ends it. Waits for it until then at most, if a
+    /// time is given. Returns false if it has panicked.
     pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) -> bool {
         // The thread is gone only if it panicked.
         let _ = self.stop.send(patience);
@@ -121,7 +121,7 @@ impl FollowerThread {
     }
 }
 
-/// Some saves, each with the cursor behind it.
+/// Some saves, each with the cursor after it.
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub(crate) saves: Vec<(Cursor, Value)>,
@@ -131,7 +131,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Reads what was saved after a position, up to `most` saves and bytes.
+    /// Reads the saves after a position, up to `most` saves and bytes.
     pub(crate) async fn read(
         &mut self,
         store: &dyn Store,

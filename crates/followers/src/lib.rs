@@ -1,8 +1,8 @@
-//! What follows the store beside the dispatcher's loop, each on a thread of its own.
+//! The followers of the store beside the dispatcher's loop, each on a thread of its own.
 //!
-//! [`ContentChanges`] and [`ExtractionHealth`] read the store's order of saves by one loop, `follow`.
-//! [`Firehose`] reads the pages that are announced to it, and [`ChangeReader`] answers what the core asks about
-//! changes. Nothing waits for any of them: what is not read when the process ends, the next one reads.
+//! [`ContentChanges`] and [`ExtractionHealth`] read the store's order of saves by one loop, `follow`. [`Firehose`]
+//! reads the pages that are announced to it, and [`ChangeReader`] answers the core's questions about changes. Nothing
+//! waits for any of them. The next process reads everything that this one has left.
 
 // Printed is by `say!` and `terminal::stdout`, which let no control characters through.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

@@ -1,6 +1,6 @@
-//! What a run of a watch has shown, as the store has it: whether all of its looks are judged, what it has found,
-//! and the changes that are to be told. It is read by the dispatcher of a fleet beside its loop
-//! ([`crate::change_reader`]), and by the process of a run on one machine when its dispatcher has ended.
+//! The results of a run of a watch, as the store has them: whether all of its checks are judged, its findings, and
+//! the changes to report. The dispatcher of a fleet reads them beside its loop ([`crate::change_reader`]), and the
+//! process of a run on one machine when its dispatcher has ended.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use webfill_store::{ChangeFilter, CrawlId, ExportError, ExportFilter, Store, Sto
 /// Changes that are read at once.
 const AT_ONCE: u32 = 50;
 
-/// Whether all looks at pages of a crawl that are stored by now are judged.
+/// Whether all checks of a crawl's pages that are stored by now are judged.
 pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, StoreError> {
     let judged = store.judged_to().await?;
     let filter = ExportFilter {
@@ -35,7 +35,7 @@ pub async fn last_change(store: &dyn Store) -> Result<u64, StoreError> {
     Ok(store.judged_to().await?.last_number)
 }
 
-/// The number of the last change before those that looks at pages of a crawl have shown since a time.
+/// The number of the last change before those that checks of a crawl's pages have shown since a time.
 pub async fn last_change_before(
     store: &dyn Store,
     crawl: &CrawlId,
@@ -52,7 +52,7 @@ pub async fn last_change_before(
     Ok(before.map_or(last, |before| before.min(last)))
 }
 
-/// What a run has found.
+/// The findings of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFound {
     /// Changes of pages, by kind.
@@ -72,7 +72,7 @@ impl RunFound {
     }
 }
 
-/// What a run that began at this time has found so far.
+/// The findings so far of a run that began at this time.
 pub async fn found(
     store: &dyn Store,
     crawl: &CrawlId,

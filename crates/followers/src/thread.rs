@@ -1,5 +1,5 @@
-//! Threads with a runtime of their own, which are waited for when the process ends, but not for longer than the process may take. What one has not
-//! done by then is what a process leaves that is killed, and the next one does it.
+//! Threads with a runtime of their own. When the process ends, it waits for them, but only for a limited time. Work
+//! that is not done by then is left as after a crash, and the next process does it.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use webfill_service::Fault;
 
-/// How often it is looked whether a thread has ended.
+/// How often a thread is checked for its end.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Starts a thread that runs a future. `what` says in a fault what could not be started.
+/// Starts a thread that runs a future. `what` names it in the error if it cannot be started.
 pub(crate) fn start<F: Future<Output = ()>>(
     name: &str,
     what: &str,
@@ -27,8 +27,8 @@ pub(crate) fn start<F: Future<Output = ()>>(
         .map_err(failed)
 }
 
-/// Waits for a thread that was told to end; until then at most, if there is a time. Returns whether it has not
-/// panicked. One that has not ended by then goes on until the process ends.
+/// Waits for a thread that was told to end; until then at most, if a time is given. Returns false if it has panicked.
+/// A thread that is still running continues until the process ends.
 pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
     while let Some(until) = until
         && !thread.is_finished()

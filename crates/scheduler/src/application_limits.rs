@@ -15,7 +15,7 @@ pub struct ApplicationLimits {
 }
 
 impl ApplicationLimits {
-    /// What is wrong with them, for people.
+    /// The faults, for people.
     pub fn check(&self, app: &str) -> Result<(), String> {
         match self.pages_per_second {
             Some(pages) if !(0.001..=1e6).contains(&pages) => Err(format!(

@@ -1,12 +1,11 @@
-//! The rest table: for each reason, how long a site backs off before it is tried again.
+//! The backoff table: for each reason, how long a site backs off before it is tried again.
 
 use serde::{Deserialize, Serialize};
 use webfill_wire::BackoffReason;
 
-/// For each reason, the seconds of the first backoff, of the next one if the attempt after it fails, and
-/// so on. An empty list: sites never rest for this reason, and the failure ends the task. After the
-/// whole list the site's queued tasks end without a request; only a `blocked` site keeps backing off, until a
-/// person wakes it.
+/// For each reason, the seconds of the first backoff, of the next one if the attempt after it fails, and so on. An
+/// empty list: sites never back off for this reason, and the failure ends the task. After the whole list the site's
+/// queued tasks end without a request; only a `blocked` site keeps backing off, until a person wakes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackoffTable {
@@ -34,7 +33,7 @@ impl Default for BackoffTable {
 /// The longest backoff: thirty days, in seconds.
 const LONGEST_BACKOFF: f64 = 2_592_000.0;
 
-/// The most rests that a reason may have.
+/// Maximum number of backoffs of a reason.
 const MOST_BACKOFFS: usize = 20;
 
 impl BackoffTable {
@@ -50,13 +49,13 @@ impl BackoffTable {
         }
     }
 
-    /// How long the rest of this index takes; `None` behind the end of the list.
+    /// The length of the backoff with this index; `None` after the end of the list.
     pub fn backoff_ms(&self, reason: BackoffReason, index: usize) -> Option<i64> {
         let seconds = self.backoff(reason).get(index)?;
         Some((seconds * 1_000.0).ceil() as i64)
     }
 
-    /// What is wrong with it, for people.
+    /// The fault, for people.
     pub fn check(&self) -> Result<(), String> {
         for reason in BackoffReason::ALL {
             let backoff = self.backoff(*reason);

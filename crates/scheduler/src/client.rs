@@ -1,20 +1,20 @@
-//! Who has sent a request, as far as the answer needs it: the connection that it goes to, and what the request
-//! counts for with the process until the answer has left.
+//! The sender of a request, as far as the answer needs it: its connection, and the permits that the request holds
+//! with the process until the answer has left.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use webfill_wire::socket::Peer;
 
-/// What a request counts for with the process until its answer has left. The core only keeps it.
+/// The permit that a request holds with the process until its answer has left. The core only keeps it.
 pub trait RequestPermit: Debug + Send + Sync {
-    /// The request was read, and takes so much until it is carried out.
+    /// The request was read, and holds this permit until it is carried out.
     fn note_read(&self, bytes: usize);
-    /// The request is answered, and its answer takes so much until its sender reads it.
+    /// The request is answered, and its answer holds this permit until its sender reads it.
     fn note_answer(&self, bytes: usize);
     /// Whether its sender has to read answers before there are more.
     fn has_unread(&self) -> bool;
-    /// Whether nobody waits for the answer.
+    /// Whether the answer is no longer awaited.
     fn is_for_nobody(&self) -> bool;
     /// Its sender is gone.
     fn note_gone(&self);
@@ -36,7 +36,7 @@ pub enum Client {
 pub struct HttpAsker {
     /// Of the request.
     pub number: u64,
-    /// What it counts for until it is answered.
+    /// Its permit until it is answered.
     pub permit: Option<Arc<dyn RequestPermit>>,
 }
 
@@ -57,7 +57,7 @@ impl PartialEq for HttpAsker {
 
 impl Eq for HttpAsker {}
 
-/// A peer on the control socket, with what its request counts for until the answer has left.
+/// A peer on the control socket, with the permits that its request holds until the answer has left.
 #[derive(Debug, Clone)]
 pub struct ControlPeer {
     pub peer: Peer,
@@ -79,7 +79,7 @@ impl PartialEq for ControlPeer {
 impl Eq for ControlPeer {}
 
 impl Client {
-    /// What its request counts for.
+    /// The permit of its request.
     pub fn permit(&self) -> Option<&Arc<dyn RequestPermit>> {
         match self {
             Client::Socket(peer) => peer.permit.as_ref(),

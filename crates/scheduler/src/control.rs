@@ -1,5 +1,5 @@
-//! Reads what arrives on the control socket: the public language ([`webfill_api`]), and the requests
-//! of `webfill crawl` to the dispatcher that it started ([`crate::local_crawl`]).
+//! Reads messages on the control socket: the public language ([`webfill_api`]), and the requests of `webfill crawl`
+//! to the dispatcher that it started ([`crate::local_crawl`]).
 
 use webfill_api::{Action, Batch, Question, Refusal};
 
@@ -17,7 +17,7 @@ pub enum Asked {
         refused: RefusedLines,
     },
     Act(Action),
-    /// Crawl requests of somebody who may only read: they are refused, and are not worth reading.
+    /// Crawl requests with a read-only key: they are refused unread.
     UnreadFeed,
 }
 
@@ -26,7 +26,7 @@ pub enum Asked {
 pub struct RefusedLines {
     /// How many were no valid requests.
     pub faulty: u64,
-    /// The requests for applications that the sender's key is not let in for.
+    /// Requests for applications that the sender's key does not allow.
     pub foreign: Batch,
 }
 
@@ -37,7 +37,7 @@ impl RefusedLines {
 }
 
 impl Asked {
-    /// Lines of a stream, all of which were refused when they were read: there is nothing to take in.
+    /// Lines of a stream that were all refused when they were read: nothing to take.
     pub fn has_refused_lines_only(&self) -> bool {
         match self {
             Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.count() > 0,

@@ -1,10 +1,9 @@
-//! The dispatcher's state machine: its state, and what each message does to it. It has no sockets,
-//! no threads and no clock. The caller passes messages in together with the time ([`inputs`]); what is to leave
-//! is collected as outgoing messages and store writes, which a successful [`commit`](Core::commit)
-//! returns for the caller to send.
+//! The dispatcher's state machine: its state, and the effect of each message. It has no sockets, no threads and no
+//! clock. The caller passes messages in together with the time ([`inputs`]). Outgoing messages and store writes are
+//! collected, and a successful [`commit`](Core::commit) returns them for the caller to send.
 //!
-//! [`Core`] is made of parts, each of which owns its state: watches, notifications, drains,
-//! crawls that are closed or reopened. What nearly all of them work with is the [`Context`] that they are given.
+//! [`Core`] is made of parts that own their states: watches, notifications, drains, crawls that are being closed or
+//! reopened. They share the [`Context`] that they are given.
 //!
 //! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the
 //! frontier, and leaves by [`handing_out`] to one of the [`supervisors`].
@@ -72,11 +71,11 @@ pub struct Core {
     site_state_writes: SiteStateWrites,
     /// Reloads that are to begin.
     reloads_asked: Vec<ReloadAsked>,
-    /// The client that waits for the end, and the crawls whose counters it asked for.
+    /// The client that waits for the end, and the crawls whose counters it wants.
     end_asked: Option<(Client, Vec<CrawlKey>)>,
     /// Drains of supervisors that clients wait for.
     drains: Drains,
-    /// What costs too much to be found out for each who asks.
+    /// Reports that cost too much to be made for each request.
     reports: Reports,
     /// Stopped and expired crawls whose queues are being emptied.
     closing: ClosingCrawls,
@@ -86,9 +85,9 @@ pub struct Core {
     pruning: Option<PruneWalk>,
     /// Answers that wait until recalled tasks have come back.
     waiting: WaitingAnswers,
-    /// Long lists that are taken in pieces.
+    /// Long lists that are taken piece by piece.
     feeds: FeedsUnderWay,
-    /// The sites that back off, as `webfill crawl` was last told of them.
+    /// The sites that back off, as last reported to `webfill crawl`.
     backoffs: BackoffReport,
     watches: Watches,
     notifications: Notifications,
@@ -135,12 +134,12 @@ impl Core {
         Ok(core)
     }
 
-    /// For what the simulation of several dispatchers keeps in the same commits.
+    /// Extra writes of the simulation of several dispatchers, in the same commits.
     pub fn frontier(&mut self) -> &mut Frontier {
         &mut self.cx.frontier
     }
 
-    /// What the process notices is noted here.
+    /// Observations of the process are recorded here.
     pub fn surroundings(&mut self) -> &mut Surroundings {
         &mut self.cx.surroundings
     }
@@ -201,9 +200,8 @@ impl Core {
         waits.fold(self.next_check_ms, i64::min)
     }
 
-    /// Commits everything since the last commit, and returns what may leave now: a message must not
-    /// leave before the state that it tells of is durable. After an error every further commit fails
-    /// as well.
+    /// Commits everything since the last commit, and returns the messages that may leave now: a message must not
+    /// leave before the state that it reports is durable. After an error every further commit fails, too.
     pub fn commit(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         self.cx.frontier.set_now(now_ms);
         self.cx.frontier.commit()?;
@@ -218,14 +216,14 @@ impl Core {
         })
     }
 
-    /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
-    /// expired crawls, queues ended tasks again, prunes, begins and ends runs of watches, sends waiting answers,
-    /// writes the states of crawls and sites.
+    /// Does everything that time alone makes due: removes lost supervisors, ends overdue recalls, closes expired
+    /// crawls, re-queues finished tasks, prunes, starts and ends runs of watches, sends waiting answers, writes the
+    /// states of crawls and sites.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.cx.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
-            // This process was stopped or starved itself. Heartbeats that have arrived meanwhile
-            // are still to be read, so nobody is declared lost yet.
+            // This process was suspended or starved. Heartbeats that have arrived meanwhile are still unread, so no
+            // supervisor is declared lost yet.
             self.next_check_ms = now_ms + lease_ms / 10;
         }
         self.last_tick_ms = now_ms;
@@ -242,8 +240,8 @@ impl Core {
             }
         }
         self.cx.recalls.expire(now_ms);
-        // A crawl may be pruned while something of it is under way, which each step drops for itself. None
-        // of them may end the fleet's dispatcher for it.
+        // A crawl may be pruned while a step still concerns it. Each step drops it for itself; none may end the
+        // fleet's dispatcher because of it.
         if_pruned(self.closing.advance_closing(&mut self.cx, now_ms), ())?;
         if_pruned(self.reopening.advance_reopening(&mut self.cx, now_ms), ())?;
         self.feeds
@@ -274,7 +272,7 @@ impl Core {
         self.cx.frontier.unsaved_crawls().saved(note)
     }
 
-    /// The file is a copy, of which nobody has said anything.
+    /// The file is a copy, and `--restored` was not given.
     pub fn is_copy(&self) -> bool {
         self.cx.frontier.origin().is_copy
     }

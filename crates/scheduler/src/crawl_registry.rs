@@ -1,6 +1,6 @@
-//! The crawls that `webfill crawl` has opened, with their pending backfills; and what supervisors
-//! and the store are told of any crawl (its settings, its state). Crawls on demand leave nothing
-//! here, however many there are.
+//! The crawls that `webfill crawl` has opened, with their pending backfills; and the data about any crawl that goes
+//! to supervisors and the store (its settings, its state). Crawls on demand leave nothing here, however many there
+//! are.
 //!
 //! The registry is rebuilt after a crash: unfinished crawls are registered again at the start.
 

@@ -1,5 +1,5 @@
-//! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no
-//! clock; times are milliseconds that the caller passes in.
+//! Decides which site's tasks go to which supervisor, and when. No sockets, no disk, no clock; times are milliseconds
+//! that the caller passes in.
 //!
 //! The [`schedule`] knows when a site's next request is allowed, and which sites share the bounds of an
 //! address or a provider ([`groups`]); the [`fleet`] knows which supervisors are connected and how much
@@ -123,7 +123,7 @@ impl Dispatch {
         Some((owner, scope))
     }
 
-    /// A site begins to rest. If tasks of it are leased, returns the supervisor that has them.
+    /// A site begins to back off. If tasks of it are leased, returns the supervisor that has them.
     pub fn holder_of(&self, site: SiteId) -> Option<String> {
         let leases = self.schedule.site(site)?.leases;
         self.owner_of(site).filter(|_| leases > 0)
@@ -141,7 +141,7 @@ impl Dispatch {
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
         self.balance.forget();
-        // It may have a way out to the sites at which probes of others have failed.
+        // It may reach the sites at which probes of others have failed.
         self.schedule.bring_back();
         self.schedule.bring_all_forward();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -209,8 +209,8 @@ impl Dispatch {
         silent
     }
 
-    /// The lanes of the connected supervisors, if each of them has credit and no other may come back: who
-    /// gets a task that is due is certain then. The simulation judges by it whether anything stands still.
+    /// The lanes of the connected supervisors, if each of them has credit and no other may come back: then it is
+    /// certain that a due task is handed out. The simulation uses this to find tasks that should not wait.
     pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
         let metrics = self.fleet.metrics();
         let has_room = |name: &str| {

@@ -1,6 +1,5 @@
-//! What the core asks of its process: messages, writes to the store, lines of the audit log. The core
-//! carries out none of it. [`Core::commit`](crate::Core::commit) returns it as [`Committed`], and the
-//! process does it then.
+//! The core's effects: messages, writes to the store, lines of the audit log. The core carries out none of them.
+//! [`Core::commit`](crate::Core::commit) returns them as [`Committed`], and then the process carries them out.
 
 mod audited;
 mod changes;
@@ -48,11 +47,11 @@ pub enum StoreWrite {
 /// The state of a crawl.
 pub struct CrawlWrite {
     pub crawl: Box<Crawl>,
-    /// Of a crawl that has ended: what the frontier crosses out once all of the end is saved.
+    /// For a crawl that has ended: its note in the frontier, to be crossed out once all of the end is saved.
     pub note: Option<i64>,
 }
 
-/// A block that takes the place of the page that it was taken for, and the records that this was for.
+/// A block that replaces the supposed page, and the records of that page.
 #[derive(Debug, Clone)]
 pub struct TakeBackWrite {
     pub crawl: CrawlKey,
@@ -69,7 +68,7 @@ pub struct BackfillWrite {
     pub page: Backfill,
 }
 
-/// What has become of sites.
+/// New states of sites.
 #[derive(Debug, Clone, Default)]
 pub struct SiteStatesWrite {
     pub in_trouble: Vec<SiteState>,
@@ -89,7 +88,7 @@ pub struct FinishedPage {
     pub body: bool,
 }
 
-/// What stands of extractions.
+/// Standing alerts of extractions.
 pub type StandingExtractions = Arc<Standing>;
 
 /// Asks for a process that reads the seeds of a run.
@@ -99,17 +98,16 @@ pub struct FeederOrder {
     pub run: u64,
 }
 
-/// What may leave, because a commit has made durable what it tells of. Only a commit hands it out, so
-/// that after a failed one nothing leaves.
+/// Effects that may leave, because a commit has made the state behind them durable. Only a commit creates it, so
+/// nothing leaves after a failed one.
 #[derive(Default)]
 #[must_use = "the commit is told to nobody unless this is sent"]
 pub struct Committed {
     pub outgoing: Vec<OutgoingMessage>,
     pub store_writes: Vec<StoreWrite>,
-    /// What clients have done or were refused, to be written before the answers leave.
+    /// Actions and refusals of clients, to be written before the answers leave.
     pub audited: Vec<Audited>,
-    /// Notifications to be delivered; what became of them is passed to
-    /// [`Core::delivery_ended`](crate::Core::delivery_ended).
+    /// Notifications to deliver; their results are passed to [`Core::delivery_ended`](crate::Core::delivery_ended).
     pub deliveries: Vec<Delivery>,
     /// Changes of pages to be read from the store; the answers are passed to
     /// [`Core::changes_answered`](crate::Core::changes_answered).

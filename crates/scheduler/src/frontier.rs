@@ -7,10 +7,10 @@
 //! satisfy `discovered = queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
 //!
-//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome
-//! with the links that it brought, the site's clock, the counters. No message may be sent before
-//! the state that it tells of is committed. After a crash the file is as the last commit left it:
-//! leased tasks are still leased, and the supervisors that may hold them are stored by name.
+//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the links that
+//! it brought, the site's clock, the counters. No message may be sent before the state that it reports is committed.
+//! After a crash the file is as the last commit left it: leased tasks are still leased, and the supervisors that may
+//! hold them are stored by name.
 //!
 //! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
 //! sites in memory, which it fills with [`admit`](Sites::admit) and empties with
@@ -155,7 +155,7 @@ pub use self::watches::{KeptWatch, RunUnderWay};
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the file of a state folder for what stands beside the frontier, while nobody has the frontier open.
+/// Opens the file of a state folder for a user beside the frontier, while no frontier has it open.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
     schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
@@ -329,7 +329,7 @@ impl Frontier {
         self.0.cx.lanes.has_browsers()
     }
 
-    /// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+    /// The findings for the worker that gets a site's tasks; `None` if there are none.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
         handing_on::for_worker(&self.0.cx, site, name)
     }

@@ -47,7 +47,7 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
     }
 }
 
-/// What a site does that backs off for this reason.
+/// The behaviour of a site that backs off for this reason.
 pub(crate) fn because(reason: BackoffReason) -> &'static str {
     match reason {
         BackoffReason::Robots => "its robots.txt is unavailable",

@@ -36,7 +36,7 @@ impl Refusal {
     }
 }
 
-/// What a reason means, for people.
+/// The meaning of a reason, for people.
 pub fn explained(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "seen before in this crawl",

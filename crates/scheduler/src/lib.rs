@@ -1,9 +1,9 @@
-//! Decides what is fetched, when and by which supervisor.
+//! Decides which pages are fetched, when and by which supervisor.
 //!
-//! [`intake`] judges each URL, the [`frontier`] keeps it in SQLite, `dispatch` decides when and to which
-//! supervisor it goes. [`mod@core`] is the state machine that combines them. Nothing here has a socket, a
-//! thread or a clock: the dispatcher's process passes messages and the time in, and what the core asks of it
-//! are [`effects`], which only a commit returns.
+//! [`intake`] judges each URL, the [`frontier`] keeps it in SQLite, `dispatch` decides when and to which supervisor
+//! it goes. [`mod@core`] is the state machine that combines them. Nothing here has a socket, a thread or a clock: the
+//! dispatcher's process passes in messages and the time, and carries out the core's [`effects`], which only a commit
+//! returns.
 //!
 //! Everything is committed before it is acknowledged. A process that dies at any moment continues from its
 //! last commit when it is started again.

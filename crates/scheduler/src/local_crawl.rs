@@ -1,11 +1,10 @@
 //! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
 //! count, end. The feeders of watches feed their runs by the same requests.
 //!
-//! They go over the control socket too, if only this user's processes can reach it, but are not part of the public language ([`webfill_api`]):
-//! both ends come from the same binary, no document promises them, and they change with the
-//! dispatcher. They are here, and not beside the public language, because they name what only the
-//! dispatcher knows: crawls by their keys, the position in a seeds file that is durable together with
-//! the seeds, and the frontier's counters.
+//! They use the control socket, too, if only this user's processes can reach it. They are not part of the public
+//! language ([`webfill_api`]): both ends come from the same binary, no document promises them, and they change with
+//! the dispatcher. They are here, and not beside the public language, because they use data of the dispatcher: crawls
+//! by their keys, the position in a seeds file that is durable together with the seeds, and the frontier's counters.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -19,9 +18,9 @@ use crate::frontier::{CrawlStatus, FeedTally, WaitingSites};
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
-    /// Opens the command's own crawl or resumes it. Answered with its key, the position in the seed
-    /// input up to which seeds are durable already, whether these begin again, and the dataset of its records, if it has
-    /// had any. Refused if the crawl has begun with another scope, or with records of another dataset.
+    /// Opens the command's own crawl or resumes it. The answer has its key, the position in the seed input up to
+    /// which seeds are durable, whether reading starts over, and the dataset of its records, if it has had any.
+    /// Refused if the crawl began with another scope, or with records of another dataset.
     OpenCrawl {
         spec: Box<CrawlSpec>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,8 +35,8 @@ pub enum LocalRequest {
         /// The position in the input behind these seeds.
         fed_lines: u64,
     },
-    /// Crawl requests among the seeds. They are parsed and applied as those of any application are;
-    /// beyond what a request can say, their crawls have the settings of the command's own crawl.
+    /// Crawl requests among the seeds. They are parsed and applied like those of any application. Beyond the keys of
+    /// a request, their crawls have the settings of the command's own crawl.
     FeedRequests {
         /// The command's own crawl.
         command: CrawlKey,
@@ -45,13 +44,13 @@ pub enum LocalRequest {
     },
     /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
     EndOfSeeds { crawl: CrawlKey },
-    /// The counters of crawls, added up, and whether nothing comes of what is left of them: see
-    /// [`Limits`]. Without limits, they are the last counters.
+    /// The counters of crawls, summed up, and whether the rest of them can come to nothing: see [`Limits`]. Without
+    /// limits, they are the last counters.
     CrawlStatus {
         crawls: Vec<CrawlKey>,
         limits: Option<Limits>,
     },
-    /// URLs of crawls that have failed for good, a slice behind this place.
+    /// Permanently failed URLs of crawls, a slice after this position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
     /// Records of crawls without a URL that could be had, the same way.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
@@ -59,7 +58,7 @@ pub enum LocalRequest {
     TellRun { watch: String, run: u64 },
     /// Whether the run is over.
     TellRunState { watch: String, run: u64 },
-    /// What the feeder has counted after the end of the run; it is added to the run's record.
+    /// The feeder's counts after the end of the run; they are added to the run's record.
     CountRun {
         watch: String,
         run: u64,
@@ -160,20 +159,20 @@ pub(crate) fn fed(tally: &FeedTally) -> Value {
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
-/// What of the crawls backs off.
+/// The sites of the crawls that back off.
 #[derive(Debug, Default)]
 pub(crate) struct Backoffs {
     /// All that is left backs off beyond the asked time, until then; milliseconds since the epoch.
     pub(crate) all_until_ms: Option<i64>,
-    /// How many sites with queued tasks rest.
+    /// How many sites with queued tasks back off.
     pub(crate) sites: u64,
     /// The first of them by the end of their backoffs.
     pub(crate) first: Vec<Value>,
     /// How long the slowest of the sites in memory takes at least, at its delay.
     pub(crate) least_time_left_ms: i64,
-    /// The sites of which nothing can be requested for a while.
+    /// The sites from which nothing can be requested for a while.
     pub(crate) waiting: WaitingSites,
-    /// This machine does not reach the web: since when, and what was seen.
+    /// This machine is offline: since when, and the evidence.
     pub(crate) cut_off: Option<Value>,
 }
 

@@ -1,6 +1,6 @@
-//! Patience: how long a dispatcher waits for what fails before the URLs end in their outcomes. A fleet
-//! has none by default, and waits as long as its tables of retries and backoffs say. `webfill crawl` always
-//! has one, because somebody waits for its end.
+//! Patience: how long a dispatcher waits for failing sites before the URLs end in their outcomes. A fleet has none by
+//! default, and waits as long as its tables of retries and backoffs say. `webfill crawl` always has one, because
+//! somebody waits for its end.
 //!
 //! The tables stay in force. Patience only shortens their waits, so that several tries fall within it: the
 //! first wait is at most [`FIRST_SHARE`] of it, each further one [`GROWTH`] times as long, and no wait
@@ -30,15 +30,15 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// How long to wait for the try of this index, of something that fails since `since_ms`, where a
-    /// table says `table_ms`. `None`: the patience is at its end.
+    /// How long to wait for the attempt with this index, of something that has failed since `since_ms`, where a table
+    /// says `table_ms`. `None`: the patience is over.
     pub fn wait_ms(self, table_ms: i64, index: usize, since_ms: i64, now_ms: i64) -> Option<i64> {
         let left_ms = since_ms.saturating_add(self.ms).saturating_sub(now_ms);
         let wait_ms = table_ms.min(self.most_ms(index));
         if wait_ms <= left_ms {
             return Some(wait_ms);
         }
-        // A last try right after the one before shows nothing new.
+        // A last attempt right after the previous one shows nothing new.
         (left_ms > 0 && left_ms >= wait_ms / 4).then_some(left_ms)
     }
 
@@ -56,8 +56,8 @@ impl Patience {
             .is_some_and(|first| first * 1_000.0 > self.ms as f64)
     }
 
-    /// The patience with a site that answers 429 to these requests in a row: the time that the crawler leaves between them by
-    /// itself, because the site accepts no more, is no silence of the site.
+    /// The patience with a site that answers 429 to these requests in a row. The time that the crawler itself leaves
+    /// between them, because the site accepts no more, does not count as silence of the site.
     pub fn beside_pace(self, clock: SiteClock, in_a_row: u32) -> Patience {
         let delay_ms = clock.delay_ms.unwrap_or(0);
         let pace_ms = i64::from(delay_ms.saturating_sub(self.default_delay_ms));
@@ -69,9 +69,9 @@ impl Patience {
         }
     }
 
-    /// Whether the next request of a site lies beyond the patience, because the server asks for that or
-    /// because the site is backed off from. `failures`: in a row, at a site that is open; `None` if the
-    /// attempt was the probe of one that backs off.
+    /// Whether the next request of a site lies beyond the patience, because the server wants that or because the site
+    /// is backing off. `failures`: in a row, at a site that is open; `None` if the attempt was the probe after a
+    /// backoff.
     pub fn is_exceeded_by(
         self,
         clock: SiteClock,
@@ -86,15 +86,15 @@ impl Patience {
         let Some(failures) = failures else {
             return true;
         };
-        // The crawler's own back-off doubles with each failure. What is longer was asked for.
+        // The crawler's own backoff doubles with each failure. A longer one comes from the server.
         let delay_ms = clock.delay_ms.unwrap_or(self.default_delay_ms).max(1_000);
         next_in_ms > i64::from(delay_ms) << failures.min(6)
     }
 }
 
-/// The wait before the retry of this index, by a list of waits and the patience, if there is one; `None` if
-/// there is no further retry. Only the waits count, not the time that a retry stands in the queue: it may
-/// be behind thousands of pages of its site.
+/// The wait before the retry with this index, by a list of waits and the patience, if there is one; `None` if there
+/// is no further retry. Only the waits count, not the time in the queue: a retry may be behind thousands of pages of
+/// its site.
 pub fn nth_wait_ms(patience: Option<Patience>, waits_s: &[f64], index: usize) -> Option<i64> {
     let table_ms = |index: usize| waits_s.get(index).map(|seconds| (seconds * 1_000.0) as i64);
     let Some(patience) = patience else {

@@ -1,4 +1,4 @@
-//! What a reload brings: the mappings and some settings, read again while the dispatcher runs.
+//! The result of a reload: the mappings and some settings, read again while the dispatcher runs.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::mappings::Mappings;
 use crate::requester::Who;
 use crate::retry_table::RetryTable;
 
-/// What was read again, and checked.
+/// The reloaded and checked files.
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub mappings: Mappings,
-    /// What they say of records.
+    /// Their rules for records.
     pub mapping_rules: Arc<dyn MappingRules>,
     pub retries: RetryTable,
     pub backoff: BackoffTable,
@@ -28,11 +28,11 @@ pub struct Reloaded {
     /// The names of the settings that have other values than before, or name a file that holds something
     /// else.
     pub changed: Vec<String>,
-    /// Those that have other values, too, but only after a restart.
+    /// Changed settings that need a restart.
     pub needs_restart: Vec<String>,
 }
 
-/// Who has asked for a reload, and what comes back with the answer.
+/// The sender of a reload, and the tag that comes back with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadAsked {
     /// Nobody waits for the answer if it was a signal.
@@ -41,7 +41,7 @@ pub struct ReloadAsked {
     pub uuid: Option<String>,
 }
 
-/// What has become of one.
+/// The result of a reload.
 pub struct ReloadEnded {
     pub asked: ReloadAsked,
     pub found: Result<Box<Reloaded>, Fault>,

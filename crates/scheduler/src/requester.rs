@@ -1,4 +1,4 @@
-//! Who sends a request: where the answer goes, what the sender may do, and how people know it.
+//! The sender of a request: where the answer goes, its rights, and its name for people.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Requester {
     pub who: Who,
 }
 
-/// Whose turn it is when a request is taken: what one sends waits for nobody else's.
+/// The sender that takes turns with others: one sender's requests do not wait for another's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// A key or a token, on all its connections.
@@ -30,7 +30,7 @@ pub enum Sender {
 /// Whom people know as the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Who {
-    /// The name of the key or token; there is none on this machine without keys.
+    /// The name of the key or token; none on this machine without keys.
     pub name: Option<Arc<str>>,
     pub address: Option<Arc<str>>,
     pub way: Way,
@@ -54,7 +54,7 @@ impl Who {
     }
 }
 
-/// By what a sender is known.
+/// How a sender is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Way {
     Key,
@@ -96,7 +96,7 @@ impl Requester {
         }
     }
 
-    /// The sender of a message on a socket. Without keys, whoever reaches the socket may do everything.
+    /// The sender of a message on a socket. Without keys, anybody who reaches the socket may do everything.
     pub fn on_socket(client: Client, sender: Option<&Entry>, address: Option<String>) -> Requester {
         let who = Who {
             name: sender.map(|sender| Arc::clone(&sender.name)),
@@ -112,7 +112,7 @@ impl Requester {
     }
 }
 
-/// One that nobody has bound.
+/// A sender with unlimited rights.
 impl From<Client> for Requester {
     fn from(client: Client) -> Requester {
         Requester {

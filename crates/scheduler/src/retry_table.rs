@@ -48,8 +48,8 @@ const LONGEST_WAIT: f64 = 2_592_000.0;
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// The waits before the retries of a failure, in seconds; empty if it is not retried. A status that is final by itself is
-    /// not if the server says when to come again.
+    /// The waits before the retries of a failure, in seconds; empty if it is not retried. An otherwise final status
+    /// is retried if the server says when to come again.
     pub fn waits_of(&self, done: &TaskDone) -> &[f64] {
         match (self.waits(done.outcome, done.status_code), done.status_code) {
             ([], Some(500..=599)) if is_limited(done) => &self.http_503,
@@ -85,7 +85,7 @@ impl RetryTable {
         }
     }
 
-    /// What is wrong with it, for people.
+    /// The fault, for people.
     pub fn check(&self) -> Result<(), String> {
         for (kind, waits) in self.kinds() {
             let fits = |wait: &f64| (0.0..=LONGEST_WAIT).contains(wait);

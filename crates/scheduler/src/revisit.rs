@@ -1,6 +1,6 @@
-//! When the pages of a watch are to be looked at again: what is believed of how often a page changes
-//! ([`Rate`]), and in which order a run looks at the pages of a site, whose budget is its window divided
-//! by its delay ([`Plan`]). Free of I/O and clocks.
+//! When the pages of a watch are checked again: the estimated rate of a page's changes ([`Rate`]), and the order in
+//! which a run checks the pages of a site, whose budget is its window divided by its delay ([`Plan`]). No I/O and no
+//! clocks.
 
 mod plan;
 mod rate;

@@ -1,13 +1,13 @@
-//! Which requests the rights of a key or token permit. It is decided here alone, for the control socket
-//! and for HTTP, and before anything is carried out. There is no catch-all: a new action does not compile
-//! until it says what it needs.
+//! Which requests the rights of a key or token permit. Only this module decides it, for the control socket and for
+//! HTTP, and before anything is carried out. There is no catch-all: a new action does not compile until it names the
+//! rights that it needs.
 
 use webfill_api::{Action, Batch, Refusal, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
 
 use crate::control::Asked;
 
-/// What a request needs.
+/// The rights that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need<'a> {
     /// It changes something.
@@ -20,7 +20,7 @@ struct Need<'a> {
 enum Reach<'a> {
     /// The crawls of one application.
     App(&'a str),
-    /// A watch, whose application the core finds out; or each watch of the sender's applications.
+    /// A watch, whose application the core looks up; or each watch of the sender's applications.
     Watch,
     /// All applications.
     Fleet,
@@ -72,8 +72,7 @@ fn need_of(action: &Action) -> Need<'_> {
     }
 }
 
-/// Refuses what the rights do not permit. Of watches, the core finds out the application
-/// (`act_on_watches`).
+/// Refuses everything beyond the rights. The core finds out the application of a watch (`act_on_watches`).
 pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
     match asked {
         // The control socket lets only this user's processes ask it, see `request_reader`.
@@ -131,7 +130,7 @@ pub(crate) fn only_reads(path: &str) -> Refusal {
     Refusal::new(path, "this key may only read")
 }
 
-/// The refusal of what concerns another application.
+/// The refusal of a request about another application.
 pub fn of_others(path: &str) -> Refusal {
     Refusal::new(path, "this key is not allowed for the application")
 }

@@ -97,7 +97,7 @@ impl Scope {
         Ok(())
     }
 
-    /// Frees the memory of compiled patterns. They are compiled again when they are asked for.
+    /// Frees the memory of compiled patterns. They are compiled again when they are used.
     pub(crate) fn forget_compiled(&mut self) {
         self.allow.forget_compiled();
         self.deny.forget_compiled();

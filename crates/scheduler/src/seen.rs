@@ -12,11 +12,10 @@
 //! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged,
 //!   so that there are few.
 //!
-//! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of
-//! recently used keys, and a Bloom filter that recognises most new keys. Both are filled from the runs
-//! after a start, little by little while they are in use. Memory is bounded; disk takes ten bytes
-//! per key, each written about five times. Runs that are missing are built anew from the tasks, all of
-//! which are read for it.
+//! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of recently used keys,
+//! and a Bloom filter that recognises most new keys. Both are filled from the runs after a start, little by little
+//! while they are in use. Memory is bounded; disk takes ten bytes per key, each written about five times. Missing
+//! runs are rebuilt from the tasks, which takes a pass over all of them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -54,7 +53,7 @@ const SLICES_READ_AT_ONCE: u64 = 8_000;
 pub(crate) struct Seen {
     secret: (u64, u64),
     dropped_parameters: DroppedParameters,
-    /// Of the runs' files.
+    /// The folder of the runs.
     folder: PathBuf,
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
     tail_limit: usize,
@@ -63,7 +62,7 @@ pub(crate) struct Seen {
     unpaced: u64,
     /// Oldest first.
     runs: Vec<Run>,
-    /// The merge under way, always of the last runs.
+    /// The current merge, always of the last runs.
     merge: Option<Merge>,
     /// Files that no run has from the next commit on.
     dropped: Vec<PathBuf>,
@@ -109,7 +108,7 @@ impl Seen {
         seen.read_tail(db)?;
         seen.front.fit(seen.indexed_keys());
         seen.front.fill(&seen.runs, at_once)?;
-        // What was read is no work that the runs owe: nothing came in.
+        // These reads are not work of the runs: nothing was added.
         seen.unpaced = 0;
         seen.plan_merge(db)?;
         Ok(seen)
@@ -137,7 +136,7 @@ impl Seen {
         hasher.finish().max(1)
     }
 
-    /// Reads ahead what look-ups of these keys read: in a loop of its own, the waits for memory overlap.
+    /// Reads ahead for look-ups of these keys: in a loop of its own, the waits for memory overlap.
     pub(crate) fn touch(&self, keys: &[u64]) {
         let read = |key: &u64| self.front.touch(*key) ^ u64::from(self.tail.contains_key(key));
         std::hint::black_box(keys.iter().map(read).fold(0, |all, word| all ^ word));
@@ -226,12 +225,12 @@ impl Seen {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many of so many slices are due now, so that all are done before the tail is half full.
+    /// How many of these slices are due now, so that all are done before the tail is half full.
     fn share_of(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
-    /// Makes the tail a run. The merge under way is of the last runs, so that it ends first.
+    /// Makes the tail a run. A current merge is of the last runs, so it ends first.
     fn empty_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         self.advance_merge(db, u64::MAX)?;
         let entries = self.write_tail(db)?;
@@ -256,7 +255,7 @@ impl Seen {
         while let Some(row) = rows.next()? {
             let key = self.key(row.get(1)?, row.get_ref(2)?.as_str()?);
             self.insert(key, row.get::<_, i64>(0)? as u64);
-            // Never so many, unless all runs are built anew.
+            // Never so many, unless all runs are rebuilt.
             if self.tail.len() >= self.tail_limit {
                 self.empty_tail(db)?;
                 // No commit has named them yet.

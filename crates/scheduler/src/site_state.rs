@@ -1,5 +1,5 @@
-//! The state of a site beside its clock: is it open, does it rest, has it been given up? Decisions
-//! only, from what the attempts at its pages say; the frontier stores the state and acts on it.
+//! The state of a site beside its clock: open, backing off or unreachable. Decisions only, from the attempts at its
+//! pages; the frontier stores the state and acts on it.
 //!
 //! - *open*: its tasks are handed out by its clock. Failures that may be the site's are counted in a
 //!   row; when there are as many as the reason's patience, the site backs off.
@@ -10,7 +10,7 @@
 //!   later begin with the table's last backoff. A site that has answered is not given up because of one page:
 //!   that page ends alone, and the site is open.
 //!
-//! A site that blocks is never given up: behind the end of its list it backs off until a person wakes it.
+//! A site that blocks never becomes unreachable: after the end of its list it backs off until a person wakes it.
 
 use webfill_wire::{BackoffReason, Outcome, SiteTrouble, TaskDone, is_limited};
 
@@ -32,7 +32,7 @@ pub enum Phase {
     Unreachable,
 }
 
-/// What an attempt says about its site.
+/// The evidence of an attempt about its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// The site has answered as sites do.
@@ -65,12 +65,12 @@ impl Sign {
     }
 }
 
-/// What follows from a failure for the task that met it.
+/// The effect of a failure on its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The failure counts as the task's own, so far.
     OwnFailure,
-    /// The task is tried again, but the site goes on.
+    /// The task will be retried, but the site stays open.
     TaskWaits,
     /// The site backs off, and the task stays queued.
     SiteBackoffs,
@@ -124,7 +124,7 @@ impl SiteState {
     /// An attempt was answered. Returns whether the state has changed.
     pub fn answered(&mut self, now_ms: i64) -> bool {
         match self.phase {
-            // A late answer to a request from before the rest.
+            // A late answer to a request from before the backoff.
             Phase::BackingOff { until_ms } if now_ms < until_ms => return false,
             Phase::Unreachable => return false,
             Phase::BackingOff { .. } | Phase::Open => {}
@@ -169,7 +169,7 @@ impl SiteState {
         self.rest(table, now_ms)
     }
 
-    /// Begins the rest of the current index.
+    /// Begins the backoff of the current index.
     fn rest(&mut self, table: &BackoffTable, now_ms: i64) -> Verdict {
         self.failures = 0;
         let until_ms = match table.backoff_ms(self.reason, self.backoff_index as usize) {
@@ -194,7 +194,7 @@ impl SiteState {
         }
     }
 
-    /// A person ends the rest: the probe goes now.
+    /// A person ends the backoff: the probe goes now.
     pub fn wake(&mut self, now_ms: i64) {
         match self.phase {
             Phase::Open => {}
@@ -217,7 +217,7 @@ fn patience(reason: BackoffReason, certain: bool, has_answered: bool) -> u32 {
     }
 }
 
-/// How the tasks of a site end that was given up for this reason.
+/// The outcome of the tasks of a site that is unreachable for this reason.
 pub fn outcome_of(reason: BackoffReason) -> Outcome {
     match reason {
         BackoffReason::Robots => Outcome::RobotsUnreachable,

@@ -1,4 +1,4 @@
-//! What is told of a task for as long as it is stored, whoever asks: the dispatcher, or a reader of its file.
+//! The report on a task as long as it is stored, whoever writes it: the dispatcher, or a reader of its file.
 
 use serde_json::{Value, json};
 use webfill_wire::Outcome;

@@ -22,7 +22,7 @@ const NO_FOLDER: &str = "this dispatcher reads no files of seeds: set `watches.s
 
 const NO_DATABASE: &str = "this dispatcher reads no records of this database: add mongodb://HOST[:PORT]/DATABASE to `watches.records` in its settings";
 
-/// What of a machine the watches of a fleet may read.
+/// The parts of a machine that the watches of a fleet may read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WatchesConfig {
@@ -72,7 +72,7 @@ impl WatchSources {
         }
     }
 
-    /// Judges what a watch reads; `path` is the place of the watch in its message.
+    /// Judges the sources of a watch; `path` is the position of the watch in its message.
     pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
         if let Some(seeds) = &watch.seeds {
             self.check_seeds(seeds)
@@ -99,8 +99,8 @@ impl WatchSources {
         }
     }
 
-    /// A file that does not exist yet is accepted: it is judged again when a run reads it. Of what is
-    /// outside the folder it is not told whether it exists.
+    /// A file that does not exist yet is accepted: it is judged again when a run reads it. Whether a file outside the
+    /// folder exists is not revealed.
     fn check_seeds(&self, seeds: &str) -> Result<(), String> {
         let (folder, path) = self.place_of(seeds)?;
         match path.canonicalize() {
@@ -134,7 +134,7 @@ impl WatchSources {
         self.place_of(seeds).map(|(_, path)| path)
     }
 
-    /// Opens a file of seeds, and judges what was opened, whatever has been put in its place meanwhile.
+    /// Opens a file of seeds, and judges the open file, whatever has replaced it by then.
     pub fn open_seeds(&self, seeds: &str) -> Result<File, String> {
         self.check_seeds(seeds)?;
         let (folder, path) = self.place_of(seeds)?;

@@ -1,6 +1,5 @@
-//! Crawl requests by HTTP: one, a list that is accepted or refused as a whole, or a stream of lines,
-//! each accepted or refused by itself. At most [`BATCH`] lines are in memory at once, however long
-//! the stream is.
+//! Crawl requests by HTTP: one request, a list that is accepted or refused as a whole, or a stream of lines, each
+//! accepted or refused on its own. At most [`BATCH`] lines are in memory at a time, however long the stream is.
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -65,14 +64,14 @@ impl Visit {
     }
 }
 
-/// A stream of lines under way.
+/// A stream of lines in progress.
 struct Lines<'a> {
     visit: &'a Visit,
     parser: RequestParser,
     batch: Batch,
-    /// Of the lines since the last batch.
+    /// The bytes of the lines since the last batch.
     bytes: usize,
-    /// Those that were refused since the last batch, for the audit log.
+    /// The refused lines since the last batch, for the audit log.
     unaudited: RefusedLines,
     /// Lines read so far.
     count: u64,
@@ -104,7 +103,7 @@ impl Lines<'_> {
             Ok(()) => self.answer(),
             Err(told) => {
                 self.batch = Batch::default();
-                // Whatever the stream came to, who was refused is told to the audit log.
+                // Whatever the result of the stream, refusals go to the audit log.
                 let _ = self.hand_over().await;
                 told
             }
@@ -192,7 +191,7 @@ impl Lines<'_> {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {
-            // Of the whole batch; what came before it stays accepted.
+            // The refusal of the whole batch; earlier batches stay accepted.
             answer["accepted"] = self.accepted.into();
             return Err(json_answer(refusal_status(&answer), answer));
         }

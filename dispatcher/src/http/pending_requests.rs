@@ -28,7 +28,7 @@ struct Open {
     answers: HashMap<u64, oneshot::Sender<Value>>,
 }
 
-/// A request under way; when it is dropped (the client has gone), its answer is not waited for.
+/// A request in progress. When it is dropped (the client has left), its answer is not awaited.
 struct Asking<'a> {
     pending_requests: &'a PendingRequests,
     number: u64,
@@ -60,7 +60,7 @@ impl PendingRequests {
         }
     }
 
-    /// Whether somebody still waits for the answer with this number.
+    /// Whether the answer with this number is still awaited.
     pub(crate) fn is_waited_for(&self, number: u64) -> bool {
         self.open().answers.contains_key(&number)
     }
@@ -71,8 +71,8 @@ impl PendingRequests {
         !std::mem::take(&mut open.answers).is_empty()
     }
 
-    /// Lets a request with a body of so many bytes in, or refuses it for now. What one sends by HTTP counts
-    /// together, whatever the number of its connections, and with what its key sends otherwise.
+    /// Admits a request with a body of this size, or refuses it for now. The HTTP requests of a client count
+    /// together, whatever the number of its connections, and with the other requests of its key.
     pub(super) fn admit(&self, who: &Who, bytes: usize) -> Result<Arc<Permit>, Refusal> {
         let known_by = who.name.as_ref().or(who.address.as_ref());
         let peer = format!("{}\0{}", who.way.as_str(), known_by.map_or("", |name| name));

@@ -1,7 +1,7 @@
-//! Counts what is in the frontier's file, beside the loop: on a thread and a connection of its own that
-//! only reads. It goes through the tables in slices, each a short transaction, so that the write-ahead log
-//! can be checkpointed in between, and works at most a tenth of the time. So its cost is bounded however
-//! large the frontier is; only, the counts of a large one are older.
+//! Counts rows in the frontier's file, beside the loop: on a thread and a connection of its own that only reads. It
+//! walks the tables in slices, each a short transaction, so that the write-ahead log can be checkpointed in between,
+//! and works at most a tenth of the time. So its cost is bounded however large the frontier is; the counts of a large
+//! one are merely older.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// How long it waits for a lock, which it needs only while the file is being opened or closed.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// What was counted. Each part was true at some moment since the last time that it was told.
+/// The counts. Each part was true at some moment since the last report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counts {
     /// `None`: not counted yet.
@@ -72,8 +72,8 @@ pub(super) struct NotificationTotals {
     pub(super) oldest_made_ms: Option<i64>,
 }
 
-/// The thread. It ends when this is dropped: before the frontier is closed, which checkpoints the write-ahead
-/// log only if nobody else has the file open.
+/// The thread. It ends when this is dropped: before the frontier is closed, which checkpoints the write-ahead log
+/// only if no other connection is open.
 pub(super) struct CountsThread {
     /// Nothing is sent: its end stops the thread.
     stop: Option<Sender<()>>,
@@ -121,13 +121,13 @@ fn count_until(
     let mut has_failed = false;
     loop {
         let counted = open(file).and_then(|db| {
-            // Opened anew each time, so that nothing is held while the thread sleeps.
+            // Opened each time, so that nothing is held while the thread sleeps.
             counting.count(&db, conditions().as_ref(), clock.now_ms(), WORK)
         });
         match counted {
             Ok(()) => has_failed = false,
             Err(error) => {
-                // What the walks have found stays; only the one that has failed begins anew.
+                // The results of the walks stay; only the failed one starts over.
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!(event = "counts_failed", %error, "tasks, sites and records are not counted for now");
                 }
@@ -144,12 +144,12 @@ fn open(file: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(BUSY_WAIT)?;
-    // What is counted is read once.
+    // Each row is read once.
     db.pragma_update(None, "cache_size", -1_024)?;
     Ok(db)
 }
 
-/// The walks through the tables, and what they have found.
+/// The walks through the tables, and their results.
 #[derive(Debug, Default)]
 struct Counting {
     crawls: Walk<CrawlTotals>,
@@ -162,7 +162,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// Goes on for about so long. `conditions`: what the file does not say; `None`: not known yet.
+    /// Continues for about this time. `conditions`: those that are not in the file; `None`: not known yet.
     fn count(
         &mut self,
         db: &Connection,

@@ -1,8 +1,8 @@
-//! What queued tasks wait for, and since when: counted in the frontier's file beside the loop, crawl by crawl.
+//! Why queued tasks wait, and since when: counted in the frontier's file beside the loop, crawl by crawl.
 //!
-//! A crawl that is held as a whole costs one row. Of any other each of its sites is looked at, and all that the crawl
-//! has queued there counts for what holds the site. What the file does not say (which lanes are served, which
-//! applications are at a limit) is what the loop published last.
+//! A crawl that is held as a whole costs one row. Of any other crawl each site is read, and all queued tasks of the
+//! crawl at a site count for the reason that holds the site. Conditions that are not in the file (which lanes are
+//! served, which applications are at a limit) come from the loop's last publication.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_scheduler::core::Conditions;
 use webfill_wire::Lane;
 
-/// Sites that are looked at in one transaction.
+/// Sites that are read in one transaction.
 const SLICE: i64 = 5_000;
 
-/// For so many crawls it is remembered since when they wait; what further ones wait for counts from now.
+/// Maximum number of crawls whose start of waiting is remembered; for further ones it is now.
 const MOST_REMEMBERED: usize = 20_000;
 
-/// What a queued task waits for: a closed list, each with the name of its series.
+/// Why a queued task waits: a closed list, each with the name of its series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WaitsFor {
     /// No supervisor is connected that serves the lane of its crawl.
@@ -67,7 +67,7 @@ pub(super) struct Waiting {
     pub(super) since_ms: Option<i64>,
 }
 
-/// What all queued tasks wait for.
+/// Why all queued tasks wait.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitTotals {
     by: HashMap<WaitsFor, Waiting>,
@@ -82,12 +82,12 @@ impl WaitTotals {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
-    /// What the next walk has to know of this one.
+    /// Data of this walk for the next one.
     pub(super) fn take_since(&mut self) -> Since {
         std::mem::take(&mut self.since)
     }
 
-    /// `since_ms`: since when nothing else holds them; `None`: what they wait for ends by itself, at a known time.
+    /// `since_ms`: since when nothing else holds them; `None`: their wait ends without action, at a known time.
     fn add(&mut self, waits_for: WaitsFor, tasks: u64, since_ms: Option<i64>) {
         let waiting = self.by.entry(waits_for).or_default();
         waiting.tasks += tasks;
@@ -116,7 +116,7 @@ struct Queue {
     is_at_limit: bool,
 }
 
-/// What a crawl has queued at a site.
+/// The queue of a crawl at a site.
 struct AtSite {
     site: i64,
     tasks: u64,
@@ -131,8 +131,8 @@ struct AtSite {
 }
 
 impl Counter<'_> {
-    /// Adds a slice. `after`: the crawl to go on with, and its last site that was counted. Returns the next such
-    /// position, or `None` at the end.
+    /// Adds a slice. `after`: the crawl to continue with, and its last counted site. Returns the next such position,
+    /// or `None` at the end.
     pub(super) fn count(
         &self,
         after: (i64, i64),

@@ -1,9 +1,9 @@
 //! The answers to requests leave on a thread of their own, which writes the audit log first: what was answered is
 //! in the log, and the loop does not wait for the disk once more after its commit.
 //!
-//! Answers leave in the order of their commits, whether or not anything was to be noted: a client may have several
-//! requests under way. Commits that have come meanwhile share one write and one sync. At most [`MOST_WAITING`]
-//! wait; on a disk that is slower than the loop's the loop waits here, and takes no further requests in.
+//! Answers leave in the order of their commits, with or without entries for the log, because a client may have
+//! several requests in progress. Commits that arrive meanwhile share one write and one sync. At most [`MOST_WAITING`]
+//! wait; if the disk is slower than the loop, the loop waits here and takes no further requests.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
@@ -26,14 +26,14 @@ const MOST_WAITING: usize = 16;
 /// A log that could not be written is tried again this often while nothing is added to it.
 const TRIED_EVERY: Duration = Duration::from_millis(500);
 
-/// What a commit lets leave to those who have asked, and what is to be noted before.
+/// The answers that a commit permits to leave, and the log entries that must be written before.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) audited: Vec<Audited>,
     pub(super) answers: Vec<(Client, Value)>,
 }
 
-/// The ways on which answers leave.
+/// The channels on which answers leave.
 pub(super) struct Ways {
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,

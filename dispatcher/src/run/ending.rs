@@ -1,5 +1,4 @@
-//! How the dispatcher ends: what it has committed is told, what has come is judged for a while, and then its threads
-//! end.
+//! The end of the dispatcher: committed results are sent, arrivals are judged for a while, and then its threads end.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -9,9 +8,9 @@ use webfill_service::{ExitStatus, Fault};
 use super::opening::frontier_fault;
 use super::{Event, Process};
 
-/// How long a dispatcher that ends goes on judging stored pages: one on one machine whose crawl is over, so that the changes of
-/// the crawl are told with its end; one whose crawl is interrupted; and that of a fleet, whose successor judges the
-/// rest and waits for the ports.
+/// How long an ending dispatcher continues to judge stored pages: on one machine after the crawl is over, so that its
+/// changes are reported with its end; on one machine after an interruption; and in a fleet, where the successor
+/// judges the rest and waits for the ports.
 const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
@@ -21,8 +20,8 @@ const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Process {
-    /// Ends between two turns: what was applied is committed and told by [`Process::close`]. The
-    /// supervisors finish what is under way, keep its outcomes and wait for the next dispatcher.
+    /// Ends between two turns: [`Process::close`] commits and sends the applied changes. The supervisors finish their
+    /// fetches, keep the outcomes and wait for the next dispatcher.
     pub(super) fn end_alone(&self) -> Result<ExitStatus, Fault> {
         tracing::info!(
             event = "ending_alone",
@@ -36,7 +35,7 @@ impl Process {
     /// fault of the frontier nothing more can be committed, and so nothing more leaves.
     pub(super) fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
         let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
-        // Workers store a page before they tell of it, so all that has come is judged.
+        // Workers store a page before they report it, so all arrivals are judged.
         if let Some(content_changes) = self.content_changes.take() {
             content_changes.finish(self.last_read(), until);
         }

@@ -1,4 +1,4 @@
-//! The core as it is opened, before there are sockets, and what its faults mean for the process.
+//! Opens the core, before there are sockets, and turns its errors into those of the process.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub(super) fn open(
         .map_err(frontier_fault)
 }
 
-/// Says why no supervisor is let in yet, if that is so.
+/// Logs why no supervisor is admitted yet, if that is so.
 pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
     let wait_s = core.quiet_s(now_ms);
     if wait_s == 0 {

@@ -1,4 +1,4 @@
-//! Reloads: asked for by a signal or a client, read on a thread of their own, applied by the loop.
+//! Reloads: requested by a signal or a client, read on a thread of their own, applied by the loop.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use webfill_service::signals;
 use super::Process;
 
 impl Process {
-    /// Lists of keys that are in force since the last turn: by whomever they were changed, what is new in
-    /// them is in the audit log.
+    /// Allow lists in force since the last turn: their changes go to the audit log, whoever made them.
     pub(super) fn audit_list_changes(&mut self) {
         let now_ms = self.clock.now_ms();
         for change in self.outbox.take_list_changes() {
@@ -20,7 +19,7 @@ impl Process {
         }
     }
 
-    /// A reload that a signal asks for.
+    /// A reload requested by a signal.
     pub(super) fn note_signalled_reload(&mut self) {
         if signals::take_reload() {
             self.core.audit_signal("reload", self.clock.now_ms());

@@ -1,5 +1,5 @@
-//! The requests of clients, each sender's in its turn: for a while in each turn of the loop, however many
-//! wait. Long lists are taken in pieces between them.
+//! The requests of clients, in turns: for a limited time in each turn of the loop, however many wait. Long lists are
+//! taken in pieces between them.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ impl Process {
         if_pruned(done, ()).map_err(frontier_fault)
     }
 
-    /// Whether nobody waits for an answer any more.
+    /// Whether an answer is no longer awaited.
     fn is_for_nobody(&self, client: &Client) -> bool {
         match client {
             Client::Http(asker) => !self.pending_requests.is_waited_for(asker.number),

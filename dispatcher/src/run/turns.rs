@@ -1,5 +1,5 @@
-//! Each turn of the loop is noted where others look whether it turns: at `/healthz`, and at the service
-//! manager, which restarts a process whose loop is stuck. What the loop knows is published for Prometheus.
+//! Reports each turn of the loop: to `/healthz`, and to the service manager, which restarts a process whose loop is
+//! stuck. Also publishes the loop's values for Prometheus.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl Process {
             .turns(|| status(supervisors, holds.as_deref(), refused));
     }
 
-    /// Publishes what it knows, if anybody is told and it is time. The turn has taken so long.
+    /// Publishes the metrics, if they are served and due. `took`: the duration of the turn.
     pub(super) fn publish_metrics(&mut self, took: Duration, now_ms: i64) {
         let Some(metrics) = &mut self.metrics else {
             return;

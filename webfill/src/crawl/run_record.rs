@@ -92,7 +92,7 @@ impl RunFile {
     }
 }
 
-/// A run under way.
+/// A current run.
 pub struct RunRecord {
     file: RunFile,
     run: WatchRun,

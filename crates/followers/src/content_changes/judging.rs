@@ -1,4 +1,4 @@
-//! A chunk of looks, and what they are compared with.
+//! A chunk of checks, and the versions that they are compared with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use webfill_store::{
     Versions, parse_iso_time, site_versions_id,
 };
 
-/// What looks have shown.
+/// The results of checks.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) versions: Vec<Versions>,
@@ -25,7 +25,7 @@ pub(super) struct Batch {
     pub(super) cursor: Option<Cursor>,
 }
 
-/// What the looks of a chunk are compared with.
+/// The versions that the checks of a chunk are compared with.
 #[derive(Default)]
 pub(super) struct Judging {
     pages: BTreeMap<String, PageVersions>,
@@ -38,7 +38,7 @@ pub(super) struct Judging {
 #[derive(Clone, Copy)]
 struct Run {
     began_ms: i64,
-    /// In its first run a watch meets all of its pages: they are not told as new.
+    /// In its first run a watch finds all of its pages: they are not reported as new.
     is_first: bool,
 }
 
@@ -46,7 +46,7 @@ fn text<'p>(page: &'p Value, name: &str) -> &'p str {
     page[name].as_str().unwrap_or_default()
 }
 
-/// Where what comes and goes on a site is kept, for each crawl.
+/// The key of a site's noise (parts that come and go), for each crawl.
 fn site_id(page: &Value) -> String {
     let of = |name| text(page, name);
     site_versions_id(of("app_id"), of("crawl_id"), of("site"))
@@ -81,7 +81,7 @@ impl Judging {
         Ok(judging)
     }
 
-    /// What cannot be read begins anew.
+    /// Unreadable versions start over.
     fn take(&mut self, stored: Versions) {
         // Keys of pages have three parts.
         let read = match stored.id.splitn(4, '/').count() == 4 {
@@ -134,7 +134,7 @@ impl Judging {
         batch
     }
 
-    /// Judges one look; what is to be stored of its page.
+    /// Judges one check; returns the data to store about its page.
     fn judge_check(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
@@ -175,15 +175,15 @@ impl Judging {
         self.runs.get(&(of("app_id"), of("crawl_id"))).copied()
     }
 
-    /// What is told of a look, if it is.
+    /// The report of a check, if there is one.
     fn change(&self, page: &Value, at_ms: i64, judged: Judged) -> Option<Change> {
         let of = |name: &str| text(page, name).to_owned();
         let kind = match judged.verdict {
             Verdict::Unchanged => return None,
             Verdict::New => {
-                // A crawl that is none of a watch has one run.
+                // A crawl without a watch has one run.
                 let run = self.run(page).filter(|run| !run.is_first)?;
-                // A look of the first run may be judged only now.
+                // A check of the first run may be judged only now.
                 (at_ms >= run.began_ms).then_some(ChangeKind::New)?
             }
             Verdict::Changed => ChangeKind::Changed,

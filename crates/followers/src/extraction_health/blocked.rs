@@ -1,7 +1,7 @@
-//! Whether the pages of an alert are of sites that block: then what they serve may be no pages of their own.
+//! Whether the pages of an alert are from sites that block: then they may not be the sites' own pages.
 //!
-//! A site is found to block after some of its pages, so a new alert is held back for a while; and some sites
-//! are found to later, so it is asked again while the alert stands.
+//! A site is known to block only after some of its pages, so a new alert is held back for a while. Some sites are
+//! recognised even later, so a standing alert is checked again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use webfill_store::{Store, StoreError, iso_time};
 /// How long an alert is held back.
 pub(super) const HOLD: Duration = Duration::from_secs(5);
 
-/// How often the sites of an alert that stands are asked for.
+/// How often the sites of a standing alert are checked.
 pub(super) const ASK_EVERY: Duration = Duration::from_secs(15);
 
-/// A page may be a block that was fetched so long before its site was found to block.
+/// A page that was fetched this long before its site was known to block may be a block.
 const BEFORE_MS: i64 = 10 * 60 * 1_000;
 
 /// Whether at least half of the pages are blocked. If fewer are, these show nothing and are dropped.

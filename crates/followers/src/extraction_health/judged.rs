@@ -1,4 +1,4 @@
-//! [`Judged`]: the state of all mappings, and up to which page it is.
+//! [`Judged`]: the states of all mappings, and the position of the last page in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::report::{Owner, Report, What};
 use super::{blocked, known, pinned};
 use crate::follow::Chunk;
 
-/// The state that holds the position alone, and what begins the others.
+/// The state that holds only the position, and the prefix of the others.
 const POSITION: &str = "cursor";
 const PREFIX: &str = "mapping/";
 
@@ -28,11 +28,11 @@ struct Mapping {
     /// As it is stored; 0 if it is not.
     revision: u64,
     is_unsaved: bool,
-    /// The alert of which all pages are kept, by its time.
+    /// The time of the alert whose pages are all kept.
     pinned: Option<String>,
-    /// What is to be told once it is stored.
+    /// Reports to send once they are stored.
     events: Vec<(Owner, Event)>,
-    /// Since when its alert is held back, and when its sites were asked for.
+    /// Since when its alert is held back, and when its sites were last checked.
     held_since: Option<Instant>,
     asked_at: Option<Instant>,
 }
@@ -54,14 +54,14 @@ pub(super) struct Judged {
     set_aside: BTreeMap<String, Option<String>>,
 }
 
-/// What was stored, and what kept the rest from it.
+/// The stored part, and the error that stopped the rest.
 pub(super) struct Saved {
     pub(super) told: Vec<Report>,
     pub(super) error: Option<StoreError>,
 }
 
 impl Judged {
-    /// Loads what is stored, if nothing is loaded; whether it did.
+    /// Loads the stored states, if none are loaded; returns whether it did.
     pub(super) async fn load(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
         if self.is_loaded {
             return Ok(false);
@@ -96,7 +96,7 @@ impl Judged {
         Ok(true)
     }
 
-    /// What is in memory is not to be stored.
+    /// The state in memory must not be stored.
     pub(super) fn forget(&mut self) {
         self.is_loaded = false;
     }
@@ -153,7 +153,7 @@ impl Judged {
         mapping.is_unsaved = true;
         self.unsaved_pages += 1;
         let nothing = Map::new();
-        // 0: no alternative has served, because what the page says can be read in two ways.
+        // 0: no alternative was used, because the value can be read in two ways.
         let mut alternatives = page["alternatives"]
             .as_object()
             .cloned()
@@ -188,7 +188,7 @@ impl Judged {
         mapping.take(events, &owner);
     }
 
-    /// Whether a mapping is judged no more. Another version of it begins anew.
+    /// Whether a mapping is no longer judged. Another version of it starts over.
     fn is_set_aside(&mut self, name: &str, version: Option<&str>) -> bool {
         match self.set_aside.get(name) {
             Some(of) if of.as_deref() == version => true,
@@ -200,7 +200,7 @@ impl Judged {
         }
     }
 
-    /// Looks whether alerts are of pages of blocked sites, and tells those that are not.
+    /// Checks whether alerts are about pages of blocked sites, and reports the others.
     pub(super) async fn settle(
         &mut self,
         store: &dyn Store,
@@ -212,8 +212,8 @@ impl Judged {
         Ok(())
     }
 
-    /// Stores what has changed, a mapping at a time, the position last. What was stored is told, also if
-    /// another state could not be. If another process has stored something meanwhile, all is loaded anew.
+    /// Stores the changed states, a mapping at a time, the position last. Stored ones are reported even if another
+    /// fails. If another process has written meanwhile, all are loaded again.
     pub(super) async fn save(&mut self, store: &dyn Store) -> Saved {
         let unsaved = self.mappings.iter().filter(|(_, one)| one.is_unsaved);
         let changed: Vec<String> = unsaved.map(|(name, _)| name.clone()).collect();
@@ -242,7 +242,7 @@ impl Judged {
         saved
     }
 
-    /// What is to be told of the mapping, if it was stored.
+    /// The reports of the mapping, if it was stored.
     async fn save_mapping(
         &mut self,
         store: &dyn Store,
@@ -275,7 +275,7 @@ impl Judged {
             cursor: self.position.clone(),
             state: String::from("{}"),
         };
-        // If it fails, all is loaded anew.
+        // If it fails, all are loaded again.
         let put = store.put_health(vec![position]).await;
         self.is_loaded = put.is_ok_and(|put| put == [true]);
         self.position_revision += 1;
@@ -351,7 +351,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Takes in what a page has brought about. A new alert is held back at first.
+    /// Applies the results of a page. A new alert is held back at first.
     fn take(&mut self, events: Vec<Event>, owner: &Owner) {
         for event in events {
             match event {
@@ -366,7 +366,7 @@ impl Mapping {
         }
     }
 
-    /// Withdraws an alert whose pages are of blocked sites, and tells one that was held back for long enough.
+    /// Withdraws an alert about pages of blocked sites, and reports one that was held back long enough.
     async fn settle(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
         let is_held = self.health.holds_alert();
         if !is_held && self.health.alert().is_none() {
@@ -395,7 +395,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// What is to be told; of an alert that stands, once.
+    /// The reports to send; of a standing alert, once.
     fn due_reports(&mut self) -> Vec<Report> {
         let health = &self.health;
         let mut is_told = false;
@@ -404,7 +404,7 @@ impl Mapping {
                 return None;
             }
             let what = match event {
-                // Unless it is cleared by now, which is told as well.
+                // Unless it is cleared by now, which is reported as well.
                 Event::LayoutChanged => What::Raised(health.alert()?.clone()),
                 Event::MoreFell => What::MoreFell(health.alert()?.clone()),
                 Event::Cleared(alert) => What::Cleared(alert),
@@ -442,7 +442,7 @@ fn text<'p>(page: &'p Value, name: &str) -> Option<&'p str> {
     page[name].as_str()
 }
 
-/// What the page lists of each dataset.
+/// The rows of the page for each dataset.
 fn rows_of(page: &Value) -> Vec<RowsOfPage> {
     let counts: Vec<RowCounts> =
         serde_json::from_value(page["row_counts"].clone()).unwrap_or_default();
@@ -464,7 +464,7 @@ fn rows_of(page: &Value) -> Vec<RowsOfPage> {
     rows.into_values().collect()
 }
 
-/// What has led to a page: its record, or the page with the link; a seed stands for itself.
+/// The source of a page: its record, or the page with the link; a seed is its own source.
 fn source(page: &Value) -> &str {
     let record = page["records"][0].as_str();
     let source = record

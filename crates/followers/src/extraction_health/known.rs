@@ -1,4 +1,4 @@
-//! Compares what a page says with what its record knew before, a few pages of many: a canary.
+//! Compares a page's values with earlier values of its record, for a few of many pages: a canary.
 
 use serde_json::{Map, Value};
 use webfill_store::{Cursor, Store, StoreError};

@@ -1,5 +1,5 @@
-//! Keeps texts of pages from before and after a change for as long as nobody has repaired the mapping: the
-//! samples of its pages that the workers keep are replaced by later ones.
+//! Keeps texts of pages from before and after a change until the mapping is repaired: the samples of its pages that
+//! the workers keep are replaced by later ones.
 
 use webfill_health::{Alert, Sign};
 use webfill_store::{Sample, Store, StoreError, iso_time};

@@ -1,11 +1,11 @@
-//! What the judged pages have brought about, as the log and the applications are told.
+//! Reports about judged pages, for the log and for applications.
 
 use serde_json::json;
 use webfill_health::{Alert, Warning};
 
 use crate::firehose::Notifications;
 
-/// Whose page has brought something about.
+/// The page that caused a report.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
     pub(super) app_id: String,
@@ -24,7 +24,7 @@ impl Owner {
     }
 }
 
-/// What is to be told, and to whom.
+/// A report, and its recipients.
 pub(super) struct Report {
     pub(super) owner: Owner,
     pub(super) what: What,

@@ -1,4 +1,4 @@
-//! What the audit log says of actions whose answer has left already, and of what no request has asked for.
+//! Entries of the audit log for actions whose answer has already left, and for actions without a request.
 
 use serde_json::Value;
 use webfill_wire::keys::ListChange;
@@ -7,13 +7,13 @@ use super::context::Context;
 use crate::effects::{ActionEnd, AuditedAction};
 use crate::requester::{Way, Who};
 
-/// What a signal has this process do.
+/// An action of this process on a signal.
 pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) {
     let audited = Some(AuditedAction::plain(action));
     cx.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
 }
 
-/// What was begun has come to nothing.
+/// A started action failed.
 pub(super) fn audit_refused_later(
     cx: &mut Context,
     who: Who,

@@ -1,10 +1,10 @@
-//! Whether the store and the cache answer, and how soon, as `status` tells it. Nothing is decided by it.
+//! Whether and how soon the store and the cache answer, as `status` reports it. No decision depends on it.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What the process knows of the store and the cache.
+/// The process's report on the store and the cache.
 #[derive(Debug, Clone, Default)]
 pub struct BackendsReport {
     /// `None`: it was not asked yet.
@@ -14,7 +14,7 @@ pub struct BackendsReport {
     pub is_store_away: bool,
 }
 
-/// What came of the last question to one of them.
+/// The result of the last check of one of them.
 #[derive(Debug, Clone)]
 pub struct BackendReport {
     pub latency: Duration,

@@ -1,5 +1,5 @@
-//! What nearly every part of the core works with: the frontier, the dispatch, what is to leave at the next commit, and
-//! what the process has noticed. The parts own their states themselves.
+//! State shared by nearly every part of the core: the frontier, the dispatch, the effects of the next commit, and
+//! observations of the process. The parts own their own states.
 
 use serde_json::Value;
 use webfill_wire::{DispatcherToSupervisor, RefusalLog};
@@ -29,14 +29,14 @@ pub struct CoreSettings {
     pub lease_ms: u64,
     /// At most this many sites are in the window, that is, in memory.
     pub window_sites: usize,
-    /// The bounds of sites that share an address or a provider; `None`: there are none.
+    /// The limits of sites that share an address or a provider; `None`: no limits.
     pub group_bounds: Option<GroupBounds>,
 }
 
-/// What the process has noticed, and how long it lets a turn be.
+/// Observations of the process, and its limit for a turn.
 #[derive(Default)]
 pub struct Surroundings {
-    /// When a step that may go on in the next turn is to stop.
+    /// The time at which a step must stop and leave the rest to the next turn.
     pub turn_end: TurnEnd,
     /// A disk has too little room, in words: nothing is handed out or fed.
     pub low_disk: Option<String>,
@@ -46,7 +46,7 @@ pub struct Surroundings {
     pub backends: BackendsReport,
     /// Mappings whose pages have changed, for people.
     pub standing: Option<StandingExtractions>,
-    /// Peers that were refused lately, so that each is logged once a minute.
+    /// Recently refused peers, so that each is logged once a minute.
     pub refusals: RefusalLog,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Context {
     pub(super) window: Window,
     /// Nothing more is handed out: the dispatcher is to end.
     pub(super) draining: bool,
-    /// By how much the wall clock is ahead of the caller's: watches and what applications say go by that one.
+    /// How far the wall clock is ahead of the caller's clock. Watches, and times in requests, use the wall clock.
     pub(super) wall_ahead_ms: i64,
     /// How fast crawls get on, for people.
     pub(super) paces: Paces,
@@ -102,7 +102,7 @@ impl Context {
         }
     }
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }
@@ -114,7 +114,7 @@ impl Context {
         self.outgoing.push(message);
     }
 
-    /// For how long nobody is let in, because requests of a former fleet may be under way.
+    /// How long no supervisor is admitted, because requests of a former fleet may be in flight.
     pub(super) fn quiet_s(&self, now_ms: i64) -> i64 {
         let wait_ms = self.frontier.origin().quiet_until_ms - now_ms;
         (wait_ms.max(0) + 999) / 1_000
@@ -159,7 +159,7 @@ impl Context {
     }
 }
 
-/// Begins the drain: supervisors finish the fetches under way and give back the other tasks.
+/// Starts the drain: supervisors finish the fetches in flight and return the other tasks.
 pub(super) fn drain(cx: &mut Context) {
     if std::mem::replace(&mut cx.draining, true) {
         return;

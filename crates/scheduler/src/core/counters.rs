@@ -7,7 +7,7 @@ use webfill_wire::BackoffReason;
 
 use crate::frontier::NothingHandedOut;
 
-/// What has happened since the start.
+/// Counts of events since the start.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     pub messages: Messages,
@@ -33,7 +33,7 @@ pub struct Messages {
     pub sent: u64,
 }
 
-/// What has become of tries to deliver notifications.
+/// Results of attempts to deliver notifications.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Deliveries {
     pub delivered: u64,

@@ -9,8 +9,8 @@ use crate::frontier::{FrontierError, if_pruned};
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
 
-/// At most this many crawls are written at once, and the rest [`MORE_CRAWLS_AFTER_MS`] later, so
-/// that the store keeps up.
+/// At most this many crawls are written at a time, and the rest [`MORE_CRAWLS_AFTER_MS`] later, so that the store
+/// keeps up.
 const CRAWLS_AT_ONCE: usize = 200;
 const MORE_CRAWLS_AFTER_MS: i64 = 500;
 

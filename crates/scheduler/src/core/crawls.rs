@@ -1,5 +1,5 @@
-//! Crawls as a whole, whoever opened them: they are registered, their unlinked pages are queued at the end, and it is
-//! found out whether everything that is left of them backs off.
+//! Crawls as a whole, whoever opened them: registers them, queues their unlinked pages at the end, and finds out
+//! whether all remaining sites are backing off.
 
 use webfill_wire::CrawlKey;
 
@@ -7,7 +7,7 @@ use super::outcomes;
 use crate::core::context::Context;
 use crate::frontier::FrontierError;
 
-/// So many unlinked pages are queued in one turn of the loop.
+/// Maximum number of unlinked pages to queue in one turn of the loop.
 const UNLINKED_AT_ONCE: usize = 250;
 
 /// Registers a crawl, new or from before the start, and queues its pending backfills; what is to be taken back is waited for.
@@ -32,8 +32,7 @@ pub(super) fn register_crawl(
     Ok(())
 }
 
-/// Queues some of the pages that a run has not found though it has found all others. False if there are none, or
-/// none any more.
+/// Queues some of the pages that a run has not found, once it has found all others. False if none are left.
 pub(super) fn queue_unlinked(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -59,8 +58,7 @@ pub(super) fn queue_unlinked(
     Ok(has_more)
 }
 
-/// Until when everything that is left of the crawls rests, if that is for longer than
-/// `patience_ms`.
+/// Until when all remaining sites of the crawls back off, if that is for longer than `patience_ms`.
 pub(super) fn all_back_off_until(
     cx: &mut Context,
     crawls: &[CrawlKey],

@@ -50,8 +50,7 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     window::evict(cx, now_ms)
 }
 
-/// Applies what has changed in the frontier: crawls that were released, retries that are due,
-/// site rules that were set.
+/// Applies changes in the frontier: released crawls, due retries, new site rules.
 fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     cx.frontier.releases().free_applications(now_ms);
     if cx.frontier.has_crawls_to_release() {

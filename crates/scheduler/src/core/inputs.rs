@@ -1,4 +1,4 @@
-//! What the process passes in, each to the part that it is for. What each of them does is said there.
+//! The inputs from the process, each passed to its part, which documents the effect.
 
 use serde_json::Value;
 use webfill_changes::PageCheck;
@@ -14,7 +14,7 @@ use crate::reload::{ReloadAsked, ReloadEnded};
 use crate::watch_sources::WatchSources;
 
 impl Core {
-    /// Somebody asks for a reload; the caller of the core reads the files.
+    /// A reload was requested; the caller of the core reads the files.
     pub fn ask_reload(&mut self, asked: ReloadAsked) {
         self.reloads_asked.push(asked);
     }

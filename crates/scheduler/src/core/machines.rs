@@ -10,7 +10,7 @@ use crate::core::{handing_out, outcomes, recalls};
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
 
-/// Above this, two machines' clocks are told to differ.
+/// Differences between two machines' clocks above this are reported.
 const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
 /// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
@@ -49,7 +49,7 @@ pub(super) fn is_machines_failure(
     Ok(judgement.is_excused)
 }
 
-/// What has failed there is to be tried again, and what has not started is called back.
+/// Failures there are retried, and tasks that have not started are recalled.
 fn cut_off(
     cx: &mut Context,
     supervisor: &str,

@@ -1,6 +1,6 @@
-//! What the core tells of itself, for Prometheus: counters that only grow while the process lives, and how
-//! things are now. Everything is in memory, and its cost is bounded by the window of sites; what must be read
-//! from the file is counted by a thread of the process.
+//! The core's metrics for Prometheus: counters that only grow while the process lives, and current values. All of
+//! them are in memory, and their cost is bounded by the window of sites. A thread of the process counts what must be
+//! read from the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +33,11 @@ pub struct CoreMetrics {
     pub extraction_alerts: Option<usize>,
     pub is_disk_low: bool,
     pub is_draining: bool,
-    /// For what is counted in the file; without what the store does.
+    /// The conditions for counting in the file, without those of the store.
     pub conditions: Conditions,
 }
 
-/// Why queued tasks may have to wait, as far as the file does not say it.
+/// Conditions that hold back queued tasks and are not in the file.
 #[derive(Debug, Clone, Default)]
 pub struct Conditions {
     /// Lanes whose pages a connected supervisor fetches.
@@ -58,13 +58,13 @@ impl Conditions {
     }
 }
 
-/// Watches, by what they do.
+/// Watches, by state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchMetrics {
     pub running: usize,
     pub paused: usize,
     pub waiting: usize,
-    /// Of all of these; only watches that somebody is told of are judged.
+    /// Among all of these; only watches with recipients are judged.
     pub silent: usize,
 }
 

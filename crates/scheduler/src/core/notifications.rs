@@ -1,9 +1,10 @@
-//! What is told of watches, and when notifications go out. What is told, and the notifications of it, are kept in the same
-//! transaction ([`outbox`]); the caller delivers what was committed ([`Committed`](crate::effects::Committed)) and says what
-//! has become of it. A notification that was under way at a crash is delivered again, under the same key.
+//! Decides which events of watches are reported, and when their notifications are sent. Events and notifications are
+//! stored in the same transaction ([`outbox`]). The caller delivers the committed ones
+//! ([`Committed`](crate::effects::Committed)) and reports the results. A notification in delivery during a crash is
+//! delivered again, under the same key.
 //!
 //! A target that notifications do not reach for some time is an alert of its own: in the log, on the firehose, in
-//! `status`, and told by the other targets of the watch, until a notification arrives.
+//! `status`, and at the other targets of the watch, until a notification arrives.
 
 mod alerts;
 mod changes;
@@ -25,45 +26,45 @@ use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 use crate::watch_reports::Attempts;
 
-/// How often it is looked whether there is something to tell.
+/// How often watches are checked for events to report.
 const LOOK_EVERY_MS: i64 = 500;
 
-/// How often it is looked whether a target is not reached.
+/// How often targets are checked for failing deliveries.
 const JUDGE_EVERY_MS: i64 = 1_000;
 
-/// After a start what waits is tried before it may be an alert: nobody could deliver it before.
+/// After a start, waiting notifications are tried before they can raise an alert: nothing could be delivered before.
 const FIRST_TRIES_MS: i64 = 60_000;
 
 /// How often old notifications are dropped.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
 
-/// So many notifications of a watch are shown.
+/// Maximum number of notifications of a watch to show.
 const SHOWN: u64 = 10;
 
-/// What of the notifications is in memory.
+/// The part of the notifications that is in memory.
 #[derive(Default)]
 pub(super) struct Notifications {
-    /// What they may use; `None`: this dispatcher has no watches.
+    /// The resources that they may use; `None`: this dispatcher has no watches.
     pub(super) permissions: Option<Permissions>,
     look_at_ms: i64,
     due_at_ms: i64,
     judge_at_ms: i64,
     sweep_at_ms: i64,
-    /// What has been told, as it is kept.
+    /// Events that were reported, as stored.
     told: BTreeMap<(String, NotificationTime), Reported>,
-    /// What is known of watches' changes, by the watch's name, and what is to be asked.
+    /// Known changes of watches, by the watch's name, and open questions to the store.
     reading: BTreeMap<String, Reading>,
     pub(super) asked: Vec<ChangesAsked>,
     attempts: Attempts,
     pub(super) deliveries: Vec<Delivery>,
     /// The targets whose alert stands.
     undelivered: Vec<Undelivered>,
-    /// What was given up without a try, an alert each.
+    /// Notifications dropped without an attempt, an alert each.
     dropped: Vec<Undelivered>,
 }
 
 impl Notifications {
-    /// Notifications are told and delivered from now on; all that waits is tried at once.
+    /// Starts reporting and delivering; all waiting notifications are tried immediately.
     pub(super) fn attend_notifications(
         &mut self,
         cx: &mut Context,
@@ -90,7 +91,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Tells what is new, and finds out what is to be delivered.
+    /// Reports new events, and finds the notifications to deliver.
     pub(super) fn advance_notifications(
         &mut self,
         cx: &mut Context,
@@ -107,7 +108,7 @@ impl Notifications {
             let dropped = cx.frontier.beside(|db| outbox::sweep(db, now_ms))?;
             self.dropped.extend(dropped);
         }
-        // What waits may become an alert long before it is tried again.
+        // Waiting notifications may become an alert long before their retry.
         let has_waiting = self.due_at_ms < i64::MAX || !self.dropped.is_empty();
         if has_waiting && now_ms >= self.judge_at_ms {
             self.judge_at_ms = now_ms + JUDGE_EVERY_MS;
@@ -127,7 +128,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Notes what has become of a delivery.
+    /// Records the result of a delivery.
     pub(super) fn delivery_ended(
         &mut self,
         cx: &mut Context,
@@ -162,7 +163,7 @@ impl Notifications {
         }
     }
 
-    /// What is shown of a watch: silence that stands, notifications that wait or were delivered lately.
+    /// The status of a watch: its silence, waiting notifications, and recent deliveries.
     pub(super) fn show_notifications(
         &mut self,
         cx: &mut Context,
@@ -194,7 +195,7 @@ impl Notifications {
         }))
     }
 
-    /// How many watches are silent, of those that somebody is told of.
+    /// How many watches with recipients are silent.
     pub(super) fn silent_watches(&self) -> usize {
         let told = self.told.iter();
         let silent = told.filter(|(_, told)| !told.silent.is_empty());

@@ -1,5 +1,5 @@
-//! How leases end: outcomes and what they lead to, tasks that come back without an outcome, and
-//! backfills (stored pages that are applied to further records).
+//! How leases end: outcomes and their consequences, tasks that come back without an outcome, and backfills (stored
+//! pages that are applied to further records).
 
 use serde_json::json;
 use webfill_wire::{
@@ -169,8 +169,8 @@ fn end_lease_at_backing_off_site(
     Ok(())
 }
 
-/// Sites have begun to rest: what of them is leased and has not started is recalled.
-/// Tasks that failed just before, as it turns out because of the site, are queued again.
+/// Sites have begun to back off: their leased tasks that have not started are recalled. Tasks that failed just
+/// before, because of the site as it turns out, are queued again.
 fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let suspects = cx.frontier.site_states().take_suspects();
     if !suspects.is_empty() {
@@ -195,7 +195,7 @@ fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     Ok(())
 }
 
-/// A backoff is logged. A block is a warning, and the application is told.
+/// Logs a backoff. A block is a warning, and the application is notified.
 fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierError> {
     let spec = cx.frontier.crawls().spec(rest.crawl)?;
     let (app_id, crawl_id) = (spec.app_id.clone(), spec.crawl_id.clone());
@@ -325,8 +325,8 @@ fn store_crashed_page(
     Ok(())
 }
 
-/// Applies what a batch of judged URLs led to beside new tasks: sites in the window that got
-/// tasks, backfills.
+/// Applies the consequences of a batch of judged URLs beside new tasks: sites in the window that got tasks, and
+/// backfills.
 pub(in crate::core) fn apply_feed_tally(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -407,7 +407,7 @@ pub(super) fn fetch_dropped_page(
     cx.frontier
         .records()
         .backfill_applied(page.task, &page.record)?;
-    // A page that kills workers is not fetched again unless a person asks for it.
+    // A page that kills workers is not fetched again unless a person requests it.
     if cx.frontier.reopening().is_quarantined(page.task)? {
         return Ok(());
     }

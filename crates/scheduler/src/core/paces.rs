@@ -1,5 +1,5 @@
-//! How fast crawls get on: how many tasks of each have ended lately. In memory only, for people; after a
-//! start it is unknown for a while.
+//! The pace of crawls: how many tasks of each have finished recently. In memory only, for people; unknown for a while
+//! after a start.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use webfill_wire::CrawlKey;
 /// A pace is that of the last one to two of these.
 const SPAN_MS: i64 = 60_000;
 
-/// Nothing is told of a pace that was seen for less than this.
+/// A pace is reported only if it was measured for longer than this.
 const LEAST_MS: i64 = 10_000;
 
-/// What was noted longer ago than this says nothing about now.
+/// Older notes than this say nothing about the present.
 const FORGOTTEN_MS: i64 = 3 * SPAN_MS;
 
-/// When nothing has ended for so long, a crawl stands still.
+/// A crawl without a finished task for this long has no pace.
 const STILL_MS: i64 = 2 * SPAN_MS;
 
-/// At most so many crawls are followed; crawls beyond that have no pace.
+/// Maximum number of crawls to measure; further ones have no pace.
 const MOST_CRAWLS: usize = 2_000;
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ struct Mark {
 }
 
 impl Paces {
-    /// So many tasks of a crawl have ended by now.
+    /// Records the number of finished tasks of a crawl.
     pub(super) fn note(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
         let mark = Mark {
             done,
@@ -76,7 +76,7 @@ impl Paces {
         followed.last_ms = now_ms;
     }
 
-    /// How many tasks of a crawl end in a second lately, if so many have ended by now.
+    /// Recent tasks per second of a crawl, given its number of finished tasks.
     pub(super) fn per_second(&self, crawl: CrawlKey, done: u64, now_ms: i64) -> Option<f64> {
         let followed = self.crawls.get(&crawl)?;
         let changed = followed.changed;

@@ -1,6 +1,6 @@
-//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or
-//! paused crawl, a site whose rule has changed, or what is below a priority at a site. Tasks that
-//! have started run to their end; only the worker that holds a task decides whether it has started.
+//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or paused crawl, a site
+//! whose rule has changed, or the tasks below a priority at a site. Tasks that have started run to their end; only
+//! the worker that holds a task decides whether it has started.
 //!
 //! A recall ends when each supervisor that held leases has confirmed it, or can start nothing under
 //! them any more because its lease is over. The deadline of a supervisor follows from these rules:
@@ -23,8 +23,8 @@ use webfill_wire::{DispatcherToSupervisor, RecallScope};
 use crate::caller::Caller;
 use crate::core::context::Context;
 
-/// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation
-/// of an earlier dispatcher's recall is not taken for that of another.
+/// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation of an earlier
+/// dispatcher's recall is not mistaken for that of another.
 pub(crate) type RecallNumber = u64;
 
 /// The recalls that have not ended: some task in their scope may still start.

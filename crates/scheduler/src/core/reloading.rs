@@ -9,7 +9,7 @@ use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
 use crate::reload::{ReloadEnded, Reloaded, answer};
 
-/// Applies what was read, and answers who has asked. Something with a fault changes nothing.
+/// Applies the files that were read, and answers the request. If anything has a fault, nothing changes.
 pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
     let told = match ended.found {
         Ok(reloaded) => {

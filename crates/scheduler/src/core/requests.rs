@@ -1,8 +1,7 @@
-//! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request
-//! has one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
-//! answered when a recall has ended, retries when all tasks are queued, drains when the supervisors have
-//! left; other requests do not wait
-//! for them.
+//! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request has one answer,
+//! which leaves after the commit of the change that it reports. Pauses, stops and site rules are answered when a
+//! recall has ended, retries when all tasks are queued, drains when the supervisors have left. Other requests do not
+//! wait for them.
 
 mod awaited;
 pub(super) mod closing;

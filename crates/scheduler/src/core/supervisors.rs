@@ -221,8 +221,8 @@ pub(super) fn remove_gone_supervisors(
     Ok(())
 }
 
-/// Supervisors that fall silent are told of before they are lost. Their sites that have no task with
-/// them get other owners now; the others' requests may still be under way.
+/// Supervisors that fall silent are reported before they are lost. Their sites without leased tasks get other owners
+/// now; requests to the others may still be in flight.
 pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     for (name, lost_ms) in cx.dispatch.fall_silent(now_ms) {
         tracing::warn!(

@@ -1,7 +1,8 @@
-//! How much of what waits is done in one turn of the loop. The core has no clock: the process says when a turn is to
-//! end, and what is left is done in the next one.
+//! Limits the work in one turn of the loop. The core has no clock: the process says when a turn must end, and the
+//! rest is left to the next one.
 
-/// When a step that may go on in the next turn is to stop. Each turn does some of it, however late it is.
+/// The time at which a step must stop and leave the rest to the next turn. Each turn does some of it, however late it
+/// is.
 #[derive(Default)]
 pub struct TurnEnd(Option<Box<dyn Fn() -> bool + Send>>);
 
@@ -10,7 +11,7 @@ impl TurnEnd {
         TurnEnd(Some(Box::new(has_come)))
     }
 
-    /// Whether the rest is for the next turn. Never, unless an end was set.
+    /// Whether the rest must wait for the next turn. Never, unless an end was set.
     pub(super) fn has_come(&self) -> bool {
         self.0.as_ref().is_some_and(|has_come| has_come())
     }

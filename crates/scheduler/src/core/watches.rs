@@ -1,12 +1,10 @@
-//! Watches: crawls that are run again and again. Here it is decided, by the time that the caller gives,
-//! when a run begins and when it is over; a watch has one run at a time. What is due follows from the
-//! wall clock at each look, whatever was done to it meanwhile; how long a run takes also from the caller's,
-//! which is never set back. The seeds of a run are read by
-//! another process, which the caller starts when it is asked to ([`FeederOrder`]).
+//! Watches: crawls that run repeatedly. This module decides, by the caller's time, when a run begins and when it is
+//! over; a watch has one run at a time. Due times follow from the wall clock at each check, whatever was done to it
+//! meanwhile. The length of a run also follows from the caller's clock, which is never set back. Another process
+//! reads the seeds of a run; the caller starts it on request ([`FeederOrder`]).
 //!
-//! A run and its record begin in one transaction with its crawl. After a crash a run that has not ended
-//! goes on, its feeder included; after a time in which nothing ran, one run makes up for all that was
-//! missed.
+//! A run, its record and its crawl start in one transaction. After a crash an unfinished run continues, including its
+//! feeder. After a time in which nothing ran, one run makes up for all missed ones.
 
 mod feeding;
 mod orders;
@@ -27,13 +25,13 @@ use crate::effects::FeederOrder;
 use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
-/// How often the runs under way are looked at.
+/// How often current runs are checked.
 const LOOK_EVERY_MS: i64 = 200;
 
-/// How often the wall clock is looked at.
+/// How often the wall clock is checked.
 const LOOK_AT_CLOCK_EVERY_MS: i64 = 1_000;
 
-/// After a run that has failed the next one waits so long, and twice as long after each further one.
+/// The wait after a failed run; it doubles with each further one.
 const SHORTEST_WAIT_MS: i64 = 60_000;
 const LONGEST_WAIT_MS: i64 = 3_600_000;
 
@@ -44,7 +42,7 @@ const MOST_FAILURES: u64 = 7;
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     pub(super) by_name: BTreeMap<String, Watched>,
-    /// When they are to be looked at next.
+    /// When they are checked next.
     look_at_ms: i64,
     /// Feeders that are to be started.
     pub(super) feeders: Vec<FeederOrder>,
@@ -52,7 +50,7 @@ pub(super) struct Watches {
     pub(super) fed: BTreeSet<String>,
     /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
     are_attended: bool,
-    /// What they may read.
+    /// The sources that they may read.
     sources: WatchSources,
 }
 
@@ -62,22 +60,22 @@ pub(super) struct Watched {
     pub(super) watch: Watch,
     paused: bool,
     since_ms: i64,
-    /// The last run, ended or under way.
+    /// The last run, ended or current.
     last: Option<WatchRun>,
     under_way: Option<UnderWay>,
     /// How many of the last runs in a row have failed.
     failures: u64,
-    /// When the next run is due; only meaningful while none is under way.
+    /// When the next run is due; only meaningful without a current run.
     next_due_ms: Option<i64>,
-    /// A run is asked for now, whatever the schedule says.
+    /// A run is requested now, whatever the schedule.
     is_asked: bool,
 }
 
-/// A run under way.
+/// A current run.
 #[derive(Debug, Clone)]
 struct UnderWay {
     crawl: CrawlKey,
-    /// What the run began with.
+    /// The watch at the start of the run.
     watch: Watch,
     /// It ends like this once nothing of it is leased.
     ending: Option<(RunEnd, Option<String>)>,
@@ -163,7 +161,7 @@ impl Watched {
         self.paused
     }
 
-    /// The last run, ended or under way.
+    /// The last run, ended or current.
     pub(super) fn last_run(&self) -> Option<&WatchRun> {
         self.last.as_ref()
     }
@@ -191,7 +189,7 @@ impl Watched {
 }
 
 impl Watches {
-    /// Restores the watches, and goes on with runs that have not ended.
+    /// Restores the watches, and continues unfinished runs.
     pub(super) fn attend_watches(
         &mut self,
         cx: &mut Context,
@@ -252,7 +250,7 @@ impl Watches {
         Ok(())
     }
 
-    /// What looks at the pages of watches have shown; their times are those of wall clocks.
+    /// The results of checks of watches' pages; their times are wall clock times.
     pub(super) fn pages_checked(
         &mut self,
         cx: &mut Context,
@@ -265,14 +263,14 @@ impl Watches {
         cx.frontier.runs().count_checks(looks, wall_ms)
     }
 
-    /// When the watches are to be looked at next.
+    /// When the watches are checked next.
     pub(super) fn next_watch_ms(&self) -> Option<i64> {
         (!self.by_name.is_empty()).then_some(self.look_at_ms)
     }
 }
 
 impl Watches {
-    /// The crawls of the runs under way.
+    /// The crawls of the current runs.
     pub(super) fn crawls_under_way(&self) -> impl Iterator<Item = CrawlKey> + '_ {
         let under_way = self.by_name.values();
         under_way.filter_map(|watched| Some(watched.under_way.as_ref()?.crawl))

@@ -166,8 +166,8 @@ pub(super) fn room_in_window(cx: &Context) -> usize {
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
-/// Inside the window each site is looked at; of those outside, the one that is due first stands for
-/// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
+/// Checks each site in the window; of the sites outside, the one that is due first stands for all. The time of the
+/// next refill of the window (`next_site_ms`) does not show whether a site waits.
 pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;

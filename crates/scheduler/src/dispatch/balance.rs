@@ -1,8 +1,8 @@
 //! Which machines have fewer sites than their share, so that sites of others move there, and which are
 //! cut off.
 //!
-//! Every grant asks for that. A look at hundreds of machines costs far more than the rest of a grant, so
-//! what it shows counts for a while; whoever uses it asks about the few machines that it names again.
+//! Every grant needs this. Checking hundreds of machines costs far more than the rest of a grant, so the result is
+//! reused for a while; users of it check the few machines that it names again.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use webfill_wire::Lane;
 
 use super::Dispatch;
 
-/// For how long a look at all machines counts.
+/// How long a check of all machines is reused.
 const HOLDS_MS: i64 = 100;
 
-/// A site moves to a machine with fewer sites when its owner has more than its share by one part in
-/// so many, or the other less, but not for a few sites.
+/// A site moves to a machine with fewer sites when its owner exceeds its share by more than one part in this number,
+/// or the other is that much below its share, but not for a few sites.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 
-/// The last look at all machines.
+/// The last check of all machines.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     /// `None`: it does not count any more.
@@ -34,7 +34,7 @@ struct Shares {
     tolerance: usize,
     /// Machines with fewer sites.
     below: Vec<String>,
-    /// Those of them that are not near it.
+    /// Those of them that are far below their share.
     far_below: Vec<String>,
     cut_off: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl Balance {
 }
 
 impl Dispatch {
-    /// Looks at all machines, unless the last look still counts.
+    /// Checks all machines, unless the last check is recent enough.
     pub(super) fn measure_machines(&mut self, now_ms: i64) {
         let looked = self.balance.at_ms;
         if looked.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {

@@ -1,6 +1,5 @@
-//! Whether a supervisor's machine has a way out to the web, its *egress*. Judged from what the
-//! attempts of all machines show at the same time: a failure belongs to a site or to a machine.
-//! Decisions only: no I/O, no clock.
+//! Whether a supervisor's machine has a way out to the web, its *egress*. It compares the attempts of all machines at
+//! the same time, because a failure belongs to a site or to a machine. Decisions only: no I/O, no clock.
 //!
 //! - *open*: it gets tasks.
 //! - *cut off*: it gets none but some from time to time, the *probes*; if one is answered, the egress is
@@ -17,9 +16,9 @@
 //! - sites that were well fail one after another, and none has answered for some seconds, or
 //! - the machine has no route, or no answer from its name servers, for one site after another.
 //!
-//! The last two need no other machine. A tail of dead sites, of which each fails for itself, meets
-//! neither: they were not well, and where one name is not found, the name servers have answered. A site
-//! is excused once: if it fails again before it has answered, that counts against the site.
+//! The last two need no other machine. A series of dead sites, each failing on its own, meets neither: they were not
+//! healthy before, and if one name is not found, the name servers have answered. A site is excused once: if it fails
+//! again before it has answered, that counts against the site.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -34,12 +33,11 @@ const RECENT_MS: i64 = 300_000;
 /// Sites that must have been tried before machines are compared.
 const ENOUGH_TO_COMPARE: u32 = 8;
 
-/// Sites that were well and failed one after another, while none has answered for so long.
+/// Healthy sites that failed in a row, while none has answered for this long.
 const WELL_IN_A_ROW: usize = 5;
 const QUIET_MS: i64 = 3_000;
 
-/// Sites in a row to which there was no route: on a machine that has reached nothing yet, and on one
-/// that has.
+/// Sites in a row without a route to them: on a machine that has reached nothing yet, and on one that has.
 const NO_ROUTE_AT_FIRST: usize = 5;
 const NO_ROUTE_LATER: usize = 20;
 
@@ -47,17 +45,17 @@ const NO_ROUTE_LATER: usize = 20;
 const MOST_TASKS: usize = 64;
 const MOST_EXCUSED: usize = 100_000;
 
-/// How many probes of a machine may be under way while no other has a way out.
+/// Maximum number of probes of a machine at the same time while no other has a way out.
 pub(super) const PROBES_IN_A_ROUND: usize = 16;
 
-/// The first round of probes comes after this long, each further one after twice as long as the one before.
+/// The first round of probes comes after this time, each further one after twice the time.
 pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 
-/// If all probes have failed for so long, the sites that are left may be dead after all.
+/// If all probes have failed for this long, the remaining sites may be dead after all.
 const LONGEST_CUT_OFF_MS: i64 = 6 * 3_600_000;
 
-/// What an attempt shows of the egress of the machine that made it.
+/// The evidence of an attempt about its machine's egress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// A server has answered.
@@ -69,12 +67,12 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// `None` if nothing was requested, or what came of it shows nothing.
+    /// `None` if nothing was requested, or the result shows nothing.
     pub fn of(done: &TaskDone) -> Option<Reach> {
         let Some(evidence) = &done.evidence else {
             return done.status_code.map(|_| Reach::Answered);
         };
-        // What a worker has noticed about a page that it has read may have no status.
+        // A worker's finding about a page that it has read may have no status.
         if evidence.status_code.is_some() || done.outcome == Outcome::Ok {
             return Some(Reach::Answered);
         }
@@ -100,7 +98,7 @@ pub(super) struct Attempt<'a> {
     pub(super) at_ms: i64,
 }
 
-/// How many sites were tried lately, and how many of them have failed.
+/// How many sites were tried recently, and how many of them failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     sites: u32,
@@ -113,8 +111,8 @@ impl Tally {
         self.failed += other.failed;
     }
 
-    /// Whether the failures are too many by five standard deviations of what the others' share of
-    /// failures lets expect (normal approximation of the binomial distribution).
+    /// Whether the failures exceed the number expected from the others' share of failures by five standard deviations
+    /// (normal approximation of the binomial distribution).
     fn stands_out(self, others: Tally) -> bool {
         if self.sites < ENOUGH_TO_COMPARE || others.sites < ENOUGH_TO_COMPARE {
             return false;
@@ -127,7 +125,7 @@ impl Tally {
     }
 }
 
-/// What an attempt has changed.
+/// The changes after an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// These failures were the machine's.
@@ -171,24 +169,24 @@ struct Failure {
     tasks: Vec<TaskId>,
     /// How the site stood before the first of them.
     before: Standing,
-    /// It was well, and not excused lately.
+    /// It was healthy, and not excused recently.
     was_well: bool,
     reach: Reach,
 }
 
-/// Since when, and what was seen last.
+/// Since when, and the last evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CutOff {
     pub since_ms: i64,
     pub sign: String,
     /// From when on probes may be handed out.
     probe_at_ms: i64,
-    /// Those under way.
+    /// Probes in flight.
     probes: Vec<TaskId>,
 }
 
 impl CutOff {
-    /// A task is under way no longer. Returns whether it was a probe.
+    /// A task has come back. Returns whether it was a probe.
     fn end(&mut self, task: TaskId) -> bool {
         let index = self.probes.iter().position(|probe| *probe == task);
         index.map(|index| self.probes.swap_remove(index)).is_some()
@@ -200,14 +198,13 @@ impl Egress {
         self.cut_off.as_ref()
     }
 
-    /// When the next round of probes begins; `None` while one is under way, or the egress is open.
+    /// When the next round of probes starts; `None` during a round, or if the egress is open.
     pub(super) fn probe_at_ms(&self) -> Option<i64> {
         let cut_off = self.cut_off.as_ref()?;
         cut_off.probes.is_empty().then_some(cut_off.probe_at_ms)
     }
 
-    /// How many probes may be handed out now if at most so many may be under way; `None` if the egress is
-    /// open.
+    /// How many probes may be handed out now, within this maximum; `None` if the egress is open.
     pub(super) fn room_for_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
         let cut_off = self.cut_off.as_ref()?;
         Some(match cut_off.probe_at_ms <= now_ms {
@@ -319,7 +316,7 @@ impl Egress {
         }
     }
 
-    /// Whether what has failed in a row cannot be the sites' fault.
+    /// Whether the failures in a row cannot be the sites' fault.
     fn has_lost_its_way(&self, now_ms: i64) -> bool {
         let (mut well, mut no_route) = (0, 0);
         let latest_first = self.recent.iter().rev();

@@ -3,11 +3,11 @@
 //! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a
 //! session), *leaving* (it has said goodbye), and then *left* or *lost*.
 //!
-//! The lease: a supervisor starts no request later than the lease time after the last message of
-//! its that was answered. The answer carries the sender's own timestamp of that message back, so
-//! the supervisor counts from a moment before the dispatcher received it. A supervisor is lost, and
-//! its sites may be given away, when the lease time plus its longest request has passed since then:
-//! by then none of its requests can be under way, whatever has become of it (fencing by time).
+//! The lease: a supervisor starts no request later than the lease time after the last of its messages that was
+//! answered. The answer carries the sender's own timestamp of that message back, so the supervisor counts from a
+//! moment before the dispatcher received it. A supervisor is lost, and its sites may be given away, when the lease
+//! time plus its longest request has passed since then: by then none of its requests can be in flight, whatever its
+//! state (fencing by time).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -37,7 +37,7 @@ pub struct Presence {
     pub heard_ago_ms: i64,
     /// If it has fallen silent: in how many milliseconds it is lost.
     pub lost_in_ms: Option<i64>,
-    /// Pages that it has brought since it joined: tasks that ended with `ok`.
+    /// Its pages since it joined: tasks that ended with `ok`.
     pub pages: u64,
 }
 
@@ -81,7 +81,7 @@ impl Fleet {
         }
     }
 
-    /// How long messages may be under way before they count as lost.
+    /// How long messages may be in transit before they count as lost.
     fn patience_ms(&self) -> i64 {
         3 * self.lease_ms / 10
     }
@@ -257,15 +257,15 @@ impl Fleet {
         Some((session.peer.clone(), session.id, session.next_number()))
     }
 
-    /// Resets the record of which crawls the supervisor was told of, if there are too many. Returns
-    /// whether it was reset; the supervisor must be told to forget them, too.
+    /// Resets the record of the crawls sent to the supervisor if there are too many. Returns whether it was reset;
+    /// then the supervisor must be made to forget them, too.
     pub(crate) fn forget_crawls_if_too_many(&mut self, supervisor: &str) -> bool {
         let session = self.session_of(supervisor);
         session.is_some_and(|session| session.forget_crawls_if_too_many())
     }
 
-    /// Records that the supervisor is told of a crawl. Returns whether this is the first time, so
-    /// that the crawl's settings must go along with the task.
+    /// Records that a crawl is sent to the supervisor. Returns whether this is the first time; then the crawl's
+    /// settings must go along with the task.
     pub(crate) fn note_crawl_sent(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.session_of(supervisor);
         session.is_some_and(|session| session.note_crawl_sent(crawl))
@@ -281,13 +281,12 @@ impl Fleet {
         self.names_where(has_left)
     }
 
-    /// Supervisors silent for so long that none of their requests can still be under way.
+    /// Supervisors silent for so long that none of their requests can still be in flight.
     pub(crate) fn lost(&self, now_ms: i64) -> Vec<String> {
         self.names_where(|supervisor| now_ms > supervisor.lost_at_ms(self.lease_ms))
     }
 
-    /// The supervisors that have been silent for most of their lease, and were not before; each with the
-    /// time at which it is lost.
+    /// Supervisors that have newly been silent for most of their lease, each with the time at which it is lost.
     pub(super) fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let (lease_ms, mut found) = (self.lease_ms, Vec::new());
         for (name, supervisor) in &mut self.supervisors {

@@ -27,7 +27,7 @@ impl Dispatch {
     /// turn, then the longest due; `None` when no site is ready or no supervisor has credit. If no machine
     /// has a way out, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        // Lanes in which no supervisor has credit for a new site.
+        // Lanes without a supervisor that has credit for a new site.
         let mut full = BTreeSet::new();
         self.measure_machines(now_ms);
         while let Some(id) = self.next_ready(&full, now_ms) {

@@ -4,10 +4,9 @@
 //! Tasks of a group may be handed out while fewer than `in_flight` of them are leased, and from the
 //! lookahead before its next start on. Each task puts the next start off.
 //!
-//! A ready site whose group has no room waits in the group. When there is room, the group *calls* the
-//! first in order of those that wait: the highest priority, then the longest due. The next is called when
-//! tasks of that one were handed out, or a moment later if none were. So however many sites wait, one of
-//! them is looked at for each request.
+//! A ready site whose group is full waits in the group. When a place is free, the group *calls* the first waiting
+//! site: the one of the highest priority, then the longest due. The next is called when tasks of that site were
+//! handed out, or a moment later if none were. So each request checks one waiting site, however many there are.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -20,13 +19,13 @@ use webfill_urls::provider;
 use super::site::LOOKAHEAD_MS;
 use crate::frontier::SiteId;
 
-/// The next site is called this long after one of which no task could be handed out.
+/// The wait before the next call if the called site handed out no task.
 const MOMENT_MS: i64 = 20;
 
 /// Above this many groups, those that bound nothing for now are dropped.
 const MANY_GROUPS: usize = 4_096;
 
-/// What a group of sites may be asked, and which addresses make a group.
+/// The limits of a group of sites, and the addresses that form a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupBounds {
     /// Between the starts of two requests.
@@ -37,7 +36,7 @@ pub struct GroupBounds {
     pub of_private: bool,
 }
 
-/// What sites have in common that share bounds.
+/// The common property of sites that share limits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// The public suffix that they lie below.
@@ -126,7 +125,7 @@ impl Groups {
         is_bounded.then_some(Group::Address(address))
     }
 
-    /// Requests may have been made until now that nobody remembers.
+    /// Unknown requests may have been made until now.
     pub(super) fn start_late(&mut self, now_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         self.first_start_ms = now_ms + i64::from(delay_ms);
@@ -214,7 +213,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// Puts the next start off: the first of so many requests starts at this time.
+    /// Moves the next start: the first of this many requests starts at this time.
     pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         let state = self.state(group);

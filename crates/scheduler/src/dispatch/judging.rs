@@ -7,7 +7,7 @@ use super::egress::{Attempt, Change, MachineFailures, Reach};
 use super::{Dispatch, Lease};
 use crate::frontier::{SiteId, Standing};
 
-/// What an attempt says about the machine that made it.
+/// The evidence of an attempt about its machine.
 #[derive(Debug, Default, PartialEq)]
 pub struct Judgement {
     /// It says nothing about its site: the machine is cut off. The task is to be tried again.
@@ -19,7 +19,7 @@ pub struct Judgement {
 }
 
 impl Dispatch {
-    /// The site of an attempt that nobody has answered, if its lease is in force.
+    /// The site of an attempt without an answer, if its lease is in force.
     pub fn unanswered(&self, done: &TaskDone) -> Option<SiteId> {
         match Reach::of(done)? {
             Reach::Answered => None,

@@ -24,14 +24,14 @@ pub struct Lease {
     pub group: Option<Group>,
 }
 
-/// What is known of the last request that was made under a lease that came back.
+/// The last request under a lease that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRequest {
     /// No request was made.
     None,
     /// The site's clock includes it.
     Known(SiteClock),
-    /// A request may have been under way until just now.
+    /// A request may have been in flight until just now.
     PossiblyUntilNow,
 }
 
@@ -125,8 +125,8 @@ impl Dispatch {
         Some(lease)
     }
 
-    /// Restores the leases of the last commit: each belongs to the owner of its site. Returns those
-    /// whose site has no owner, or an unknown one: nobody can hold them.
+    /// Restores the leases of the last commit: each belongs to the owner of its site. Returns those whose site has no
+    /// owner, or an unknown one: no supervisor can hold them.
     pub fn restore(
         &mut self,
         supervisors: Vec<SavedSupervisor>,

@@ -1,5 +1,5 @@
-//! For how long sites are due whose tasks nobody gets: because no supervisor is there, none has room, or
-//! none is of the lane that they need. What waits for its address or provider is not due.
+//! How long due sites have waited for a supervisor: because none is there, none has room, or none has the lane that
+//! they need. Sites that wait for their address or provider are not due.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::schedule::Schedule;
 use super::site::Site;
 use crate::frontier::SiteId;
 
-/// The due sites that were found at the last look, and since when they are.
+/// The due sites of the last check, and since when they are due.
 #[derive(Debug, Default)]
 pub struct Overdue {
     since_ms: HashMap<SiteId, i64>,
@@ -15,8 +15,8 @@ pub struct Overdue {
 }
 
 impl Overdue {
-    /// How long the site of the window that has been due for longest waits, as far as calls of this have
-    /// seen it; looks at each site.
+    /// How long the site of the window that has been due longest has waited, as seen by calls of this; checks each
+    /// site.
     pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let Overdue {
             since_ms,

@@ -1,10 +1,10 @@
 //! Sites that were granted and had nothing to hand out.
 //!
-//! Whatever the reason, such a site is not granted again in the same turn of the loop, so that it keeps no
-//! other waiting. If the frontier has moved on, or has only corrected which crawl is next, the site comes
-//! again in the next turn. Otherwise asking again would yield nothing again: the site is *set aside*, for
-//! longer each time, until tasks of it are handed out. Anything that happens at the site brings it back at
-//! once: a new task, a released crawl, an outcome, a changed rule or rest, another supervisor.
+//! Whatever the reason, such a site is not granted again in the same turn of the loop, so that it blocks no other. If
+//! the frontier has moved, or has only corrected which crawl is next, the site comes again in the next turn.
+//! Otherwise another grant would yield nothing again: the site is *set aside*, for longer each time, until tasks of
+//! it are handed out. Any event at the site brings it back immediately: a new task, a released crawl, an outcome, a
+//! changed rule or backoff, another supervisor.
 
 use super::schedule::Schedule;
 use super::{Dispatch, Grant};

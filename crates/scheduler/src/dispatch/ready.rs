@@ -6,8 +6,8 @@
 //! that arrives, or comes back after a pause, starts at the current virtual time (the tag of the
 //! crawl that was served last), so neither a long queue nor a long pause gives an advantage.
 //!
-//! A site that needs a new owner of a lane in which no supervisor has credit waits in the queue of
-//! that lane, in the same order. [`Ready::next`] skips such a queue as a whole.
+//! A site that needs a new owner, of a lane without credit at any supervisor, waits in the queue of that lane, in the
+//! same order. [`Ready::next`] skips such a queue as a whole.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -120,7 +120,7 @@ impl Schedule {
         }
     }
 
-    /// Hands out nothing of a site until then, unless it is [brought back](Schedule::bring_back).
+    /// Hands out nothing of a site until this time, unless it is [brought back](Schedule::bring_back).
     pub(super) fn set_aside(&mut self, id: SiteId, until_ms: i64) {
         if let Some(site) = self.sites.get_mut(&id) {
             site.aside_until_ms = until_ms;

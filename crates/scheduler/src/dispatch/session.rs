@@ -1,5 +1,5 @@
-//! One supervisor's session, that is, what is known of it since its hello: its credit, the crawls
-//! that it was told of, and whether all messages have arrived in both directions.
+//! One supervisor's session: the dispatcher's knowledge of it since its hello. This is its credit, the crawls that it
+//! knows, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat}
 
 use crate::caller::Caller;
 
-/// After this many crawls a supervisor is told to forget the settings of all of them, which bounds
-/// its memory and that of its workers: small crawls may come by the hundred thousand.
+/// After this many crawls a supervisor is made to forget the settings of all of them. This bounds its memory and that
+/// of its workers, because small crawls may come by the hundred thousand.
 const MOST_CRAWLS: usize = 10_000;
 
 /// See [`Hello`].
@@ -30,7 +30,7 @@ pub(super) struct Session {
     sent_check: Check,
     outcomes: Arrivals,
     outcomes_check: Check,
-    /// Pages that it has brought.
+    /// Its pages.
     pages: u64,
     /// It has said goodbye: the number of its last outcomes, and when the goodbye arrived.
     leaving: Option<(u64, i64)>,
@@ -135,8 +135,8 @@ impl Session {
         self.used.url_bytes += url_bytes;
     }
 
-    /// If the settings of too many crawls were sent, counts them all as not sent and returns true:
-    /// the supervisor is to be told to forget them.
+    /// If the settings of too many crawls were sent, counts them all as not sent and returns true: then the
+    /// supervisor must be made to forget them.
     pub(super) fn forget_crawls_if_too_many(&mut self) -> bool {
         let too_many = self.crawls.len() >= MOST_CRAWLS;
         if too_many {

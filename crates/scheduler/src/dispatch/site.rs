@@ -1,4 +1,4 @@
-//! One site of the window: its clock, its rule, what of it is leased and which crawl is next.
+//! One site of the window: its clock, its rule, its leased tasks, and the crawl whose turn is next.
 
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
@@ -28,7 +28,7 @@ pub(super) struct Site {
     pub(super) aside_until_ms: i64,
     /// It is not granted before, because it had nothing to hand out; 0: it may be.
     pub(super) put_off_until_ms: i64,
-    /// How often in a row it had nothing to hand out, and nobody can say why.
+    /// How often in a row it had nothing to hand out for an unknown reason.
     pub(super) empty_grants: u32,
     /// Tasks handed out and not ended.
     pub(super) leases: u32,
@@ -59,7 +59,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Takes over what a worker knows of the site's clock.
+    /// Takes over the worker's knowledge of the site's clock.
     pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
         let next_in_ms = i64::from(clock.next_in_ms);
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
@@ -69,12 +69,11 @@ impl Site {
         let last_ms = now_ms + (next_in_ms - i64::from(delay_ms)).min(0);
         self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
         self.clock.delay_ms = Some(delay_ms);
-        // From now on what the worker knows is in the time that the site is due.
+        // From now on the due time includes the worker's knowledge.
         self.tell_last_request = false;
     }
 
-    /// A request may have been under way until now, and its worker is gone: the delay counts from
-    /// now.
+    /// A request may have been in flight until now, and its worker is dead: the delay counts from now.
     pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
@@ -82,8 +81,8 @@ impl Site {
         self.tell_last_request = true;
     }
 
-    /// Applies a changed rule or rest. A due time that is later than last request plus delay (the server
-    /// has asked for it) still holds, unless the site was forgotten.
+    /// Applies a changed rule or backoff. A due time later than the last request plus the delay (because the server
+    /// wants it) stays, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.backoff_until_ms = due.backoff_until_ms;
         self.is_unreachable = due.is_unreachable;

@@ -25,7 +25,7 @@ pub(super) struct Supervisor {
     pub(super) particulars: Particulars,
 }
 
-/// What people are told of a supervisor; nothing is decided by it.
+/// Data about a supervisor for people; no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Particulars {
     /// Where it calls from; `None`: by a Unix socket.
@@ -34,7 +34,7 @@ pub struct Particulars {
     pub workers: u16,
     /// The version of messages that it is spoken to in.
     pub wire_version: u8,
-    /// What it has told of itself last, and when.
+    /// Its last report about itself, and when.
     pub report: Option<(SupervisorReport, i64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What was done, as the audit log tells it: the action, and whom or what it concerned.
+//! An action for the audit log: its name, and its subjects.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Audited {
     pub end: ActionEnd,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionEnd {
     Done,
@@ -33,7 +33,7 @@ pub enum ActionEnd {
 }
 
 impl ActionEnd {
-    /// What an answer says of it.
+    /// Its part of an answer.
     pub fn of_answer(answer: &Value) -> ActionEnd {
         let Some(error) = answer.get("error") else {
             return ActionEnd::Done;
@@ -47,12 +47,12 @@ impl ActionEnd {
 }
 
 impl Audited {
-    /// Whether the two are told in one line, if they are of one second.
+    /// Whether the two share a line if they are of one second.
     pub fn is_like(&self, other: &Audited) -> bool {
         self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
     }
 
-    /// Whether it is told together with others of its second.
+    /// Whether it shares a line with others of its second.
     pub fn is_summed(&self) -> bool {
         self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
     }
@@ -83,13 +83,13 @@ impl Audited {
     }
 }
 
-/// What somebody did or wanted to do.
+/// An action that a user carried out or attempted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuditedAction {
     Feed(Fed),
     Act {
         action: &'static str,
-        /// What the action concerned, by the names that the action has for it.
+        /// The subjects of the action, by the action's own names.
         about: Map<String, Value>,
     },
 }
@@ -105,10 +105,10 @@ pub struct Fed {
     has_more: bool,
 }
 
-/// So many crawls of feeds are named.
+/// Maximum number of crawls of feeds to name.
 const MOST_NAMED: usize = 20;
 
-/// So many entries of a changed list of keys are in one line.
+/// Maximum number of entries of a changed allow list in one line.
 const MOST_ENTRIES: usize = 100;
 
 impl Fed {
@@ -136,14 +136,14 @@ impl Fed {
 }
 
 impl AuditedAction {
-    /// `None` for what is not in the public language: only this user's processes can ask it.
+    /// `None` for requests outside the public language: only this user's processes can send them.
     pub fn of(asked: &Asked) -> Option<AuditedAction> {
         match asked {
             Asked::Local(_) => None,
             Asked::Feed { batch, refused, .. } => {
                 let mut fed = Fed::of(batch);
                 fed.refused += refused.faulty;
-                // Those are told by themselves, see `of_foreign_lines`.
+                // Those have lines of their own, see `of_foreign_lines`.
                 let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
                 (!is_foreign).then_some(AuditedAction::Feed(fed))
             }
@@ -162,7 +162,7 @@ impl AuditedAction {
         (!foreign.is_empty()).then(|| AuditedAction::Feed(Fed::of(foreign)))
     }
 
-    /// An action that concerns nobody in particular.
+    /// An action without a subject.
     pub fn plain(action: &'static str) -> AuditedAction {
         AuditedAction::Act {
             action,
@@ -170,8 +170,7 @@ impl AuditedAction {
         }
     }
 
-    /// A list of keys that differs from the one before: of so many entries, an action for each
-    /// [`MOST_ENTRIES`] of them.
+    /// A changed allow list: an action for each [`MOST_ENTRIES`] of its changed entries.
     pub fn of_list(change: &ListChange) -> Vec<AuditedAction> {
         let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
             let entries = entries.iter();
@@ -302,7 +301,7 @@ fn subject_of(subject: &Subject) -> Value {
     json!({"appid": subject.app_id, "crawlid": subject.crawl_id})
 }
 
-/// The rules that were set; one that was removed is told as `none`, because null says nothing in a line.
+/// The rules that were set. A removed one is logged as `none`, because null says nothing in a line.
 fn about_site(site: &SiteAction) -> Value {
     fn rule<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
         match rule {

@@ -1,12 +1,11 @@
-//! Changes of pages that the core wants to know for notifications. It does not read the store: the process reads
-//! what is asked here, sooner or later, and passes the answer to
-//! [`Core::changes_answered`](crate::Core::changes_answered).
+//! The core's questions about changes of pages, for notifications. The core does not read the store: the process
+//! answers the questions, sooner or later, with [`Core::changes_answered`](crate::Core::changes_answered).
 
 use serde_json::{Map, Value};
 use webfill_notifications::ReadChanges;
 use webfill_store::CrawlId;
 
-/// What is to be read in the store for a watch.
+/// A question to the store about a watch.
 #[derive(Debug, Clone)]
 pub struct ChangesAsked {
     pub watch: String,
@@ -16,12 +15,12 @@ pub struct ChangesAsked {
 
 #[derive(Debug, Clone, Copy)]
 pub enum ChangesQuestion {
-    /// The number of the last change of before a time, after which somebody is told: when the answer comes,
-    /// pages may have changed since.
+    /// The number of the last change before a time, after which changes are reported: pages may have changed again
+    /// when the answer arrives.
     Position { asked_ms: i64 },
-    /// What has changed after a number.
+    /// The changes after a number.
     After(u64),
-    /// What a run has found, once all of its looks are judged, and what has changed after a number.
+    /// The findings of a run, once all of its checks are judged, and the changes after a number.
     Run {
         number: u64,
         began_ms: i64,
@@ -37,7 +36,7 @@ impl ChangesAsked {
     }
 }
 
-/// What was read.
+/// The answer.
 pub struct ChangesAnswer {
     pub asked: ChangesAsked,
     pub found: ChangesFound,
@@ -50,6 +49,6 @@ pub enum ChangesFound {
         counts: Map<String, Value>,
         changes: Option<ReadChanges>,
     },
-    /// Of a run: the answer is not known for so long that its end is told without.
+    /// If the answer takes longer than this, the end of the run is reported without it.
     Late,
 }

@@ -1,10 +1,10 @@
-//! What applications have queued and leased, over all their crawls, without adding it up for each who asks.
+//! The queued and leased tasks of applications, over all their crawls, without summing them up for each request.
 
 use std::collections::HashMap;
 
 use super::model::AppTally;
 
-/// So many applications are kept.
+/// Maximum number of applications to keep.
 const MOST: usize = 1_000;
 
 /// The counters of the applications that were asked about.
@@ -16,7 +16,7 @@ impl AppTallies {
         self.0.get(app_id).copied()
     }
 
-    /// Keeps what was added up.
+    /// Keeps the sums.
     pub(super) fn keep(&mut self, app_id: &str, tally: AppTally) {
         if self.0.len() >= MOST {
             self.0.clear();
@@ -24,7 +24,7 @@ impl AppTallies {
         self.0.insert(app_id.to_owned(), tally);
     }
 
-    /// What is queued and leased of a crawl was written.
+    /// The counts of a crawl's queued and leased tasks were written.
     pub(super) fn note(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
         let Some(tally) = self.0.get_mut(app_id) else {
             return;

@@ -1,10 +1,9 @@
 //! Limits of applications: how much of each limit is used, and which crawls wait for it.
 //!
-//! The limits are total pages, pages per second (a token bucket) and sites in parallel. As with a
-//! crawl's own limits (see [`holding`](super::holding)), a site finds out in its turn that the
-//! application may have no further task, and passes the crawl over. When there is an allowance
-//! again, a crawl of the application is released at as many sites as the allowance is worth, crawls
-//! in turn.
+//! The limits are total pages, pages per second (a token bucket) and sites in parallel. As with a crawl's own limits
+//! (see [`holding`](super::holding)), a site notices in its turn that the application may have no further task, and
+//! skips the crawl. When there is an allowance again, a crawl of the application is released at as many sites as the
+//! allowance is worth, crawls in turn.
 //!
 //! Pages and leases are counted from the tables at the start; the token bucket starts empty.
 

@@ -1,4 +1,4 @@
-//! What queued tasks wait for, for people who ask why a crawl does not go on.
+//! Why queued tasks wait, for people who ask why a crawl makes no progress.
 
 use rusqlite::{Result, ToSql, params};
 use webfill_wire::{CrawlKey, Lane};
@@ -6,12 +6,12 @@ use webfill_wire::{CrawlKey, Lane};
 use super::parts::Reports;
 use super::{FrontierError, crawl_rows};
 
-/// Sites where queued tasks wait for the same.
+/// Sites whose queued tasks wait for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSites {
     pub by: HeldBy,
     pub sites: u64,
-    /// There may be more: not all sites were looked at.
+    /// There may be more: not all sites were checked.
     pub has_more: bool,
     /// One of them, by name.
     pub example: String,
@@ -38,8 +38,8 @@ pub enum Asked<'a> {
 }
 
 impl Reports<'_> {
-    /// The sites that hold queued tasks back, by what holds them. At most so many sites of crawls are looked at,
-    /// because a crawl may have a million.
+    /// The sites that hold back queued tasks, by reason. Only a limited number of sites of crawls is checked, because
+    /// a crawl may have a million.
     pub fn held_sites(
         &mut self,
         asked: Asked<'_>,

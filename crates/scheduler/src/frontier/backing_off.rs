@@ -1,4 +1,4 @@
-//! What is told of sites and their backoffs, and the end of a backoff by hand.
+//! Reports about sites and their backoffs, and the end of a backoff by hand.
 
 use rusqlite::{OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
@@ -9,12 +9,12 @@ use super::parts::SiteStates;
 use super::site_states::{COLUMNS, SiteReport, read_report};
 use super::{FrontierError, state_changes};
 
-/// How many rows one call looks at.
+/// Number of rows that one call reads.
 const MOST_LOOKED_AT: i64 = 50_000;
 
 /// How a list of sites is read.
 struct Listed {
-    /// What is walked by its ids.
+    /// The table that is walked by its ids.
     table: &'static str,
     join: &'static str,
     id: &'static str,
@@ -37,7 +37,7 @@ const IN_TROUBLE: Listed = Listed {
 };
 
 impl SiteStates<'_> {
-    /// What is known of a site, by its name; `None` if the site is unknown.
+    /// The report on a site, by its name; `None` if the site is unknown.
     pub fn report(&mut self, name: &str) -> std::result::Result<Option<SiteReport>, FrontierError> {
         self.0.guarded("read a site's state", |cx| {
             let sql = format!(
@@ -49,8 +49,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Sites that have queued tasks or are in trouble, by their ids from `after` on; only those that
-    /// rest or were given up if `backing_off`. The id to go on from, if there may be more.
+    /// Sites that have queued tasks or are in trouble, by their ids after `after`; only those that are backing off or
+    /// unreachable if `backing_off`. Also returns the id to continue from, if there may be more.
     pub fn reports(
         &mut self,
         backing_off: bool,
@@ -88,7 +88,7 @@ impl SiteStates<'_> {
         })
     }
 
-    /// How many sites with queued tasks rest, and the first of them by the end of their backoffs.
+    /// How many sites with queued tasks back off, and the first of them by the end of their backoffs.
     pub fn backing_off(
         &mut self,
         limit: usize,
@@ -133,7 +133,7 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Ends the rest of a site now; a probe goes first.
+    /// Ends the backoff of a site now; a probe goes first.
     pub fn wake(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("wake a site", |cx| {
             let site = SiteId(cx.sites.id_of(&cx.db, name)?);
@@ -142,8 +142,8 @@ impl SiteStates<'_> {
     }
 }
 
-/// A person wants a site's ended tasks again: if it was unreachable, it is open, or they would be
-/// given up with it. A backoff goes on.
+/// A person re-queues a site's finished tasks: an unreachable site becomes open, because these tasks would end with
+/// it. A backoff continues.
 pub(super) fn wake_if_unreachable(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     match cx.backoff.unreachable.contains_key(&site) {
         true => wake(cx, site, now_ms),

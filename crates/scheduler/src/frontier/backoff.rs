@@ -3,7 +3,7 @@
 //! is queued again. The tasks of a site that is unreachable are handed out once more, to be recorded as
 //! failed without a request ([`unreachable`](super::unreachable)).
 //!
-//! What is known of sites is told in [`backing_off`](super::backing_off).
+//! [`backing_off`](super::backing_off) reports the states of sites.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::backoff_table::BackoffTable;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::site_state::outcome_of;
 
-/// The rest table, and the sites that have a state other than the default.
+/// The backoff table, and the sites that have a state other than the default.
 #[derive(Debug)]
 pub(super) struct Backoffs {
     pub(super) table: BackoffTable,
@@ -97,7 +97,7 @@ impl Backoffs {
     }
 }
 
-/// What becomes of a task whose attempt has ended, as far as its site decides it.
+/// The site's decision about a task whose attempt has ended.
 pub(super) enum Disposition {
     /// Its outcome counts, or the retry table decides.
     Own,
@@ -115,7 +115,7 @@ pub(super) enum Leasable {
     All,
     /// One, after a backoff.
     Probe,
-    /// Those that were queued when it was unreachable, and only to end without a request.
+    /// Tasks that were queued when it became unreachable; they end without a request.
     Unreachable,
     /// It backs off.
     None,

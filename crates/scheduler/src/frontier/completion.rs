@@ -1,5 +1,5 @@
-//! The completion of a task: its outcome is counted together with what it led to (links, redirect,
-//! resolved records), in one transaction. An outcome changes nothing if its lease is not in force.
+//! The completion of a task: its outcome is counted together with its results (links, redirect, resolved records), in
+//! one transaction. An outcome changes nothing if its lease is not in force.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
@@ -174,14 +174,14 @@ fn feed_links(
         ..redirect
     };
     let mut batch = feed::begin_feed(cx, task.crawl, now_ms);
-    // What is listed is for no record, so records do not make it useless.
+    // Listed URLs serve no record, so records do not make them useless.
     let unwanted = batch.is_unwanted(served.len(), &unresolved);
     let unlisted = batch.is_unwanted(0, &[]);
     let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
     if let Some(url) = &report.redirect {
         batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
     }
-    // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
+    // The worker follows the crawl's settings of the hand-out, which may have changed since.
     let links = || {
         let links = report.links.iter().filter(|text| of_row(text).is_none());
         links.map(|text| LinkKind::of(text))
@@ -221,8 +221,8 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// A sitemap that has moved is one at its new place. Which tasks are sitemaps is not stored: those are
-    /// that a robots.txt or, lately, an index has led to, and those that are out of the scope of pages.
+    /// A sitemap that has moved is a sitemap at its new address. Which tasks are sitemaps is not stored: it is those
+    /// that a robots.txt or, recently, an index has led to, and those that are out of the scope of pages.
     fn kind_of_redirect(
         &mut self,
         report: &TaskDone,

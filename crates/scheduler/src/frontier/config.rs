@@ -13,7 +13,7 @@ use crate::retry_table::RetryTable;
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";
 
-/// How much memory the frontier may take, and what holds for all crawls.
+/// The frontier's memory limit, and settings that apply to all crawls.
 #[derive(Debug, Clone)]
 pub struct FrontierConfig {
     /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
@@ -27,14 +27,14 @@ pub struct FrontierConfig {
     pub dropped_parameters: DroppedParameters,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
-    /// For how long sites in trouble rest.
+    /// How long sites in trouble back off.
     pub backoff: BackoffTable,
-    /// How long what fails is waited for; `None`: as long as the tables say.
+    /// How long to wait for failing sites; `None`: as long as the tables say.
     pub patience: Option<Patience>,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
-    /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
-    /// `None`: nothing, because no dispatcher opens it; a backup is refused.
+    /// How to start if the file is a backup, or another copy that may be older than the state of the fleet. `None`:
+    /// not at all, because no dispatcher opens it; a backup is refused.
     pub restoring: Option<Restoring>,
 }
 
@@ -60,7 +60,7 @@ impl Default for FrontierConfig {
     }
 }
 
-/// How to start from a file that may be older than what its fleet has done.
+/// How to start from a file that may be older than the state of its fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Restoring {
     /// How long a supervisor may start requests after it has last heard from its dispatcher.
@@ -72,13 +72,13 @@ pub struct Restoring {
     pub backups: Backups,
 }
 
-/// What is done with a file that is marked as a backup.
+/// How to open a file that is marked as a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backups {
-    /// It is refused: a dispatcher of a fleet must be told of a backup.
+    /// It is refused: the dispatcher of a fleet needs `--restored` for a backup.
     Refused,
-    /// It is taken for one: a crawl on one machine, whose dispatcher nobody starts by hand, or a service whose
-    /// settings say that backups may be started from.
+    /// It is treated as one: by a crawl on one machine, whose dispatcher nobody starts by hand, and by a service
+    /// whose settings allow starts from backups.
     Taken,
     /// The file is said to be one, whether it is marked or not.
     Declared,

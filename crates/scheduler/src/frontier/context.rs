@@ -1,4 +1,4 @@
-//! What the steps work on: the file, and the parts of the frontier that are in memory.
+//! The data of the steps: the file, and the parts of the frontier that are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }

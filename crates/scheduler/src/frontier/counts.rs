@@ -63,8 +63,7 @@ impl Counts<'_> {
         })
     }
 
-    /// The counters of an application. They are added up when they are first asked for, and kept up to date from
-    /// then on.
+    /// The counters of an application. They are summed up on the first request, and kept up to date from then on.
     pub fn of_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
         self.0.guarded("count the crawls of an application", |cx| {
             crawl_rows::write_counters(cx)?;
@@ -142,7 +141,7 @@ pub struct PendingCrawl {
     pub key: CrawlKey,
     pub crawl_id: String,
     pub queued: u64,
-    /// The lowest and the highest priority of what is queued.
+    /// The lowest and the highest priority in the queue.
     pub low_priority: Option<u8>,
     pub high_priority: Option<u8>,
     /// Handed to supervisors, and not ended yet.
@@ -151,7 +150,7 @@ pub struct PendingCrawl {
     pub expires_at_ms: Option<i64>,
 }
 
-/// So many waiting sites are counted at most; the metrics have all of them.
+/// Maximum number of waiting sites to count; the metrics have all of them.
 pub const MOST_WAITING_COUNTED: u64 = 100_000;
 
 /// The counters of all crawls together.
@@ -173,7 +172,7 @@ pub struct FrontierTally {
     pub sites_waiting: u64,
 }
 
-/// How many sites outside the window have tasks to hand out. Counting millions would hold up the loop, for a third of a
+/// How many sites outside the window have tasks to hand out. Counting millions would block the loop, for a third of a
 /// second with ten million.
 fn sites_waiting(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM sites INDEXED BY sites_waiting

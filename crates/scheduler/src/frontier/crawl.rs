@@ -11,10 +11,10 @@ use crate::scope::Scope;
 /// The most that is counted for one crawl in memory: one alone must not push out all others.
 const HEAVIEST: usize = 5_000;
 
-/// What a crawl with neither patterns nor domains takes, about.
+/// The approximate size of a crawl with neither patterns nor domains.
 const BYTES_OF_A_CRAWL: usize = 2_048;
 
-/// What searches with a list of patterns keep beside the automaton, about.
+/// The approximate size of the data that searches keep beside the automaton.
 const BYTES_OF_A_SEARCH: usize = 40 << 10;
 
 /// A crawl in memory.
@@ -31,9 +31,9 @@ pub(super) struct Crawl {
     pub(super) waiting: BTreeMap<u8, u64>,
     /// It may be held back at some of its sites; see [`super::holding`].
     pub(super) held: bool,
-    /// Whether the counters differ from what is stored.
+    /// Whether the counters differ from the stored ones.
     pub(super) changed: bool,
-    /// What is queued and leased of it by its row.
+    /// Its queued and leased tasks according to its row.
     pub(super) written: (u64, u64),
     /// Its rows are being deleted. To all but that it is unknown.
     pub(super) is_pruned: bool,
@@ -115,8 +115,8 @@ impl Crawl {
         self.changed = true;
     }
 
-    /// A task that had ended is queued again. Returns how many tasks still have its outcome; if
-    /// there are none, the caller deletes the stored counter.
+    /// A finished task is queued again. Returns how many tasks still have its outcome; if there are none, the caller
+    /// deletes the stored counter.
     pub(super) fn uncount_outcome(&mut self, outcome: Outcome) -> u64 {
         self.status.done -= 1;
         self.changed = true;

@@ -1,9 +1,9 @@
-//! The crawls in memory: those used lately, in bounded number; others are read when they are needed.
+//! The crawls in memory: a bounded number of recently used ones. Others are read when they are needed.
 //!
-//! A commit looks only at the crawls that were used since the commit before, and it drops nothing as long
-//! as all in memory weigh at most [`MOST`]. Beyond that, compiled patterns are dropped, which are the
-//! heaviest; and if that is not enough, crawls, so that half of the weight is left. What was not used since
-//! the last time goes first: so all crawls are walked through only after many were read.
+//! A commit checks only the crawls that were used since the commit before, and drops nothing as long as all in memory
+//! weigh at most [`MOST`]. Beyond that, it drops compiled patterns, which are the heaviest; and if that is not
+//! enough, crawls, so that half of the weight is left. Those unused since the last time go first. So all crawls are
+//! walked through only after many were read.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use super::crawl::Crawl;
 /// In crawls without patterns; see [`Crawl::weight`].
 const MOST: usize = 20_000;
 
-/// What is left, compiled patterns included, when some of these are dropped.
+/// The weight that is left, compiled patterns included, when some of these are dropped.
 const MOST_WITH_PATTERNS: usize = MOST / 4 * 3;
 
 #[derive(Debug, Default)]
 pub(super) struct CrawlsInMemory {
     crawls: HashMap<CrawlKey, Kept>,
-    /// Those that may have changed since [`CrawlsInMemory::take_used`].
+    /// Crawls that may have changed since [`CrawlsInMemory::take_used`].
     used: Vec<CrawlKey>,
-    /// Of all crawls, as they were at that time.
+    /// The weight of all crawls at that time.
     weight: usize,
 }
 
@@ -33,7 +33,7 @@ struct Kept {
     is_recent: bool,
     /// In the list of those used.
     is_listed: bool,
-    /// What is counted for it.
+    /// Its weight.
     weight: usize,
 }
 

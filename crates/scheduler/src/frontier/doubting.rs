@@ -66,8 +66,8 @@ pub(super) fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<Doubtful
     Ok(pages)
 }
 
-/// What becomes of a task whose answer is only suspected. `None` if it is not, or if its site is known to
-/// block: then it is one more block.
+/// The decision about a task whose answer is only suspected to be a block. `None` if it is not, or if its site is
+/// known to block: then it is one more block.
 pub(super) fn doubt(
     cx: &mut Context,
     task: &HeldTask,
@@ -116,7 +116,7 @@ pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
     })
 }
 
-/// Those of a site's doubtful pages that were blocks, as far as can be said, now that it blocks by this sign.
+/// The doubtful pages of a site that probably were blocks, now that it blocks by this sign.
 pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
     let last = pages.iter().rev().find_map(|page| page.answer);
     let same = pages.iter().filter(|page| page.answer == last);
@@ -129,13 +129,13 @@ pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<Doub
 /// one.
 pub(super) const WAIT_MS: i64 = 1_000;
 
-/// What a block is recognised by that was compared with the answers before it.
+/// The sign of a block that was recognised by comparison with earlier answers.
 pub(super) const COMPARED: &str = "(rule repeated-";
 
 /// A page of more bytes says something.
 pub(super) const SHORT_BYTES: u64 = 4_096;
 
-/// So many pages of one site are remembered, the oldest first, and so many sites.
+/// Maximum number of pages of a site to remember, the oldest first, and of sites.
 pub(super) const MOST_PAGES: usize = 16;
 
 pub(super) const MOST_SITES: usize = 4_096;

@@ -1,4 +1,4 @@
-//! Pages that may be blocks although nothing on them says so.
+//! Pages that may be blocks although they show no sign of one.
 //!
 //! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page: its
 //!   task is queued again, and waits until others of its site had their turn, by which the worker knows.

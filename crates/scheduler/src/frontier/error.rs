@@ -1,4 +1,4 @@
-//! The errors of the frontier, by what the caller does next.
+//! The errors of the frontier, by the caller's next step.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ impl FrontierError {
     }
 }
 
-/// What came of something if its crawl was pruned meanwhile, which is no fault: `instead`.
+/// The result if the crawl was pruned meanwhile, which is not an error: `instead`.
 pub fn if_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T, FrontierError> {
     match done {
         Err(FrontierError::UnknownCrawl(crawl)) => {

@@ -1,5 +1,5 @@
-//! What has failed for good: URLs by outcome, status and site, and the records that are *unreachable*, because
-//! all that was tried for them has failed. Both are read in slices, so that a crawl of millions holds nothing up.
+//! Permanent failures: URLs by outcome, status and site, and the records that are *unreachable*, because all of their
+//! URLs have failed. Both are read in slices, so that a crawl of millions blocks nothing.
 
 use rusqlite::{Result, params};
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub struct DeadRecord {
     pub outcome: Outcome,
     pub status_code: Option<u16>,
     pub site: String,
-    /// What was seen of the site, if it is in trouble.
+    /// The evidence, if the site is in trouble.
     pub sign: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct DeadRecord {
 pub type Slice<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {
-    /// What has failed among the tasks after this one.
+    /// The failed tasks after this one.
     pub fn failed_urls(
         &mut self,
         crawls: &[CrawlKey],

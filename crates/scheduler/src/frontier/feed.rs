@@ -116,8 +116,7 @@ pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBa
     }
 }
 
-/// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
-/// end.
+/// A batch of candidates of one crawl. Its additions to the sites' counts are written once, when it is finished.
 pub(super) struct FeedBatch<'a> {
     pub(super) db: &'a Connection,
     pub(super) seen: &'a mut Seen,
@@ -129,10 +128,10 @@ pub(super) struct FeedBatch<'a> {
     lanes: &'a mut Lanes,
     next_task: &'a mut i64,
     pub(super) now_ms: i64,
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     pub(super) wall_ms: i64,
     last_turn: i64,
-    /// In the order of sites, so that what follows is in the same order each time.
+    /// In the order of sites, so that the following steps have the same order each time.
     fed: BTreeMap<SiteId, FedSite>,
     /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
@@ -141,7 +140,7 @@ pub(super) struct FeedBatch<'a> {
     /// The host of the last URL that was queued, and its site: mostly that of the next one, too.
     last_host: Option<(String, Site)>,
     pub(super) tally: FeedTally,
-    /// Those whose sitemaps this batch has asked for.
+    /// Origins whose sitemaps this batch requests.
     origins: HashSet<String>,
 }
 
@@ -179,8 +178,8 @@ impl FeedBatch<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
-    /// A page has led to a route of a page. The page itself is what the server has there, and leads to others. It is for no
-    /// record, which would get what every route of it shows without its scripts.
+    /// A page links to a route of a page that scripts show. The page of the server is queued instead, because it
+    /// leads to others. It serves no record: a record would get the same values for every route.
     fn take_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
         let page = text.split_once('#').map_or(text, |(page, _)| page);
         let context = LinkContext {
@@ -235,9 +234,9 @@ impl FeedBatch<'_> {
         judge(text, context.base, &self.crawl.scope, self.excluded)
     }
 
-    /// Queues the robots.txt of a seed's origin, whose task finds its sitemaps, if the crawl asks for
-    /// them: whatever the budget of its site, because nothing is requested for it, and whatever has
-    /// become of the seed, unless its host is out of scope.
+    /// Queues the robots.txt of a seed's origin if the crawl wants sitemaps; its task finds them. It is queued
+    /// whatever the budget of its site, because it takes no request, and whatever happens to the seed, unless its
+    /// host is out of scope.
     fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {
         if !self.crawl.spec.sitemaps || self.is_unwanted(0, &[]) {
             return Ok(());
@@ -294,7 +293,7 @@ impl FeedBatch<'_> {
         Ok(None)
     }
 
-    /// Whether a new URL that a page led to which only repeats others is queued all the same.
+    /// Whether to queue a new URL from a page that only repeats others.
     fn trickle(&mut self, url: &Url, site: &Site) -> bool {
         let lets_through =
             self.trickles
@@ -344,7 +343,7 @@ impl FeedBatch<'_> {
             .exists(params![task as i64, DONE, latest])
     }
 
-    /// Whether a sitemap has lately told that this URL is one. It is not stored: after a restart nobody knows.
+    /// Whether a sitemap index has recently named this URL as a sitemap. Not stored: unknown after a restart.
     pub(super) fn was_listed_as_sitemap(&mut self, url: &str) -> bool {
         let key = self.seen.key(self.key, url);
         let mark = self.seen.pair_key(key, SITEMAP);
@@ -396,7 +395,7 @@ impl FeedBatch<'_> {
     }
 }
 
-/// What the index of seen URLs knows of a text, read as a canonical URL.
+/// The entry of the index of seen URLs for a text, read as a canonical URL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextLookup<'a> {
     pub(super) text: &'a str,

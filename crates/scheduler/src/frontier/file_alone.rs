@@ -1,5 +1,5 @@
-//! What the frontier's file says of a URL while no dispatcher answers. The file is only read, so that it may be
-//! asked at any time; without the index of what was seen, which is the dispatcher's, all tasks are looked through.
+//! Reads a URL's state from the frontier's file while no dispatcher answers. The file is only read, so this is
+//! possible at any time. The index of seen URLs belongs to the dispatcher, so all tasks are searched.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::task_reports::{Stage, read_report};
 use super::{FILE_NAME, schema};
 use crate::task_json::{task_json, why_ended};
 
-/// The URL's tasks are told in at most so many crawls.
+/// Maximum number of crawls to report.
 const MOST_TOLD: i64 = 20;
 
-/// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, as a dispatcher would tell
-/// them that was asked why; `None` if there is no file.
+/// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, as a dispatcher would explain
+/// them; `None` if there is no file.
 pub fn tasks_in_file(
     state: &Path,
     url: &str,

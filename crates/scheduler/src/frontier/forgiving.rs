@@ -49,14 +49,14 @@ impl SiteStates<'_> {
     }
 }
 
-/// Those that have ended, and that no other machine has got an answer for since.
+/// The tasks that have ended and whose site has not answered another machine since.
 fn failed_at_last(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| is_of_machine(task.outcome));
     Ok(failed.map(|task| task.id).collect())
 }
 
-/// What a task has tried does not count against its retries.
+/// The attempts of a task do not count against its retries.
 fn discount(cx: &Context, task: TaskId) -> Result<()> {
     let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
     cx.db.prepare_cached(sql)?.execute([task as i64])?;

@@ -13,7 +13,7 @@ use super::parts::Sites;
 use super::scripts::{PREFIX, ScriptedKind, want_browser};
 use super::task_rows::HeldTask;
 
-/// Keeps what an outcome tells of scripts. Returns whether its page is handed on to a browser.
+/// Stores an outcome's findings about scripts. Returns whether its page is handed on to a browser.
 pub(super) fn note_scripts(
     cx: &mut Context,
     task: &HeldTask,
@@ -96,7 +96,7 @@ pub(super) fn keep_kind(
     };
     kind.tries = kind.tries.saturating_add(u32::from(is_vain));
     (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
-    // That a browser is missing, or has shown nothing so far, says less than what one has shown.
+    // A missing browser, or one without results so far, is weaker evidence than one with results.
     let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
     let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
     if is_shown || is_open {
@@ -117,7 +117,7 @@ pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// Decides whether a site's pages go to a browser, after what decides that has changed.
+/// Decides whether a site's pages go to a browser, after a change of the evidence.
 pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
     let wants = want_browser(cx.lanes.rule(site), kinds);
@@ -126,7 +126,7 @@ pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
     }
 }
 
-/// Forgets what is known of a site's scripts.
+/// Forgets the findings about a site's scripts.
 pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.scripted.remove(&site).is_none() {
         return Ok(());
@@ -138,7 +138,7 @@ pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+/// The findings for the worker that gets a site's tasks; `None` if there are none.
 pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
     let rule = cx.lanes.rule(site);
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
@@ -158,14 +158,14 @@ pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteS
     })
 }
 
-/// Kinds of one site that are told apart.
+/// Maximum number of kinds of one site to distinguish.
 pub(super) const MOST_KINDS: usize = 16;
 
 /// Sites that are remembered; pages of others stay as they came.
 pub(super) const MOST_SITES: usize = 50_000;
 
-/// Where browsers did not help with so many kinds of a mapping's pages in a row, its pages are not handed on any
-/// more, except shells: the mapping does not fit them.
+/// If browsers did not help with this many kinds of a mapping's pages in a row, its pages are no longer handed on,
+/// except shells: the mapping does not fit them.
 pub(super) const MOST_UNFIT: u32 = 12;
 
 /// Texts of reports are cut to this many bytes.
@@ -176,7 +176,7 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 impl Sites<'_> {
-    /// What is known of the scripts of a site's pages, by the site's name.
+    /// The findings about the scripts of a site's pages, by the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
         self.0
             .guarded("read what is known of a site's scripts", |cx| {
@@ -192,9 +192,8 @@ impl Sites<'_> {
             })
     }
 
-    /// The sites of which these crawls have found something out about scripts, up to `most`, and how many there
-    /// are: those that want a browser, because their pages are shells or perhaps, or those whose pages scripts have
-    /// filled.
+    /// The sites of these crawls with findings about scripts, up to `most`, and how many there are: sites that need a
+    /// browser, because their pages are shells or may be, and sites whose pages scripts have filled.
     pub fn scripted(
         &mut self,
         crawls: &[CrawlKey],

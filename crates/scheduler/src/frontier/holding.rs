@@ -8,8 +8,8 @@
 //! - *release*: when the crawl continues, its sites are visited in slices of at most [`SLICE`];
 //! - *end*: the queue of a crawl that is over is closed in slices of at most [`MOST_CLOSED`] tasks.
 //!
-//! What is held is stored with the sites. At the start every crawl with held sites that is not
-//! paused is released again, because which releases were under way is not stored.
+//! Holds are stored with the sites. At the start every unpaused crawl with held sites is released again, because
+//! releases in progress are not stored.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,7 +18,7 @@ use webfill_wire::CrawlKey;
 
 use super::model::{SiteId, TaskId};
 
-/// The releases that are under way, and the limits of sites.
+/// Releases in progress, and the limits of sites.
 #[derive(Debug, Default)]
 pub(super) struct Holding {
     /// Crawls to release, each with the last of its sites that was visited.
@@ -27,7 +27,7 @@ pub(super) struct Holding {
     pub(super) limits: HashMap<SiteId, Limit>,
     /// Sites whose rules have changed.
     pub(super) changed_sites: Vec<SiteId>,
-    /// Those that were forgotten by request.
+    /// Sites that were forgotten on request.
     pub(super) forgotten_sites: Vec<SiteId>,
 }
 

@@ -1,4 +1,4 @@
-//! The first steps of a URL in the log, for `webfill trace`: whether it was taken in.
+//! The first steps of a URL in the log, for `webfill trace`: whether it was accepted.
 
 use webfill_service::journey::JOURNEY;
 use webfill_urls::Url;

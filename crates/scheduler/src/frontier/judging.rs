@@ -1,4 +1,4 @@
-//! What an attempt says of its site, and what becomes of its task ([`backoff`](super::backoff)).
+//! The effect of an attempt on its site and on its task ([`backoff`](super::backoff)).
 
 use super::site_states::{backoff_until_ms, has_answered, site_name};
 use crate::site_state::Verdict;
@@ -18,7 +18,7 @@ use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::Patience;
 use crate::site_state::{MOST_SUSPECTS, Phase, Sign, SiteState};
 
-/// Moves the state of a site by what an attempt at one of its pages says.
+/// Changes the state of a site after an attempt at one of its pages.
 pub(super) fn judge_site(
     cx: &mut Context,
     task: &HeldTask,
@@ -139,7 +139,7 @@ pub(super) fn is_one_pages_fault(
     Ok(true)
 }
 
-/// Stores what a failure has changed, with its evidence.
+/// Stores the changes after a failure, with the evidence.
 pub(super) fn keep_failure(
     cx: &mut Context,
     task: &HeldTask,
@@ -234,7 +234,7 @@ pub(super) fn dispose(
     Ok(Disposition::Waits)
 }
 
-/// Whether a page has failed so often that it is not tried again.
+/// Whether a page has failed so often that it is not retried.
 pub(super) fn is_exhausted(cx: &Context, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
     let used = tries::retries_used(&cx.db, report.task)?;
     if used < retries::most_retries_of_limited(report) {
@@ -283,7 +283,7 @@ pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasab
     })
 }
 
-/// What shows a failure, as its worker saw it; without a worker's word, what the outcome says.
+/// The evidence of a failure, as its worker saw it; without it, the outcome.
 pub(super) fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
     report.evidence.clone().unwrap_or_else(|| Evidence {
         url: task.url.clone(),

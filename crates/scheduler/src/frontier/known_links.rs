@@ -1,6 +1,6 @@
-//! Most links of most pages lead to what the crawl has taken before. Workers report canonical URLs, and
-//! a canonical URL is its own canonical form: so a text that is in the index of seen URLs as it stands is a
-//! duplicate, and need not be parsed.
+//! Most links of most pages lead to URLs that the crawl has taken before. Workers report canonical URLs, and a
+//! canonical URL is its own canonical form. So a text that is in the index of seen URLs is a duplicate, and need not
+//! be parsed.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
@@ -89,14 +89,14 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// Whether the record is known to be attached to the URL's task. After a restart nobody knows.
+    /// Whether the record is known to be attached to the URL's task. Unknown after a restart.
     pub(super) fn was_attached_recently(&mut self, key: u64, record: i64) -> bool {
         let pair_key = self.attachment_key(key, record);
         self.seen.was_noted_recently(pair_key)
     }
 
     fn attachment_key(&self, key: u64, record: i64) -> u64 {
-        // What was noted in another run of a watch may not hold any more.
+        // Notes of another run of a watch may be outdated.
         let run = self.crawl.spec.run_began_ms.unwrap_or_default() as u64;
         self.seen.pair_key(key.wrapping_add(run), record)
     }

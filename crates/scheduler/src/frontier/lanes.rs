@@ -20,7 +20,7 @@ pub(super) struct Lanes {
     pub(super) waiting: BTreeSet<CrawlKey>,
     /// Sites whose pages go to a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
     pub(super) scripted: BTreeSet<SiteId>,
-    /// What was set by hand.
+    /// The rule set by hand.
     rules: HashMap<SiteId, SiteLane>,
 }
 
@@ -79,7 +79,8 @@ impl Lanes {
         }
     }
 
-    /// The lane that tasks of a crawl need at a site. Only a crawl waits for a lane that nobody serves, no page.
+    /// The lane that tasks of a crawl need at a site. A crawl waits for a lane without a supervisor, a single page
+    /// does not.
     pub(super) fn at(&self, site: SiteId, of_crawl: Lane) -> Lane {
         match self.browsers && self.is_scripted(site) {
             true => Lane::Browser,
@@ -107,8 +108,8 @@ impl Lanes {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
-    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, notes
-    /// that the crawl waits for one.
+    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, records that the crawl
+    /// waits for one.
     pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
             return crawl.room();

@@ -173,9 +173,9 @@ fn lease_by_turns(
     Ok(())
 }
 
-/// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
-/// tried least, and among those the crawl that has waited longest, whatever its priority and lane. So pages that
-/// always fail give up no other crawl's.
+/// The crawls of which a task goes first after a backoff of the site: the one with the task that was tried least, and
+/// among those the crawl that has waited longest, whatever its priority and lane. So pages that always fail do not
+/// make another crawl's fail.
 fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
     for turn in sites::turns_by_wait(&cx.db, site, MOST_CRAWLS)? {
@@ -231,7 +231,7 @@ fn lease_turn(
     sites::count_taken_of(&cx.db, site, turn.crawl, taken, Some(cx.last_turn))
 }
 
-/// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
+/// How many tasks of a crawl may be handed out at a site. If none, records the reason.
 pub(super) fn room_at(
     cx: &mut Context,
     site: SiteId,
@@ -263,7 +263,7 @@ pub(super) fn close_excluded(
     Ok(excluded.len())
 }
 
-/// What a crawl hands out in its turn.
+/// The tasks that a crawl hands out in its turn.
 fn queued_of_turn(
     cx: &mut Context,
     site: SiteId,

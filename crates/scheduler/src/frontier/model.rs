@@ -51,13 +51,13 @@ pub struct Candidate<'a> {
     pub attrs: Option<AttrsId>,
 }
 
-/// What became of a batch of candidates.
+/// The result of a batch of candidates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeedTally {
     /// How many became queued tasks.
     pub accepted: u64,
-    /// How many ended tasks were queued again, because a further record wants their pages (their
-    /// candidates are counted as duplicates) or because that was asked for.
+    /// How many finished tasks were queued again, because a further record wants their pages (their candidates are
+    /// counted as duplicates) or because of a request.
     pub requeued: u64,
     /// How many were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
@@ -97,7 +97,7 @@ pub struct Refused {
     /// Its index in the batch.
     pub index: usize,
     pub reason: Reason,
-    /// What is wrong with it, for people.
+    /// The fault, for people.
     pub why: String,
 }
 
@@ -146,7 +146,7 @@ pub struct HeldLease {
     pub crawl: CrawlKey,
 }
 
-/// What a task's stored page and log lines need of it.
+/// The parts of a task for its stored page and log lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSketch {
     pub crawl: CrawlKey,
@@ -176,7 +176,7 @@ pub enum NothingHandedOut {
     CrawlsOver,
     /// Crawls that hand nothing out were passed over, as many as one call may pass.
     CrawlsHeld,
-    /// The site was unreachable, and begins to rest for what came later.
+    /// The site was unreachable, and backs off for later tasks.
     BackoffBegins,
     /// The crawl that is next needs a supervisor of another lane.
     OtherLane,
@@ -187,7 +187,7 @@ pub enum NothingHandedOut {
 }
 
 impl NothingHandedOut {
-    /// Those that are set right by the next call, or show a fault.
+    /// Failures that the next call corrects, or that reveal an error.
     pub const UNEXPECTED: [NothingHandedOut; 3] = [
         NothingHandedOut::OtherLane,
         NothingHandedOut::BackingOff,
@@ -211,7 +211,7 @@ impl NothingHandedOut {
     }
 }
 
-/// What an outcome led to.
+/// The results of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Completion {
     /// The lease was not in force any more: nothing was changed.
@@ -225,7 +225,7 @@ pub enum Completion {
     Counted(CompletionTally),
 }
 
-/// What a counted outcome led to.
+/// The results of a counted outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompletionTally {
     pub crawl: CrawlKey,
@@ -234,11 +234,11 @@ pub struct CompletionTally {
     pub depth: u16,
     /// Unresolved records that came to want the page after it was handed out: they need a backfill.
     pub backfill_records: Vec<String>,
-    /// What became of the links and the redirect.
+    /// The results of the links and the redirect.
     pub links: FeedTally,
 }
 
-/// A site has begun to rest, or was given up.
+/// A site has begun to back off, or is unreachable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffBegun {
     pub site: SiteId,
@@ -246,13 +246,12 @@ pub struct BackoffBegun {
     /// The crawl of the task that met the failure.
     pub crawl: CrawlKey,
     pub reason: BackoffReason,
-    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it. `None`: it was
-    /// given up.
+    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it. `None`: it is unreachable.
     pub until_ms: Option<i64>,
     pub evidence: Evidence,
 }
 
-/// What became of a task that came back without an outcome.
+/// The result of a task that came back without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenBack {
     Requeued(Turn),
@@ -307,7 +306,7 @@ pub struct SiteRule {
     pub pages_left: Option<u64>,
 }
 
-/// What a crawl has queued.
+/// The queue of a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pending {
     pub total: u64,
@@ -318,7 +317,7 @@ pub struct Pending {
     pub sites: AtMost,
 }
 
-/// What is counted up to a number, so that no answer takes long.
+/// A count that stops at a number, so that no answer takes long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtMost {
     pub count: u64,
@@ -329,7 +328,7 @@ pub struct AtMost {
 impl AtMost {
     const MOST: i64 = 10_000;
 
-    /// So many are looked at.
+    /// Number of them that were checked.
     pub(super) const LOOKED_AT: i64 = AtMost::MOST + 1;
 
     pub(super) fn of(found: i64) -> AtMost {
@@ -407,7 +406,7 @@ pub(super) struct LinkContext<'a> {
     pub(super) priority: u8,
     pub(super) redirects: u8,
     pub(super) parent: Option<TaskId>,
-    /// What relative links refer to.
+    /// The base of relative links.
     pub(super) base: Option<&'a Url>,
     /// Unresolved ones only.
     pub(super) records: &'a [i64],

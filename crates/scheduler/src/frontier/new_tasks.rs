@@ -49,7 +49,7 @@ pub(super) struct NewTask {
     pub(super) attrs: Option<AttrsId>,
 }
 
-/// New tasks of a batch, which are of one crawl, and of which some are not written yet.
+/// New tasks of a batch, all of one crawl, some not written yet.
 #[derive(Debug)]
 pub(super) struct NewTasks {
     crawl: CrawlKey,
@@ -66,7 +66,7 @@ impl NewTasks {
         }
     }
 
-    /// Adds a task, whose id follows that of the one before.
+    /// Adds a task, whose id follows the previous one.
     pub(super) fn add(&mut self, db: &Connection, task: NewTask) -> Result<()> {
         self.unwritten.push(task);
         match self.unwritten.len() < TOGETHER {

@@ -1,8 +1,8 @@
-//! The outbox: notifications of watches that wait to be delivered, and what has been told. A notification is put there
-//! in the transaction that notes what it tells as told, so each thing is told once; it stays until it is
-//! delivered, under the same key, so that no death loses it. Bounded: of each watch [`MOST_WAITING`] wait, with
-//! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] of all watches together. The bodies stand apart, and only as long
-//! as their notifications wait: what is looked at each second stays small.
+//! The outbox: notifications of watches that wait for delivery, and the events that were reported. A notification is
+//! stored in the transaction that records its event as reported, so each event is reported once. It stays, under the
+//! same key, until it is delivered, so no crash loses it. Bounded: for each watch [`MOST_WAITING`] wait, with
+//! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] for all watches together. Bodies are stored apart, only as long as their
+//! notifications wait: the rows that are read each second stay small.
 //!
 //! The functions work on any connection to the file: `webfill watch run FILE` has no dispatcher any more when
 //! its run has ended.
@@ -14,27 +14,27 @@ use serde_json::{Value, json};
 use webfill_api::{NotificationTarget, NotificationTime};
 use webfill_notifications::{Delivery, Reported, SiteTrouble, Verdict};
 
-/// So many notifications of a watch wait at most; then the oldest is given up.
+/// Maximum number of waiting notifications of a watch; then the oldest is dropped.
 const MOST_WAITING: i64 = 1_000;
 
-/// So many bytes of notifications wait at most, of a watch and of all; then the oldest of the watch is given up.
+/// Maximum bytes of waiting notifications, of a watch and of all; then the oldest of the watch is dropped.
 const MOST_BYTES: i64 = 32 << 20;
 const MOST_BYTES_IN_ALL: i64 = 512 << 20;
 
-/// Of a target the oldest notification goes first, so that what is heard last is true. After so many tries it goes
-/// behind the others: it may be one that the target never takes.
+/// The oldest notification of a target goes first, so that the last one it gets is current. After this many attempts
+/// it goes behind the others: the target may never accept it.
 const TRIES_IN_ORDER: i64 = 10;
 
-/// So many settled notifications of a watch are kept.
+/// Maximum number of settled notifications of a watch to keep.
 const MOST_SETTLED: i64 = 100;
 
-/// A notification that could not be delivered for so long is given up.
+/// A notification that could not be delivered for this long is dropped.
 const DROPPED_AFTER_MS: i64 = 3 * 86_400_000;
 
-/// Settled notifications are kept so long, to be looked at.
+/// How long settled notifications are kept for people to see.
 const KEPT_MS: i64 = 7 * 86_400_000;
 
-/// So many sites in trouble are told of.
+/// Maximum number of sites in trouble to report.
 const MOST_SITES: i64 = 100;
 
 const OUTBOX_FULL: &str = "too many notifications wait: the oldest are dropped";
@@ -53,7 +53,7 @@ pub struct Undelivered {
 }
 
 /// Puts a notification for one target into the outbox. After a failure it waits with the others of the target.
-/// Returns what had to be given up for it.
+/// Returns notifications that were dropped for it.
 pub fn put(
     db: &Connection,
     watch: &str,
@@ -116,7 +116,7 @@ fn drop_body(db: &Connection, id: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([id]).map(drop)
 }
 
-/// What waits for targets that are not among these is not delivered: somebody has taken them out.
+/// Notifications for targets that are not among these are not delivered: the targets were removed.
 pub fn withdraw(
     db: &Connection,
     watch: &str,
@@ -135,7 +135,7 @@ pub fn withdraw(
     Ok(())
 }
 
-/// What has been told of a watch; `None`: nothing yet.
+/// The reported events of a watch; `None`: none yet.
 pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
     let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
@@ -157,14 +157,14 @@ pub fn keep_reported(
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Nothing is told any more at this time.
+/// Nothing is reported any more for this time.
 pub fn forget_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Of a watch that is removed: its settled notifications stay until they are too old.
+/// For a removed watch: its settled notifications stay until they are too old.
 pub fn forget(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
         "DELETE FROM notification_bodies WHERE notification IN
@@ -184,7 +184,7 @@ pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([now_ms]).map(drop)
 }
 
-/// What is due: of each target one, the oldest first.
+/// Due notifications: one of each target, the oldest first.
 pub fn due(
     db: &Connection,
     now_ms: i64,
@@ -237,7 +237,7 @@ fn delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
     }))
 }
 
-/// Notes what has become of a try. After a failure all notifications for the target wait until `again_ms`.
+/// Records the result of an attempt. After a failure all notifications for the target wait until `again_ms`.
 pub fn settle(
     db: &Connection,
     (id, target): (i64, &TargetKey),
@@ -315,8 +315,8 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Gives up what is too old, and drops what was settled long ago. Call it only once all was tried: nobody may
-/// have been there to deliver it for long. Returns what is given up.
+/// Drops notifications that are too old, and forgets those settled long ago. Call it only once all were tried: the
+/// process may have been down for long. Returns the dropped ones.
 pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -330,8 +330,7 @@ pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     Ok(dropped)
 }
 
-/// How many notifications wait, and the last ones of a watch as people are told; times are seconds since the
-/// epoch.
+/// The number of waiting notifications, and the last ones of a watch for people; times are seconds since the epoch.
 pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
     let sql = "SELECT count(*) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let waiting: i64 = db
@@ -370,7 +369,7 @@ pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
     Ok((waiting > 0).then(|| (waiting as u64, why.unwrap_or_default())))
 }
 
-/// A target as it is kept.
+/// A target as stored.
 pub fn target_json(target: &NotificationTarget) -> String {
     json!(target).to_string()
 }
@@ -381,7 +380,7 @@ pub fn shown(target: &str) -> String {
     read.map_or_else(|| "***".into(), |target| target.shown())
 }
 
-/// The sites of a crawl that back off or are given up.
+/// The sites of a crawl that are backing off or unreachable.
 pub fn sites_in_trouble(
     db: &Connection,
     (app, crawl): (&str, &str),

@@ -1,9 +1,9 @@
-//! What looks at the pages of watches have found, and the order that follows from it: each task that a
-//! run queues has a rank, and at each site the lowest goes first ([`Plan`]).
+//! The results of checks of watched pages, and the order that follows from them: each task that a run queues has a
+//! rank, and at each site the lowest goes first ([`Plan`]).
 //!
-//! A look counts once: one that is not later than the last one of its page changes nothing. Of how often
-//! the pages of a site change only counts are kept beside ([`SlotPages`]), so that a rank takes a look-up
-//! and not a walk through the site.
+//! A check counts once: one that is not later than the last one of its page changes nothing. How often the pages of a
+//! site change is kept as counts only ([`SlotPages`]), so that a rank takes a look-up and not a walk through the
+//! site.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use super::task_rows::HeldPage;
 use super::{FrontierError, crawl_rows};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 
-/// Of a site whose delay is not known yet.
+/// For a site whose delay is not known yet.
 const USUAL_DELAY_MS: i64 = 15_000;
 
-/// Of a run whose schedule tells none.
+/// For a run whose schedule names none.
 pub(super) const USUAL_PERIOD_MS: i64 = 86_400_000;
 
-/// Workers ask for a page without conditions when it was not sent for so long.
+/// Workers request a page unconditionally if its body was not sent for this long.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
-/// What a look at a page has found, compared with the look before.
+/// The result of a check of a page, compared with the check before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// There was none before that it could be compared with.
@@ -48,7 +48,7 @@ impl From<Verdict> for Found {
     }
 }
 
-/// What is known of a page.
+/// The data about a page.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     slot: u8,
@@ -80,7 +80,7 @@ impl Kept {
         self.slot = slot_of(self.rate.per_day(), is_listing);
     }
 
-    /// What is usual of a class matters only as long as nothing is known of the page itself.
+    /// The usual rate of a class matters only until the page itself is known.
     fn set_class(&mut self, class: PageClass) {
         if self.looks < 2 {
             self.rate = Rate::usual(class);
@@ -89,8 +89,8 @@ impl Kept {
         self.place();
     }
 
-    /// What an outcome tells of a page that its server has called unchanged before: if it does not any
-    /// more, it has changed. But after so long it may just not have been asked for on that condition.
+    /// Whether a page that its server called unchanged before has changed, because the server no longer says so.
+    /// After this long, it may just have been requested unconditionally.
     fn found_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
         let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
         match outcome {
@@ -103,7 +103,7 @@ impl Kept {
         }
     }
 
-    /// False if this look was counted before, or one after it.
+    /// False if this check or a later one was counted before.
     fn note(&mut self, at_ms: i64, found: Found) -> bool {
         let gap_ms = match self.last_look_ms {
             Some(last_ms) if at_ms <= last_ms => return false,
@@ -124,9 +124,9 @@ impl Kept {
 }
 
 impl Runs<'_> {
-    /// Counts looks at pages. Those of pages or crawls that are not known any more, or of crawls that are
-    /// none of watches, are passed over. One of a later time than now, by a worker whose clock is ahead, is
-    /// of now, so that it does not stand in the way of others.
+    /// Counts checks of pages. Skips those of pages or crawls that are no longer known, or of crawls without a watch.
+    /// A check with a later time than now, by a worker whose clock is ahead, counts as of now, so that it does not
+    /// block others.
     pub fn count_checks(
         &mut self,
         looks: &[PageCheck],
@@ -163,8 +163,8 @@ impl Runs<'_> {
     }
 }
 
-/// Notes what an outcome tells of a page of a watch: of which class it is, and, if nobody compares
-/// the pages of its crawl, whether it has changed as far as its server says so.
+/// Records an outcome of a watched page: its class, and, if the crawl's pages are not compared, whether it has
+/// changed according to its server.
 pub(super) fn note_page(
     cx: &mut Context,
     page: &HeldPage<'_>,
@@ -241,7 +241,7 @@ fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
     select.query_row([task as i64], kept).optional()
 }
 
-/// Keeps what is known of a page that was in the slot `before`, if it was in any.
+/// Keeps the data about a page that was in the slot `before`, if it was in any.
 fn write(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),
@@ -282,7 +282,7 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// The rank of a task of a run, whose last attempt ended at `done_at_ms`; 0 if the crawl is none of a
+    /// The rank of a task of a run, whose last attempt ended at `done_at_ms`; 0 if the crawl does not belong to a
     /// watch.
     pub(super) fn of(
         &mut self,
@@ -307,7 +307,7 @@ impl Ranks {
                 plan.key(task, kept.slot, kept.rate.per_day(), done_at_ms)
             }
         };
-        // 0 is none.
+        // 0 means no rank.
         Ok(if key == 0 { 1 } else { key })
     }
 }

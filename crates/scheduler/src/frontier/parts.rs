@@ -30,7 +30,7 @@ pub struct Sites<'a>(pub(super) &'a mut Transactions);
 /// The states of sites in trouble.
 pub struct SiteStates<'a>(pub(super) &'a mut Transactions);
 
-/// What people ask about crawls, sites and tasks.
+/// Reports for people on crawls, sites and tasks.
 pub struct Reports<'a>(pub(super) &'a mut Transactions);
 
 /// The counters of crawls, applications and the whole frontier.

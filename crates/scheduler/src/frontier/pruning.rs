@@ -1,14 +1,13 @@
 //! Pruning: finished crawls are dropped, with their tasks and all that hangs on these.
 //!
-//! A crawl is first *detached*: its row gets a name that no client can use, so that its ids are free
-//! from then on, and a crawl that comes with them is a new one. Whoever still has its number finds no crawl
-//! ([`FrontierError::UnknownCrawl`]). It counts as stopped, so that nothing that is still under way queues
-//! anything for it. Then its rows are deleted in slices, by
-//! one walk through all tasks for all detached crawls. After a crash the walk begins again. What sites
-//! have learned of their servers stays, and so do the states of records.
+//! A crawl is first *detached*: its row gets a name that no client can use. So its ids are free from then on, and a
+//! crawl that uses them is a new one. Code that still has its number finds no crawl
+//! ([`FrontierError::UnknownCrawl`]). It counts as stopped, so nothing in progress queues anything for it. Then its
+//! rows are deleted in slices, by one walk through all tasks for all detached crawls. After a crash the walk starts
+//! over. Everything that sites have learned of their servers stays, and so do the states of records.
 //!
-//! Numbers of tasks and crawls are never given a second time, because other tables keep them: the seen
-//! index goes on to hold the keys of dropped tasks, of crawls that nobody asks about.
+//! Numbers of tasks and crawls are never used twice, because other tables keep them: the seen index still holds the
+//! keys of deleted tasks, of crawls that no longer exist.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +35,7 @@ const MOST_DETACHED: i64 = 1_000;
 #[derive(Debug)]
 pub struct PruneWalk {
     crawls: Vec<CrawlKey>,
-    /// The last task that was looked at.
+    /// The last task that was checked.
     last: i64,
     end: i64,
     is_over: bool,
@@ -48,7 +47,7 @@ impl PruneWalk {
     }
 }
 
-/// What was detached.
+/// The detached crawls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detached {
     pub crawls: Vec<CrawlKey>,
@@ -97,7 +96,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// A walk for all crawls that are detached by now; `None`: there are none.
+    /// A walk for all crawls that are detached by now; `None`: none are.
     pub fn begin(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
         self.0.guarded("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
@@ -142,7 +141,7 @@ impl Pruning<'_> {
     }
 }
 
-/// Gives at most so many free pages back; 0: all. SQLite gives one back for each row that is read.
+/// Returns at most this many free pages to the file system; 0: all. SQLite returns one for each row that is read.
 fn free_pages(db: &Connection, most: u32) -> Result<()> {
     let mut pragma = db.prepare(&format!("PRAGMA incremental_vacuum({most})"))?;
     let mut freed = pragma.query([])?;
@@ -150,7 +149,7 @@ fn free_pages(db: &Connection, most: u32) -> Result<()> {
     Ok(())
 }
 
-/// So that the numbers of what is deleted are not given again.
+/// So that the numbers of deleted rows are not used again.
 fn note_numbers(db: &Connection, walk: &PruneWalk) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES ('last_task', ?1), ('last_crawl',
                    (SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
@@ -190,7 +189,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
     Ok(())
 }
 
-/// Deletes what the crawls had at sites; returns how many rows that were.
+/// Deletes the crawls' rows at sites; returns how many there were.
 fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
     let mut deleted = 0;
     for sql in [

@@ -26,9 +26,9 @@ pub(super) struct QueuedTask {
 /// How often a task was requested, and how often it was handed out: some come back without a request, again and again.
 pub(super) type Tried = (i64, u32);
 
-/// The task that goes first after a backoff, and how often it was tried: one that was not tried yet tells more about the
-/// site than one that has failed there, and one of another host more than one of the host that has failed last, which
-/// alone may be dead. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
+/// The task that goes first after a backoff, and how often it was tried. A task that was not tried yet shows more
+/// about the site than one that has failed there. A task of another host shows more than one of the host that has
+/// failed last, which alone may be dead. Only the first [`PROBES_LOOKED_AT`] tasks of the crawl are searched.
 pub(super) fn least_tried(
     db: &Connection,
     site: SiteId,
@@ -75,8 +75,8 @@ pub(super) fn first_queued(
     queued_tasks(db, sql, values)
 }
 
-/// Tasks of a crawl up to the `last`, whatever stands before them. Each priority is found by the index, in
-/// which its oldest task is the first, so that no newer ones are read, however many there are.
+/// Tasks of a crawl up to the `last`, whatever comes before them. Each priority is found by the index, in which its
+/// oldest task is the first, so that no newer ones are read, however many there are.
 pub(super) fn older_at(
     db: &Connection,
     site: SiteId,
@@ -123,7 +123,7 @@ pub(super) fn first_ranked(
     crawl: CrawlKey,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
-    // Each walks an index no further than to what it hands out, however much is queued.
+    // Each walks an index no further than its own results, however long the queue.
     let sql = concat!(
         select_queued!(),
         "AND t.rank <> 0 ORDER BY t.rank, t.id LIMIT ?4"

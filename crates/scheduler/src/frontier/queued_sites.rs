@@ -1,5 +1,5 @@
-//! The sites at which a crawl has something queued, with what holds it there: for people who ask why a crawl
-//! does not go on.
+//! The sites at which a crawl has queued tasks, with the reason that these wait: for people who ask why a crawl makes
+//! no progress.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, CrawlKey};
@@ -9,8 +9,7 @@ use super::parts::Reports;
 use super::site_states::read_reason;
 use super::{FrontierError, crawl_rows};
 
-/// A site at which a crawl has something queued, as it is stored: the clock of one in the window may have
-/// moved on since.
+/// A site at which a crawl has queued tasks, as stored: the clock of a site in the window may have moved since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedSite {
     pub id: SiteId,
@@ -28,7 +27,7 @@ pub struct QueuedSite {
     pub block_until_ms: i64,
     /// How many tasks may still be handed out.
     pub pages_left: Option<u64>,
-    /// What the limit was set to, if that is known.
+    /// The original limit, if known.
     pub most_pages: Option<u64>,
     /// It backs off until then; 0: it is open.
     pub backoff_until_ms: i64,
@@ -38,11 +37,11 @@ pub struct QueuedSite {
     pub next_try_ms: Option<i64>,
 }
 
-/// Among so many tasks of a site the one that is tried again first is looked for.
+/// Number of tasks of a site to search for the next retry.
 const TRIES_LOOKED_AT: i64 = 10;
 
 impl Reports<'_> {
-    /// Sites at which a crawl has something queued, at most `most` of them: a crawl may have a million.
+    /// Sites at which a crawl has queued tasks, at most `most` of them: a crawl may have a million.
     pub fn queued_sites(
         &mut self,
         crawl: CrawlKey,
@@ -82,7 +81,7 @@ impl Reports<'_> {
     }
 }
 
-/// The statement that selects the sites at which a crawl has something queued; conditions may follow.
+/// The statement that selects the sites at which a crawl has queued tasks; conditions may follow.
 fn select_queued_sites() -> String {
     format!(
         "SELECT sites.id, name, crawl_sites.queued, crawl_sites.top_priority = 0, due_at_ms,

@@ -1,9 +1,9 @@
-//! Runs of a watch: its crawl begins again, and every page that is found is looked at again, once in a
-//! run. The task of a page is queued again in its row, so that the file does not grow from run to run.
+//! Runs of a watch: its crawl starts over, and every page that is found is checked again, once in a run. The task of
+//! a page is queued again in its row, so that the file does not grow from run to run.
 //!
-//! A task belongs to the run if it is queued or leased, or has ended since the run began
-//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue stays there, with its rank: that
-//! is a time, so what has waited comes ever earlier (see [`revisit`](crate::revisit)).
+//! A task belongs to the run if it is queued or leased, or has ended since the run began (`CrawlSpec::run_began_ms`).
+//! Tasks that the previous run has left in the queue stay there, with their ranks: a rank is a time, so waiting tasks
+//! move to the front (see [`revisit`](crate::revisit)).
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
@@ -33,8 +33,8 @@ pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
 }
 
 impl FeedBatch<'_> {
-    /// The task of a URL that was seen before, and when it ended, if that was before the run began; `None`
-    /// as well if the crawl is none of a watch.
+    /// The task of a URL that was seen before, and when it ended, if that was before the run began; `None` as well if
+    /// the crawl does not belong to a watch.
     pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<(TaskId, i64)>> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
@@ -51,8 +51,8 @@ impl FeedBatch<'_> {
         Ok(done_at_ms.map(|done_at_ms| (task, done_at_ms)))
     }
 
-    /// Queues the task again as if its URL were new. What it tried and whom it served before was
-    /// another run's; that it was handed out stays counted, so that late outcomes stay stale.
+    /// Queues the task again as if its URL were new. Its earlier attempts and records belong to another run. Its
+    /// deliveries stay counted, so that late outcomes stay stale.
     pub(super) fn recheck(
         &mut self,
         (task, done_at_ms): (TaskId, i64),
@@ -130,7 +130,7 @@ pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Re
     Ok(budget.saturating_sub(taken as u64))
 }
 
-/// How many pages of each site a run may look at.
+/// How many pages of each site a run may check.
 fn budget_of_sites(spec: &CrawlSpec) -> Option<u64> {
     spec.run_began_ms.and(spec.domain_max_pages)
 }

@@ -13,8 +13,7 @@ use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::parts::{Crawls, Releases};
 use super::{closing, crawl_rows, sites};
 
-/// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits
-/// for.
+/// How many tasks of a crawl may be handed out at a site. If none, records the reason.
 pub(super) fn room_or_hold(
     cx: &mut Context,
     site: SiteId,
@@ -57,7 +56,7 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     if let Some(crawl) = cx.crawls.get_mut(&key) {
         crawl.held = false;
     }
-    // Even if a release of the crawl is under way: sites that were held since lie behind it.
+    // Even if a release of the crawl is in progress: sites that were held since may be behind it.
     cx.holding.to_release.push_back((key, 0));
 }
 
@@ -258,7 +257,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// What a crawl has queued.
+    /// The queue of a crawl.
     pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
         self.0.crawl(key)?;
         self.0.guarded("count what is queued", |cx| {

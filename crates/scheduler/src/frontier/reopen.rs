@@ -1,5 +1,5 @@
-//! Reopening: tasks that have ended are queued again, because a person asks for it, because their
-//! failures turn out to be their site's, or because a further record wants their pages.
+//! Reopening: finished tasks are queued again, because a person requests it, because their failures turn out to be
+//! their site's, or because a further record wants their pages.
 //!
 //! A reopened task has no outcome any more. What it has tried stays as its history (table `tries`),
 //! but does not count against its retries. It keeps its priority and its records. What was fetched
@@ -42,7 +42,7 @@ pub struct EndedTasks {
 #[derive(Debug)]
 pub struct ReopenWalk {
     pub wanted: EndedTasks,
-    /// The last task that was looked at.
+    /// The last task that was checked.
     last: TaskId,
     end: TaskId,
 }
@@ -68,9 +68,8 @@ impl Reopening<'_> {
         })
     }
 
-    /// Queues the next slice of ended tasks again, which takes milliseconds. The same tasks are
-    /// passed over as by [`queue`](Reopening::queue). Sites of the tasks that were given up are open
-    /// again.
+    /// Queues the next slice of finished tasks again, which takes milliseconds. Skips the same tasks as
+    /// [`queue`](Reopening::queue). Unreachable sites of these tasks are open again.
     pub fn queue_slice(
         &mut self,
         walk: &mut ReopenWalk,

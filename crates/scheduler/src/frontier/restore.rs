@@ -1,12 +1,12 @@
 //! Backups and other copies of the file, and the start from one.
 //!
-//! What was handed out after a copy was made is unknown to it, and supervisors may still work on it. So
-//! the start from a copy begins anew: no lease and no supervisor of the file counts any more, and every
-//! site counts as requested until nothing of the former fleet can be under way.
+//! A copy does not know the tasks that were handed out after it was made, and supervisors may still work on them. So
+//! the start from a copy begins anew: no lease and no supervisor of the file counts any more, and every site counts
+//! as requested until nothing of the former fleet can be in flight.
 //!
-//! A backup is marked as one. Another copy is noticed by the time at which the file was created: that is
-//! noted in the file, and the file system gives a new file its own. So a copy is not noticed if it was
-//! written into the file that was there before, or on a file system that does not keep that time.
+//! A backup is marked as one. Another copy is detected by the creation time of the file: it is stored in the file,
+//! and the file system gives a new file its own. So a copy is not detected if it was written into the former file, or
+//! on a file system that does not keep that time.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,29 +17,29 @@ use super::config::{Backups, Restoring};
 use super::model::CLOCK_SLACK_MS;
 use super::{FILE_NAME, FrontierError, schema};
 
-/// What there is to know of a file that was opened.
+/// The findings about an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Origin {
     /// The file is a copy, or is said to be one.
     pub(crate) begins_anew: bool,
-    /// It is a copy, of which nobody has said anything.
+    /// It is a copy, and `--restored` was not given.
     pub(crate) is_copy: bool,
-    /// Until then, requests of a former fleet may be under way; 0 if there can be none.
+    /// Until then, requests of a former fleet may be in flight; 0 if there can be none.
     pub(crate) quiet_until_ms: i64,
 }
 
-/// The time at which a backup was made, in `meta`.
+/// The time of a backup, in `meta`.
 const MARK: &str = "backup_made_at_ms";
 
-/// The time at which the file was created, in `meta`.
+/// The creation time of the file, in `meta`.
 const CREATED: &str = "file_created_at_ns";
 
-/// For how long requests of a former fleet may still be under way, in `meta`. The next start waits for that
-/// long, whatever the wall clock says.
+/// How long requests of a former fleet may still be in flight, in `meta`. The next start waits that long, whatever
+/// the wall clock says.
 pub(super) const QUIET: &str = "quiet_left_ms";
 
-/// Refuses a backup that the dispatcher was not told of. A backup that it was told of, and a copy, it makes
-/// its own; `None`: whoever opens the file is no dispatcher, and leaves that to the next one.
+/// Refuses an unexpected backup. Takes over an expected backup, and a copy. `None`: the caller is not a dispatcher,
+/// and leaves that to the next one.
 pub(super) fn check(
     db: &Connection,
     path: &Path,
@@ -62,7 +62,7 @@ pub(super) fn check(
     }
 }
 
-/// Begins anew if the file is said to be a copy, or if it was created at another time than noted.
+/// Starts over if the file is declared a copy, or if its creation time differs from the stored one.
 fn adopt(
     db: &Connection,
     created_ns: Option<i64>,
@@ -112,7 +112,7 @@ pub(super) fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<us
     }
 }
 
-/// Without supervisors the leases belong to nobody, and come back when the dispatcher restores them.
+/// Without supervisors the leases have no holder, and come back when the dispatcher restores them.
 fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
     let quiet_ms = quiet_ms(db, restoring)?;
     db.execute("DELETE FROM supervisors", [])?;
@@ -126,7 +126,7 @@ fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> 
     Ok(())
 }
 
-/// After how long nothing that the former fleet was given can be under way.
+/// The time after which no task of the former fleet can be in flight.
 fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
     let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
     let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;

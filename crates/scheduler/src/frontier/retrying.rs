@@ -68,7 +68,7 @@ pub(super) fn queue_again(
     Ok(())
 }
 
-/// A run of a watch ends whatever its pages do, and the next one looks at them again.
+/// A run of a watch ends whatever its pages do, and the next one checks them again.
 pub(super) fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
     let ms = i64::try_from(spec.run_patience_ms?).unwrap_or(i64::MAX);
     Some(Patience {

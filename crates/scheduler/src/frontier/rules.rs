@@ -1,6 +1,5 @@
-//! Rules of sites, set by hand: delay, `block_until`, page limit, lane. They are stored with the site and
-//! hold after a restart. Of a limit, what is left is counted down; the number that was set is kept beside it, for
-//! people.
+//! Rules of sites, set by hand: delay, `block_until`, page limit, lane. They are stored with the site and survive a
+//! restart. The remaining pages of a limit are counted down; the original number is kept beside it, for people.
 
 use std::collections::HashMap;
 
@@ -48,8 +47,8 @@ impl Sites<'_> {
         })
     }
 
-    /// Drops a site's rule and what was learnt of it, except its owner and the time of its last
-    /// request, after which at least the default delay is kept.
+    /// Drops a site's rule and everything learned about it, except its owner and the time of its last request, after
+    /// which at least the default delay is kept.
     pub fn forget(
         &mut self,
         name: &str,
@@ -76,7 +75,7 @@ impl Sites<'_> {
         })
     }
 
-    /// The number of pages that a site's limit was set to; `None` if there is none.
+    /// The original page limit of a site; `None` if there is none.
     pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
         self.0.guarded("read a site's limit", |cx| {
             let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site

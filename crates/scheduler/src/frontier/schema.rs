@@ -36,7 +36,7 @@ const TABLES: &str = include_str!("schema/tables.sql");
 pub(super) fn create_private(path: &Path) {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(PRIVATE);
-    // If it cannot be created, SQLite finds out why.
+    // If it cannot be created, SQLite reports why.
     let _ = options.open(path);
 }
 
@@ -113,7 +113,7 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     // there is a LIMIT) is prepared again each time that one is bound.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // What is told after a commit is on the disk by then, whatever becomes of the machine.
+    // A commit is on the disk before its messages leave, whatever happens to the machine.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "cache_size", -(config.page_cache_bytes as i64 / 1024))?;
     db.pragma_update(None, "temp_store", "MEMORY")?;

@@ -1,10 +1,10 @@
-//! Kinds of pages that say nothing without their scripts, by site: what workers have found out about them
-//! ([`ScriptsReport`]), with the evidence. It is kept in `meta`, a row for each such site.
+//! Kinds of pages that are empty without their scripts, by site: the workers' findings about them
+//! ([`ScriptsReport`]), with the evidence. Stored in `meta`, a row for each such site.
 //!
-//! A page whose worker had no browser is *handed on* to one that has: its task is queued again, and its site's tasks
-//! go to supervisors of the lane `browser` from then on, whose workers render what is unread and nothing else. That
-//! ends when they have found that a browser does not help. While no supervisor of the lane is connected, nothing is
-//! handed on, and nothing waits for one: the pages stay as they came.
+//! A page whose worker had no browser is *handed on* to one that has: its task is queued again. From then on its
+//! site's tasks go to supervisors of the lane `browser`, whose workers render only pages that mappings cannot read
+//! otherwise. That ends when they find that a browser does not help. While no supervisor of the lane is connected,
+//! nothing is handed on, and nothing waits for one: the pages stay as they came.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use webfill_wire::{CrawlKey, Finding, Lane, ScriptsReport};
 use super::lanes::SiteLane;
 use super::model::SiteId;
 
-/// What the names of the rows begin with; the site's id follows.
+/// The prefix of the rows' names; the site's id follows.
 pub(super) const PREFIX: &str = "scripts/";
 
 /// A kind of pages of a site.
@@ -35,7 +35,7 @@ pub(super) struct ScriptedKind {
     /// How many pages of the sample were rendered in vain.
     #[serde(default)]
     pub(super) tries: u32,
-    /// The page that was reported last, what was seen of it, when, and in which crawl.
+    /// The page that was reported last, the finding, when, and in which crawl.
     pub(super) url: String,
     pub(super) seen: String,
     pub(super) at_ms: i64,
@@ -48,7 +48,7 @@ pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
 /// By mapping: with how many kinds of pages that are no shells browsers did not help, one after another.
 pub(super) type UnfitMappings = BTreeMap<String, u32>;
 
-/// What is known of all sites.
+/// The findings about all sites.
 pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
     let sql = "SELECT name, value FROM meta WHERE name >= 'scripts/' AND name < 'scripts0'";
     let mut select = db.prepare(sql)?;
@@ -57,7 +57,7 @@ pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
     for row in rows {
         let (name, value): (String, String) = row?;
         let site = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
-        // A row that a later release has written in another way is found out again.
+        // A row in the format of a later release is ignored, and found again.
         if let (Some(site), Ok(kinds)) = (site, serde_json::from_str(&value)) {
             sites.insert(SiteId(site), kinds);
         }

@@ -1,6 +1,6 @@
-//! The stored states of sites in trouble (table `site_states`), and what the queue of sites and the
-//! dispatch must know of them. What moves a state is decided in [`backoff`](super::backoff). Rows are kept
-//! only of sites that are in trouble, or were lately.
+//! The stored states of sites in trouble (table `site_states`), and the parts of them that the queue of sites and the
+//! dispatch need. [`backoff`](super::backoff) decides on changes. Only sites that are in trouble, or were recently,
+//! have rows.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 use webfill_urls::Url;
@@ -12,7 +12,7 @@ use crate::site_state::{Phase, SiteState};
 /// A stored state.
 pub(super) struct StoredState {
     pub(super) state: SiteState,
-    /// When the current run of failures began; rests go on with it.
+    /// When the current run of failures began; its backoffs belong to it.
     pub(super) since_ms: i64,
     /// Failed tasks of the current run of failures.
     pub(super) suspects: Vec<TaskId>,
@@ -24,7 +24,7 @@ pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 
-/// When its backoff ends; 0: it does not rest.
+/// When its backoff ends; 0: it does not back off.
 pub(super) fn backoff_until_ms(db: &Connection, site: SiteId) -> Result<i64> {
     let sql = "SELECT backoff_until_ms FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
@@ -58,7 +58,7 @@ pub(super) fn read_reason(row: &Row<'_>, column: usize) -> Result<BackoffReason>
         rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
     })
 }
-/// The phase that two columns tell: the last task that is given up, and the end of the rest.
+/// The phase, from two columns: the last task that ends as unreachable, and the end of the backoff.
 pub(super) fn phase_of(unreachable_to: Option<i64>, until_ms: i64) -> Phase {
     match (unreachable_to, until_ms) {
         (Some(_), _) => Phase::Unreachable,
@@ -92,7 +92,7 @@ pub struct SiteReport {
     pub trouble: Option<Trouble>,
 }
 
-/// Why a site backs off, was given up, or has failed lately.
+/// Why a site is backing off or unreachable, or has failed recently.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trouble {
     pub phase: Phase,
@@ -139,7 +139,7 @@ pub(super) fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
 pub struct Standing {
     /// Its robots.txt, or a page, was read at some time.
     pub has_answered: bool,
-    /// It backs off, is unreachable or has failed lately.
+    /// It backs off, is unreachable or has failed recently.
     pub is_in_trouble: bool,
 }
 

@@ -120,7 +120,7 @@ pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Resu
     Ok(sites)
 }
 
-/// How many of a crawl's sites are looked at to find one that waits.
+/// How many of a crawl's sites are checked to find one that waits.
 pub(super) const MOST_LOOKED_AT: i64 = 256;
 
 pub(super) fn waiting_of(
@@ -237,10 +237,9 @@ pub(super) fn count_queued_of(
     Ok(())
 }
 
-/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served
-/// (`served_at_turn`) has its next turn after all others; what it got counts against its run's budget. Its
-/// priority is that of what it hands out next: in a run of a watch the lowest rank goes first. The site's own count is left to
-/// [`count_taken`].
+/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served (`served_at_turn`) has its next
+/// turn after all others; its tasks count against its run's budget. Its priority is that of its next task: in a run
+/// of a watch the lowest rank goes first. The site's own count is left to [`count_taken`].
 pub(super) fn count_taken_of(
     db: &Connection,
     site: SiteId,

@@ -72,7 +72,7 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
         state, suspects, ..
     } = stored;
     let unreachable_to = match (state.phase, cx.backoff.patience) {
-        // With a patience, whatever comes later is given up, too.
+        // With a patience, later tasks end as unreachable, too.
         (Phase::Unreachable, Some(_)) => Some(i64::MAX),
         (Phase::Unreachable, None) => Some(last_task(cx)?),
         _ => None,

@@ -1,4 +1,4 @@
-//! URLs as they are stored: without what the task's site says already.
+//! URLs as they are stored: without the part that the task's site contains.
 //!
 //! The text of a URL is most of a task's row, and scheme and site are a third of it. A stored URL begins
 //! with a digit for scheme and `www.`, followed by any other subdomain, and the path:
@@ -40,7 +40,7 @@ mod tests {
     use super::super::schema::create_for_tests;
     use super::*;
 
-    /// What the view makes of a stored URL.
+    /// A stored URL in the view.
     fn whole(stored: &str, site: &str) -> String {
         let db = Connection::open_in_memory().unwrap();
         create_for_tests(&db);

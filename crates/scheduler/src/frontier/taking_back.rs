@@ -1,5 +1,5 @@
-//! Pages that turn out to have been blocks, and have brought values into records: the store takes these back, and then
-//! the pages are queued again, and with them what was not fetched because the records were complete.
+//! Pages that turn out to have been blocks, and have brought values into records. The store takes these values back.
+//! Then the pages are queued again, and with them the pages that were not fetched because the records were complete.
 //!
 //! What the store still has to take back is durable (table `taken_back`); after a crash the store is asked again, which
 //! changes nothing if it was done.
@@ -19,7 +19,7 @@ use super::{FrontierError, closing, crawl_rows, epochs};
 pub struct FalsePage {
     pub crawl: CrawlKey,
     pub task: TaskId,
-    /// That has brought them.
+    /// The page that has brought them.
     pub delivery: Delivery,
     /// The keys of the records that the task is for.
     pub records: Vec<String>,
@@ -58,8 +58,8 @@ impl Records<'_> {
         })
     }
 
-    /// The store has taken back what a page had brought, and these of its records are open now. Returns what is to be
-    /// queued again.
+    /// The store has taken back the values of a page, and these of its records are open again. Returns the tasks to
+    /// queue again.
     pub fn page_taken_back(
         &mut self,
         task: TaskId,
@@ -98,7 +98,7 @@ pub(super) fn note_to_take_back(cx: &mut Context, task: TaskId) -> Result<()> {
 }
 
 /// `None`: its crawl was pruned, or it is fetched again. Then it is forgotten, because after a restart the next
-/// delivery would be taken for the false one.
+/// delivery would be mistaken for the false one.
 fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
     let sql = concat!(
         "SELECT ",
@@ -135,7 +135,7 @@ fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Re
         return Ok(());
     };
     let crawl = crawl_rows::known_crawl(cx, key)?;
-    // What has ended before the run of a watch began is not among its counts.
+    // Tasks that ended before the run of a watch began are not among its counts.
     let began_ms = crawl.spec.run_began_ms;
     if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {
         return Ok(());

@@ -1,6 +1,5 @@
-//! What is known of one task, and of a URL in a crawl: for people who ask why it does not come, or what has
-//! become of it. A question costs a few look-ups; of what is queued before a task, only as many rows are counted as
-//! the caller allows.
+//! Reports on one task, and on a URL in a crawl: for people who ask why it is not fetched, or how it ended. A report
+//! costs a few look-ups; of the tasks queued before a task, only as many rows are counted as the caller allows.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
@@ -55,28 +54,28 @@ pub enum Stage {
     },
 }
 
-/// What is queued before a task at its site.
+/// The tasks before a task at its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
     /// Tasks of the same crawl; counted up to `most`.
     pub own: u64,
-    /// Tasks of other crawls with which it takes turns, or that go first.
+    /// Tasks of other crawls that take turns with it, or go first.
     pub others: u64,
-    /// So many were counted at most.
+    /// The count stops at this number.
     pub most: u64,
 }
 
-/// At most so many tasks are counted for one question; those that it is about share them.
+/// Maximum number of tasks to count for one question, over all of its tasks.
 pub const MOST_COUNTED: u64 = 10_000;
 
 /// Crawls that have tasks at a site, of some of all crawls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlsAtSite {
-    /// Those that were opened last first.
+    /// Crawls opened last come first.
     pub crawls: Vec<CrawlKey>,
-    /// How many crawls were looked at that the question is about.
+    /// How many matching crawls were checked.
     pub looked_at: u64,
-    /// The last of all crawls that were looked at; `None`: there are no further ones.
+    /// The last crawl that was checked; `None`: there are no further ones.
     pub next: Option<CrawlKey>,
 }
 
@@ -162,7 +161,7 @@ impl Reports<'_> {
             return Ok(None);
         };
         let report = self.task(task)?;
-        // The index knows URLs by their hashes, and goes on to know those of pruned crawls.
+        // The index stores URLs by their hashes, and keeps those of pruned crawls.
         let is_of_url =
             |report: &TaskReport| report.crawl == crawl && self.0.cx.seen.are_one(&report.url, url);
         Ok(report.filter(is_of_url))
@@ -173,7 +172,7 @@ impl Reports<'_> {
             .guarded("read a task", |cx| read_report(&cx.db, task))
     }
 
-    /// What goes before a queued task at its site, by the order in which tasks are handed out.
+    /// The tasks before a queued task at its site, in the order of the hand-out.
     pub fn ahead_of(
         &mut self,
         task: &TaskReport,
@@ -226,8 +225,8 @@ impl Reports<'_> {
         })
     }
 
-    /// Judges a URL as if it was fed to a crawl, by the code that judges what is: its canonical form, or why
-    /// it is refused. Whether it was seen before, and the budget of its site, are not looked at.
+    /// Judges a URL as if it were fed to a crawl, with the same code: its canonical form, or why it is refused. Does
+    /// not check whether it was seen before, or the budget of its site.
     pub fn judge_as_seed(
         &mut self,
         crawl: CrawlKey,

@@ -9,7 +9,7 @@ use super::epochs;
 use super::model::{AttrsId, SiteId, TaskId};
 use super::schema::{DONE, LEASED};
 
-/// Whether a row of `tasks` serves records, all of which are resolved.
+/// Whether a row of `tasks` serves records that are all resolved.
 pub(super) const SERVES_ONLY_RESOLVED: &str =
     "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
      AND NOT EXISTS (
@@ -98,7 +98,7 @@ impl EndedTask {
     }
 }
 
-/// Those of the tasks that have ended and that somebody may still want.
+/// Finished tasks that somebody may still want.
 pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(

@@ -72,7 +72,7 @@ impl Transactions {
         let result = self.begin().and_then(|()| work(&mut self.cx));
         result.map_err(|source| {
             self.closed = true;
-            // SQLite may have rolled back by itself; that makes this one fail, and is as good.
+            // SQLite may have rolled back on its own; then this one fails, which is as good.
             self.cx.db.execute_batch("ROLLBACK").ok();
             FrontierError::database(doing, &self.path, source)
         })

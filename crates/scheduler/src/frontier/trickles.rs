@@ -10,7 +10,7 @@ use webfill_wire::CrawlKey;
 
 use super::model::SiteId;
 
-/// At most one new link in so long, of one crawl and site.
+/// At most one new link in this time, for each crawl and site.
 const EVERY_MS: i64 = 60_000;
 
 /// The priority of such a link.
@@ -64,7 +64,7 @@ impl Trickles {
         true
     }
 
-    /// Those of these crawls that have refused links, those with the most first.
+    /// The sites of these crawls with refused links, those with the most first.
     pub(super) fn of_crawls(&self, crawls: &[CrawlKey]) -> Vec<(&(CrawlKey, SiteId), &Branch)> {
         let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
         let mut found: Vec<_> = self

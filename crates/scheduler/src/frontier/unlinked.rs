@@ -1,12 +1,12 @@
-//! Orphans: pages of a watch that a run does not find any more, neither as a seed nor by a link or in a
-//! sitemap. Most pages that are taken away become unlinked, and nobody would learn that they are gone. So a run
-//! that has looked at all that it has found looks at its unlinked pages too: at once, and as long as a page is
-//! served still, after 1, 2, 4, ... further runs, at least each 90 days ([`LONGEST_GAP_MS`]).
+//! Unlinked pages: pages of a watch that a run no longer finds, neither as a seed nor by a link or in a sitemap. Most
+//! removed pages become unlinked, and their removal would stay unnoticed. So a run that has checked all pages that it
+//! found also checks unlinked ones: immediately, and, as long as a page is still served, after 1, 2, 4, ... further
+//! runs, at least every 90 days ([`LONGEST_GAP_MS`]).
 //!
-//! Each page of a watch whose changes are looked for has a row in `known_pages`: when its turn comes, should no
-//! run find it. Each look moves it on. The row goes when the page was missing so often that this is told, and
-//! when it would not be looked at if it were found: it is out of scope now, or nothing of its site is
-//! crawled any more. It comes back with the next look at the page.
+//! Each page of a watch that detects changes has a row in `known_pages`: when its turn comes if no run finds it. Each
+//! check moves it on. The row is deleted when the page was missing often enough to be reported as gone, and when it
+//! would not be checked even if found: it is out of scope now, or nothing of its site is crawled any more. It comes
+//! back with the next check of the page.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
@@ -21,21 +21,21 @@ use super::task_rows::HeldPage;
 use super::{FrontierError, crawl_rows, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
-/// After so many looks in a row it was told that a page is gone, or the judge of looks was away for long: two
-/// between which it did not run are judged as one.
+/// After this many checks in a row, the page was reported as gone, or the judge of checks was away for long: two
+/// checks while it was down are judged as one.
 const MISSED: u32 = 3;
 
-/// What is known of a page.
+/// The data about a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     /// Looks at it since a run has found it.
     lost: u32,
-    /// Looks in a row at which it was missing.
+    /// Number of checks in a row at which it was missing.
     missed: u32,
 }
 
 impl Known {
-    /// After which time the page is looked at again, if no run finds it before; `None`: not at all.
+    /// When the page is checked again if no run finds it before; `None`: never.
     fn wait_ms(self, period_ms: i64) -> Option<i64> {
         match self {
             Known { lost: 1.., missed } if missed >= MISSED => None,
@@ -69,7 +69,7 @@ struct DueRow {
     is_site_backing_off: bool,
 }
 
-/// What becomes of a page whose turn has come.
+/// The decision about a page whose turn has come.
 enum Turn {
     Looked(SiteId, i64, u8),
     NextRun,
@@ -77,8 +77,8 @@ enum Turn {
 }
 
 impl Runs<'_> {
-    /// Queues the next unlinked pages of a run that has found all that it finds: at most so many, those first
-    /// that have waited longest. Returns whether there may be more.
+    /// Queues the next unlinked pages of a run that has found everything: at most this many, those that have waited
+    /// longest first. Returns whether there may be more.
     pub fn queue_unlinked(
         &mut self,
         crawl: CrawlKey,
@@ -116,7 +116,7 @@ impl Runs<'_> {
     }
 }
 
-/// Says when a page is looked at again whose task has ended, should no run find it.
+/// Sets when a page whose task has ended is checked again if no run finds it.
 pub(super) fn plan_unlinked(
     cx: &mut Context,
     page: &HeldPage<'_>,
@@ -158,7 +158,7 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     };
     let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
         Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
-        // The run has looked at it, or it was left in the queue by one before.
+        // The run has checked it, or an earlier run has left it in the queue.
         _ => return Ok(Turn::NextRun),
     };
     let context = LinkContext {
@@ -183,7 +183,7 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     Ok(Turn::Looked(row.site, done_at_ms, row.priority))
 }
 
-/// Queues the task again, for no record: it is only looked at.
+/// Queues the task again, for no record: it is only a check.
 fn check_unlinked(
     batch: &mut FeedBatch<'_>,
     (task, done_at_ms): (TaskId, i64),
@@ -204,7 +204,7 @@ fn check_unlinked(
     ] {
         batch.db.prepare_cached(sql)?.execute([task as i64])?;
     }
-    // Should it end without a look, its turn comes in the next run.
+    // If it ends without a check, its turn comes in the next run.
     let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
     let values = params![task as i64, began_ms];
     batch.db.prepare_cached(sql)?.execute(values)?;

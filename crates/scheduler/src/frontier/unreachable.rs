@@ -1,11 +1,9 @@
-//! Sites that were given up: the tasks that were queued by then end without a request, and those that
-//! came later wait for a backoff.
+//! Unreachable sites: the tasks that were queued by then end without a request, and later ones wait for a backoff.
 //!
-//! Because nothing is requested, these tasks end in any order and in any lane. The crawls at the site are
-//! visited one after the other, and each ends all of its older tasks, whatever the priorities of its newer
-//! ones. A crawl that is held back is passed over. Once a visit to all crawls has found nothing to end, the
-//! site begins to rest for what else can be handed out; older tasks that were held back wait with it. So
-//! the site never stays ready with nothing to hand out.
+//! Because nothing is requested, these tasks end in any order and in any lane. The crawls at the site are visited one
+//! after the other, and each ends all of its older tasks, whatever the priorities of its newer ones. Crawls that are
+//! held back are skipped. Once a visit to all crawls has found nothing to end, the site backs off for the other
+//! tasks; older tasks that were held back wait with it. So the site is never ready without tasks to hand out.
 //!
 //! How far the visits have come is in memory only: after a restart they begin again.
 
@@ -107,8 +105,8 @@ pub(super) fn hand_out_to_end(
     sites::count_taken_of(&cx.db, site, crawl, taken, Some(cx.last_turn))
 }
 
-/// Only tasks that came later are left of a site that was unreachable: it begins to rest for them.
-/// With a patience there is no backoff for them: they end as well.
+/// Only later tasks are left of a site that was unreachable: it begins to back off for them. With a patience there is
+/// no backoff for them: they end as well.
 pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     if cx.backoff.patience.is_some() {
         return Ok(());

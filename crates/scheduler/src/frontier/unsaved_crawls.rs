@@ -1,8 +1,8 @@
 //! Which crawls on demand have ended without the store knowing all of it: their last state, and which rows their lists
 //! no longer hold.
 //!
-//! A crawl is noted here in the same transaction in which nothing is left of it, and crossed out once the store has it and
-//! its lists are judged. After a death of the process the crawls that are noted are written and judged again.
+//! A crawl is noted here in the same transaction in which it ends, and crossed out once the store has it and its
+//! lists are judged. After a crash the noted crawls are written and judged again.
 
 use rusqlite::OptionalExtension;
 use webfill_wire::CrawlKey;

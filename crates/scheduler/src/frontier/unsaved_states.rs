@@ -1,10 +1,10 @@
 //! Which states of sites the store has not got yet. The store keeps a copy of the states of sites in
 //! trouble, for people's queries.
 //!
-//! A site is noted here, in the same transaction, whenever its state changes, and crossed out once
-//! the store has what was read after that. So the copy becomes right whichever process dies and however
-//! long the store is away, and nothing waits in memory. At a start all states are noted: the ends of
-//! rests have moved, and what was lost with a store is written again.
+//! A site is noted here, in the same transaction, whenever its state changes, and crossed out once the store has a
+//! state that was read later. So the copy becomes right, whichever process dies and however long the store is away,
+//! and nothing waits in memory. At a start all states are noted: the ends of backoffs have moved, and anything that a
+//! store has lost is written again.
 
 use rusqlite::{Connection, Result, params};
 

@@ -1,5 +1,5 @@
-//! The sites with queued tasks of which nothing can be requested for a while, and why: for people who look at a
-//! crawl that seems to stand still.
+//! The sites with queued tasks that cannot be requested for a while, and why: for people who look at a crawl without
+//! progress.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::error::FrontierError;
 use super::parts::Reports;
 use super::sites::each_priority;
 
-/// At most this many tasks that wait to be tried again are looked at.
+/// Maximum number of tasks waiting for a retry to check.
 const RETRIES_LOOKED_AT: i64 = 10_000;
 
-/// Sites that wait, by what they wait for.
+/// Sites that wait, by reason.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitingSites {
     pub by: BTreeMap<String, u64>,

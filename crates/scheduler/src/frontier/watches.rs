@@ -1,5 +1,5 @@
-//! The watches of a fleet and the records of their runs, in the file of the frontier, so that a run
-//! begins in the same transaction in which it is recorded. Records stay when their watch is removed.
+//! The watches of a fleet and the records of their runs, in the file of the frontier, so that a run starts in the
+//! same transaction in which it is recorded. Records stay when their watch is removed.
 
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use webfill_api::{RunEnd, WatchRun};
 use super::error::FrontierError;
 use super::parts::Watches;
 
-/// So many records of runs are kept of a watch.
+/// Maximum number of records of runs to keep for a watch.
 const MOST_RUNS: i64 = 1_000;
 
-/// A watch as it is kept.
+/// A watch as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptWatch {
     /// As it was given.
@@ -20,20 +20,20 @@ pub struct KeptWatch {
     pub paused: bool,
     /// Since when it is waited for its first due time, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// A run is asked for, and has not begun.
+    /// A run is requested and has not started.
     pub asked: bool,
 }
 
-/// What a run needs to go on after a restart. It is kept until the run has ended.
+/// The data that a run needs to continue after a restart. It is kept until the run has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunUnderWay {
-    /// The watch as it was when the run began, whatever has become of it since.
+    /// The watch as it was when the run began, whatever its changes since.
     pub watch: Value,
     /// How the run ends once nothing of it is leased.
     pub ending: Option<(RunEnd, Option<String>)>,
 }
 
-/// The record of a run as it is kept.
+/// The record of a run as stored.
 #[derive(Serialize, Deserialize)]
 struct KeptRun {
     #[serde(flatten)]
@@ -119,7 +119,7 @@ impl Watches<'_> {
         })
     }
 
-    /// What a run that has not ended needs to go on; `None` if a version recorded it that kept nothing.
+    /// The data that an unfinished run needs to continue; `None` if a version recorded it that kept nothing.
     pub fn run_under_way(
         &mut self,
         watch: &str,

@@ -1,6 +1,5 @@
-//! Giving sites up within the patience of a local crawl ([`patience`](crate::patience)): its backoffs are
-//! shortened, and when they are at their end the site's tasks end without a request, those that come
-//! later as well. The next command begins with its patience anew.
+//! Ends sites within the patience of a local crawl ([`patience`](crate::patience)): its backoffs are shortened, and
+//! after them the site's tasks end without a request, later ones as well. The next command has a new patience.
 
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
@@ -15,7 +14,7 @@ use super::{FrontierError, retries, state_changes};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
-/// Among so many queued tasks of a site another host is looked for.
+/// Number of queued tasks of a site to search for another host.
 const TASKS_LOOKED_AT: usize = 256;
 
 impl SiteStates<'_> {
@@ -40,7 +39,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// What follows from a failure if the patience is at its end, or shortens the site's rest.
+/// The effect of a failure if the patience is over, or shortens the site's backoff.
 pub(super) fn within_patience(
     cx: &Context,
     task: &HeldTask,
@@ -88,8 +87,8 @@ pub(super) fn within_patience(
     Ok(Verdict::Unreachable)
 }
 
-/// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second look:
-/// both mostly stay so. Another of its hosts may be well.
+/// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second
+/// attempt: both mostly stay so. Another of its hosts may be healthy.
 fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
     let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
     if !is_lasting
@@ -138,7 +137,7 @@ fn begin_patience_with(
         (BackoffReason::Blocked, _) => {
             let index = stored.state.backoff_index as usize;
             let backoff_ms = cx.backoff.table.backoff_ms(BackoffReason::Blocked, index);
-            // Behind the list it was to rest until a person wakes it.
+            // After the list it would back off until a person wakes it.
             let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
             stored.since_ms.saturating_add(backoff_ms).max(now_ms)
         }

@@ -1,16 +1,15 @@
-//! The order in which a run looks at the pages of one site.
+//! The order in which a run checks the pages of one site.
 //!
-//! A page's *key* says how early its turn is: the lowest goes first. Half of the site's budget is for
-//! listings and for the pages that change most often: they are looked at in each run. The other half is
-//! for all others, each of which is due after a gap in proportion to `1 / sqrt(rate)`: of all ways to
-//! spend that half this one has the shortest mean delay until a change is noticed, and the pages' gaps
-//! meet where `rate x age^2` is the same for all.
+//! A page's *key* says how early its turn is: the lowest goes first. Half of the site's budget is for listings and
+//! for the pages that change most often: they are checked in each run. The other half is for all others, each due
+//! after a gap in proportion to `1 / sqrt(rate)`. Of all ways to spend that half, this one has the shortest mean
+//! delay until a change is noticed, and the pages' gaps meet where `rate x age^2` is the same for all.
 //!
 //! A key is a time, which passes. What a run has left unlooked at needs no new one: it comes ever earlier
 //! among the others, and before all but listings once it is as old as the longest gap, so that no page
 //! starves. The longest gap is 90 days, or as long as half of the budget needs for all pages.
 
-/// Every page is looked at at least so often, if the site's budget is enough for that.
+/// Every page is checked at least this often, if the site's budget allows it.
 pub const LONGEST_GAP_MS: i64 = 90 * DAY_MS;
 
 const DAY_MS: i64 = 86_400_000;
@@ -32,7 +31,7 @@ pub struct SlotPages {
     pub pages: u64,
 }
 
-/// The slot of a page that changes so often a day.
+/// The slot of a page that changes this often a day.
 pub fn slot_of(per_day: f64, is_listing: bool) -> u8 {
     let power = per_day.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let bucket = (power - LOWEST_POWER).clamp(0, i32::from(BUCKETS) - 1) as u8;
@@ -47,7 +46,7 @@ fn is_listing(slot: u8) -> bool {
     slot >= BUCKETS
 }
 
-/// What is typical of the pages of a bucket.
+/// The typical values of the pages of a bucket.
 fn per_day_of(bucket: u8) -> f64 {
     2_f64.powf(f64::from(LOWEST_POWER + i32::from(bucket)) + 0.5)
 }
@@ -57,7 +56,7 @@ fn per_day_of(bucket: u8) -> f64 {
 pub struct Plan {
     began_ms: i64,
     period_ms: i64,
-    /// All listings are looked at in each run.
+    /// All listings are checked in each run.
     has_listings: bool,
     /// So are the pages of this bucket and those above it.
     from_bucket: u8,
@@ -65,13 +64,13 @@ pub struct Plan {
     share: f64,
     /// The gap of a page that changes once a day.
     gap_ms: f64,
-    /// By how much the pages that are looked at in each run are ahead of the others.
+    /// How far the pages that are checked in each run are ahead of the others.
     lead_ms: i64,
 }
 
 impl Plan {
-    /// For a run that began at a time and comes again after a period. `budget`: how many pages of the
-    /// site it may look at; `None` is enough for all.
+    /// For a run that began at a time and repeats after a period. `budget`: how many pages of the site it may check;
+    /// `None` is enough for all.
     pub fn new(
         pages: &[SlotPages],
         budget: Option<u64>,
@@ -116,7 +115,7 @@ impl Plan {
         left
     }
 
-    /// Spreads the other pages over runs that have room for so many of them.
+    /// Spreads the other pages over runs that have room for this many of them.
     fn space_others(&mut self, pages: &[SlotPages], room: f64) {
         let (mut others, mut roots) = (0.0, 0.0);
         for slot in pages {
@@ -132,7 +131,7 @@ impl Plan {
         self.lead_ms = round_ms.max(longest_ms).max(DAY_MS) / 3 * 2;
     }
 
-    /// Which share of the pages of a slot is looked at in each run.
+    /// The share of the pages of a slot that is checked in each run.
     fn fast_share(&self, slot: u8) -> f64 {
         let bucket = bucket_of(slot);
         match self.has_listings && is_listing(slot) {
@@ -143,7 +142,7 @@ impl Plan {
         }
     }
 
-    /// The key of a page that was never looked at.
+    /// The key of a page that was never checked.
     pub fn key_of_new(&self, priority: u8) -> i64 {
         let ahead_ms = NEW_AHEAD_MS.min(self.period_ms / 2);
         // In the order of their priorities.
@@ -151,7 +150,7 @@ impl Plan {
         self.began_ms - self.lead_ms - ahead_ms + behind_ms
     }
 
-    /// The key of a page that was looked at last at this time, whatever that has found.
+    /// The key of a page that was last checked at this time, whatever the result.
     pub fn key(&self, task: u64, slot: u8, per_day: f64, looked_ms: i64) -> i64 {
         if spread(task) < self.fast_share(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {

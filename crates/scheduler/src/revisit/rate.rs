@@ -1,10 +1,10 @@
-//! How often a page changes, as far as looks at it have shown.
+//! How often a page changes, estimated from checks of it.
 //!
-//! Changes are taken for a Poisson process. What is believed of its rate is a gamma distribution, which
-//! begins with what is usual of the page's class. A look after `gap` days that finds the page unchanged
-//! has the likelihood `e^(-rate gap)`, which gives another gamma distribution. One that finds it changed,
-//! once or more often, has `1 - e^(-rate gap)`: the gamma distribution with the same mean and variance as
-//! what follows takes its place. So gaps may be uneven, and two numbers are all that is kept of a page.
+//! Changes are assumed to be a Poisson process. The estimate of its rate is a gamma distribution, which begins with
+//! the usual rate of the page's class. A check after `gap` days that finds the page unchanged has the likelihood
+//! `e^(-rate gap)`, which gives another gamma distribution. One that finds it changed, once or more often, has `1 -
+//! e^(-rate gap)`: the result is replaced by the gamma distribution with the same mean and variance. So gaps may be
+//! uneven, and two numbers are enough for a page.
 
 const DAY_MS: f64 = 86_400_000.0;
 
@@ -13,10 +13,10 @@ const LONGEST_EXPOSURE: f64 = 365.0;
 
 const LEAST_SHAPE: f64 = 0.05;
 
-/// Of pages that change with every look no more is known than that.
+/// The highest rate to assume: of a page that changes with every check, no more can be known.
 const HIGHEST: f64 = 48.0;
 
-/// What kind of page it is, as far as that tells how often it changes.
+/// The kind of page, as far as it predicts how often the page changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageClass {
     #[default]
@@ -46,7 +46,7 @@ impl PageClass {
     }
 }
 
-/// What is believed of the changes of a page a day: a gamma distribution.
+/// The estimated number of changes of a page a day: a gamma distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub shape: f64,
@@ -55,7 +55,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Before there is any look.
+    /// Before the first check.
     pub fn usual(class: PageClass) -> Rate {
         let (shape, exposure) = match class {
             PageClass::Listing => (1.0, 2.0),
@@ -70,7 +70,7 @@ impl Rate {
         (self.shape / self.exposure).min(HIGHEST)
     }
 
-    /// What is believed after a look so long after the one before.
+    /// The estimate after a check this long after the previous one.
     pub fn after_check(self, gap_ms: i64, changed: bool) -> Rate {
         let gap = gap_ms.max(0) as f64 / DAY_MS;
         let next = match changed {

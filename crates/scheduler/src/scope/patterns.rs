@@ -1,5 +1,5 @@
-//! A list of patterns of a crawl. Compiled, it is one automaton, which may take megabytes; its text takes
-//! little. So what many crawls ask for seldom is compiled when it is asked for.
+//! A list of patterns of a crawl. Compiled, it is one automaton, which may take megabytes; its text takes little. So
+//! patterns that many crawls use rarely are compiled on use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ impl Patterns {
         })
     }
 
-    /// The same for patterns that were compiled before, which are compiled again when they are asked for.
+    /// The same for patterns that were compiled before; they are compiled again on use.
     pub(super) fn of_known(list: &'static str, texts: &[String]) -> Patterns {
         Patterns {
             list,
@@ -33,7 +33,7 @@ impl Patterns {
         }
     }
 
-    /// Whether one of them matches; `None` if there are none.
+    /// Whether one of them matches; `None` for an empty list.
     pub(super) fn match_any(&self, url: &str) -> Option<bool> {
         let compile = || {
             let compiled = compile_patterns(self.list, &self.texts);
@@ -43,7 +43,7 @@ impl Patterns {
         compiled.map(|patterns| patterns.is_match(url))
     }
 
-    /// Frees what was compiled, until it is asked for.
+    /// Frees the compiled patterns until they are used again.
     pub(super) fn forget_compiled(&mut self) {
         self.compiled.take();
     }

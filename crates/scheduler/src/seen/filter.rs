@@ -23,8 +23,7 @@ impl Filter {
         }
     }
 
-    /// A filter of size zero, as a placeholder: it knows nothing, and any number of keys has
-    /// outgrown it.
+    /// A filter of size zero, as a placeholder: it contains nothing, and is too small for any number of keys.
     pub(super) fn none() -> Self {
         Filter {
             lines: CacheLines::new(0),

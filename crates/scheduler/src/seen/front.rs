@@ -1,10 +1,9 @@
-//! What stands in front of the runs, in memory of a fixed size: an exact cache of recently used
-//! keys, and a filter that recognises most new ones.
+//! The memory in front of the runs, of a fixed size: an exact cache of recently used keys, and a filter that
+//! recognises most new ones.
 //!
-//! A filter is filled from the runs in the order of the keys, a few slices at a time, so that
-//! neither a start nor the growth of the index waits until all runs are read. Until it is filled, the
-//! filter before it answers for the keys that were not read yet; after a start there is none, and
-//! every such key may be in the runs.
+//! A filter is filled from the runs in the order of the keys, a few slices at a time, so that neither a start nor the
+//! growth of the index waits until all runs are read. Until it is filled, the filter before it answers for the keys
+//! that were not read yet. After a start there is none, and every such key may be in the runs.
 
 use rusqlite::Result;
 
@@ -41,7 +40,7 @@ impl Front {
         }
     }
 
-    /// Whether the key was used lately. It is certainly in the index then.
+    /// Whether the key was used recently. If so, it is certainly in the index.
     pub(super) fn has_hot(&mut self, key: u64) -> bool {
         self.hot.contains(key)
     }
@@ -52,7 +51,7 @@ impl Front {
         }
     }
 
-    /// What a look-up of the key reads; the value means nothing.
+    /// Reads the memory of a look-up of the key; the value has no meaning.
     pub(super) fn touch(&self, key: u64) -> u64 {
         self.hot.touch(key) ^ self.filter.touch(key)
     }
@@ -99,8 +98,7 @@ impl Front {
         self.filling.is_some()
     }
 
-    /// Reads on in the runs: about `slices` of the largest, and of the others what belongs to the
-    /// same keys.
+    /// Continues reading the runs: about `slices` of the largest one, and the parts of the others with the same keys.
     pub(super) fn fill(&mut self, runs: &[Run], slices: u64) -> Result<()> {
         let Some(mut filling) = self.filling.take() else {
             return Ok(());

@@ -21,7 +21,7 @@ impl HotKeys {
         }
     }
 
-    /// Resizes the cache for this many keys, to at most `most_bytes`; keeps what fits.
+    /// Resizes the cache for this many keys, to at most `most_bytes`; keeps as many as fit.
     pub(super) fn fit(&mut self, keys: u64, most_bytes: usize) {
         let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
         // A quarter more than needed, because some lines fill sooner than others.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Result};
 
 use super::runs::{Entry, NewRun, Run, damaged};
 
-/// A merge under way. Its sources stay live until it is finished.
+/// A current merge. Its sources stay live until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Cursor>,

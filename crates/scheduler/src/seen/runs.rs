@@ -9,9 +9,9 @@
 //! - for each slice how many entries there are before it, and their sum at the end, in four bytes each,
 //!   the lowest first. That is held in memory.
 //!
-//! A file is written once, synced before the commit that names it, and never changed. It is deleted after
-//! the commit that does not name it any more; what a crash leaves of either is deleted at the next start.
-//! In a table of SQLite a look-up would go down its tree, and each entry be written twice.
+//! A file is written once, synced before the commit that names it, and never changed. It is deleted after the commit
+//! that no longer names it; leftovers of a crash are deleted at the next start. In a table of SQLite a look-up would
+//! descend its tree, and each entry would be written twice.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -52,7 +52,7 @@ pub(super) struct Run {
     stored: Arc<Stored>,
 }
 
-/// What a run has on disk, and where its slices are.
+/// A run's file, and the positions of its slices.
 #[derive(Debug)]
 struct Stored {
     path: PathBuf,
@@ -120,7 +120,7 @@ impl Run {
         Ok(self.stored.path.clone())
     }
 
-    /// Gives the file another name, so that the next start builds the index anew from here on.
+    /// Renames the damaged file, so that the next start rebuilds the index from this run on.
     pub(super) fn unreadable(&self, error: &io::Error) -> rusqlite::Error {
         let path = &self.stored.path;
         fs::rename(path, path.with_extension("damaged")).ok();
@@ -268,8 +268,8 @@ impl NewRun {
     }
 }
 
-/// The runs, oldest first. Files that no run has are deleted. If a file is missing, as beside a copy of the
-/// database alone, or is not whole, the index ends before it: what comes after is to be built anew.
+/// The runs, oldest first. Files without a run are deleted. If a file is missing, as beside a copy of the database
+/// alone, or is damaged, the index ends before it: the rest must be rebuilt.
 pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
     let sql = "SELECT file, slices, keys, last_task, id FROM seen_runs ORDER BY id";
     let mut select = db.prepare(sql)?;
@@ -297,7 +297,7 @@ pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Whether it does not come back by itself, as it does where there are too many open files.
+/// Whether it is lost for good, unlike with too many open files.
 fn is_lost(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -380,7 +380,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// As SQLite tells of its own file, so that a full disk is known as one.
+/// In the form of SQLite's errors about its own file, so that a full disk is recognised.
 fn fault(doing: &str, path: &Path, error: &io::Error) -> rusqlite::Error {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ffi::SQLITE_FULL,

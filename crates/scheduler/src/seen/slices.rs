@@ -57,7 +57,7 @@ impl Layout {
         bytes
     }
 
-    /// A slice of so many entries, as it was stored; its tasks may be missing at the end.
+    /// A slice of this many entries, as stored; its tasks may be missing at the end.
     pub(super) fn slice<'a>(&self, slice: u64, count: usize, bytes: &'a [u8]) -> Slice<'a> {
         Slice {
             bytes,
@@ -72,7 +72,7 @@ impl Layout {
 pub(super) struct Slice<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) count: usize,
-    /// What its keys are distances to.
+    /// The base of its keys, which are distances.
     pub(super) base: u64,
     pub(super) widths: Widths,
 }
@@ -111,7 +111,7 @@ impl Slice<'_> {
 
 /// A number of one to eight bytes that begins at `start`, the highest first.
 fn number(bytes: &[u8], start: usize, width: usize) -> u64 {
-    // Eight bytes are read at once where there are so many: most of a look-up's time went into fewer.
+    // Reads eight bytes where there are as many: most of a look-up's time went into smaller reads.
     let eight = bytes.get(start..start + 8);
     match eight.and_then(|eight| eight.try_into().ok()) {
         Some(eight) => u64::from_be_bytes(eight) >> (64 - 8 * width),

@@ -7,7 +7,8 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, Leased};
 
-/// Sends leased tasks to the supervisor, with what it does not know yet: settings of crawls, scripts of the site.
+/// Sends leased tasks to the supervisor, with anything that it does not know yet: settings of crawls, scripts of the
+/// site.
 pub(super) fn send_tasks(
     cx: &mut Context,
     grant: &Grant,
@@ -96,7 +97,7 @@ fn log_leased(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(), Fron
     Ok(())
 }
 
-/// Sends a supervisor what is known of the scripts of a site's pages, if anything is.
+/// Sends a supervisor the findings about scripts on a site's pages, if there are any.
 fn send_scripts(cx: &mut Context, grant: &Grant, site: &str) {
     let Some(scripts) = cx.frontier.scripts_for_worker(grant.site, site) else {
         return;

@@ -170,7 +170,7 @@ fn is_target(watches: &Watches, (watch, target): &TargetKey) -> bool {
     targets.any(|notify| outbox::target_json(&notify.target) == *target)
 }
 
-/// As people and programs are told; times are seconds since the epoch.
+/// As shown to people and programs; times are seconds since the epoch.
 pub(super) fn row(one: &Undelivered) -> Value {
     json!({
         "watch": one.target.0,

@@ -1,5 +1,5 @@
-//! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]), and
-//! another thread answers, sooner or later. Until then nothing is told of them; after a crash it is asked again.
+//! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]),
+//! and another thread answers, sooner or later. No changes are reported before. After a crash the core asks again.
 //!
 //! Whether a change has been told follows from the position up to which all are ([`Reported::changes_to`]), which is
 //! kept in the commit of the notification. An answer that was read for another position is not used.
@@ -18,23 +18,23 @@ use crate::core::watches::Watches;
 use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::frontier::{FrontierError, outbox};
 
-/// What is known of a watch's changes, and asked.
+/// The known changes of a watch, and open questions.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     is_position_asked: bool,
     is_after_asked: bool,
     /// There may be changes that were not read yet.
     is_stale: bool,
-    /// The run that it is asked of.
+    /// The run that the question is about.
     run: Option<u64>,
-    /// Its end is not told before.
+    /// Its end is not reported before.
     holds_run: bool,
-    /// Changes that are to be told.
+    /// Changes to report.
     read: BTreeMap<NotificationTime, ReadChanges>,
 }
 
 impl Notifications {
-    /// After a start, what a run has found is asked again if it may not have been told.
+    /// After a start, asks again for the findings of a run that may not have been reported.
     pub(super) fn resume_reading(&mut self, watches: &Watches, name: &str) {
         let Some(watched) = watches.by_name.get(name) else {
             return;
@@ -54,7 +54,8 @@ impl Notifications {
         }
     }
 
-    /// Asks what the last run of a watch has found. While this is asked of a run before it, the answer asks.
+    /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, its answer asks
+    /// this one.
     pub(in crate::core) fn ask_of_run(&mut self, watches: &Watches, name: &str) {
         if self.permissions.is_none() {
             return;
@@ -82,14 +83,14 @@ impl Notifications {
         self.asked.push(asked);
     }
 
-    /// Whether the end of the last run waits for what it has found.
+    /// Whether the end of the last run waits for its findings.
     pub(super) fn is_run_held(&self, name: &str) -> bool {
         let reading = self.reading.get(name);
         reading.is_some_and(|reading| reading.holds_run)
     }
 
-    /// Begins or ends telling somebody of changes: what was before is not told. Since when somebody asks is kept
-    /// until the position is known, which takes as long as the store is away.
+    /// Starts or stops reporting changes to a recipient; earlier changes are not reported. The time of the start is
+    /// kept until the position is known, which takes as long as the store is away.
     pub(super) fn begin_changes(
         &mut self,
         cx: &mut Context,
@@ -133,7 +134,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Pages of a watch have changed: what is told at once is to be read.
+    /// Pages of a watch have changed: changes to report immediately must be read.
     pub(in crate::core) fn note_checks(&mut self, watches: &Watches, looks: &[PageCheck]) {
         for look in looks {
             let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
@@ -147,7 +148,7 @@ impl Notifications {
         }
     }
 
-    /// Asks for what is told at once, if there may be something.
+    /// Asks for changes to report immediately, if there may be any.
     pub(super) fn ask_for_changes(&mut self, watches: &Watches, name: &str) {
         let key = (name.to_owned(), NotificationTime::AtOnce);
         let after = self.told.get(&key).and_then(|told| told.changes_to);
@@ -166,7 +167,7 @@ impl Notifications {
         }
     }
 
-    /// The changes that are to be told now. Those of a digest wait for the end of their run.
+    /// The changes to report now. Those of a digest wait for the end of their run.
     pub(super) fn changes_to_report(
         &self,
         (name, time): (&str, NotificationTime),
@@ -178,7 +179,7 @@ impl Notifications {
         (may_tell && told.changes_to == Some(read.after)).then_some(read)
     }
 
-    /// They are told. If there are more, these are asked for.
+    /// They are reported. If there are more, asks for these.
     pub(super) fn forget_read(&mut self, watches: &Watches, name: &str, time: NotificationTime) {
         let Some(reading) = self.reading.get_mut(name) else {
             return;
@@ -191,7 +192,7 @@ impl Notifications {
         }
     }
 
-    /// Takes in what was read.
+    /// Applies an answer.
     pub(in crate::core) fn changes_answered(
         &mut self,
         cx: &mut Context,
@@ -214,7 +215,7 @@ impl Notifications {
                 let key = (name.to_owned(), NotificationTime::AtOnce);
                 let told = self.told.get(&key);
                 if told.is_none_or(|told| told.changes_to != Some(read.after)) {
-                    // The position has moved since: it is asked again.
+                    // The position has moved since: ask again.
                     reading.is_stale = true;
                 } else if read.is_news() {
                     reading.read.insert(NotificationTime::AtOnce, read);
@@ -239,7 +240,7 @@ impl Notifications {
                 self.ask_of_later_run(watches, name, number);
                 Ok(())
             }
-            // It was asked of another run meanwhile.
+            // The question is about another run by now.
             _ => Ok(()),
         }
     }

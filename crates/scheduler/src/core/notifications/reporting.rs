@@ -1,4 +1,4 @@
-//! What is new of watches becomes notifications.
+//! Turns new events of watches into notifications.
 
 use serde_json::Value;
 use webfill_api::{NotificationTime, WatchRun};
@@ -14,7 +14,7 @@ use crate::frontier::outbox;
 use crate::watch_reports;
 
 impl Notifications {
-    /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
+    /// New recipients get no earlier events, and former ones get nothing more.
     pub(in crate::core) fn begin_reporting(
         &mut self,
         cx: &mut Context,
@@ -42,7 +42,7 @@ impl Notifications {
         self.begin_changes(cx, watches, name, now_ms)
     }
 
-    /// Nothing more is told of a watch.
+    /// Stops reporting on a watch.
     pub(in crate::core) fn stop_reporting(
         &mut self,
         cx: &mut Context,
@@ -65,14 +65,14 @@ impl Notifications {
         for (name, time) in told {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
-                // What is told moves the position after which is asked.
+                // Reporting moves the position that the next question starts from.
                 self.ask_for_changes(watches, &name);
             }
         }
         Ok(())
     }
 
-    /// Tells what is new of a watch, if something may be.
+    /// Reports new events of a watch, if there may be any.
     fn report_watch(
         &mut self,
         cx: &mut Context,
@@ -85,7 +85,7 @@ impl Notifications {
         let (Some(watched), Some(told)) = (watches.by_name.get(name), self.told.get(&key)) else {
             return Ok(());
         };
-        // What its feeder and the judge of its looks have counted belongs to the run.
+        // The counts of its feeder and of the judge of its checks belong to the run.
         let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended() > told.run;
         let held = why_held(cx, watches, name, watched, now_ms);
@@ -149,7 +149,7 @@ fn why_held(
     Some((due_ms, why))
 }
 
-/// What pages of a watch show of extractions; `None`: it is not known yet, as after a start.
+/// The extraction alerts for pages of a watch; `None`: not known yet, as after a start.
 fn standing_of(cx: &Context, watched: &Watched) -> Option<Standing> {
     let standing = cx.surroundings.standing.as_ref()?;
     let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);

@@ -9,10 +9,10 @@ use crate::core::machines;
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
 use crate::in_words::counted;
 
-/// At most so many sites of a crawl are read for an answer.
+/// Maximum number of sites of a crawl to read for an answer.
 pub(super) const MOST_SITES: usize = 10_000;
 
-/// What a running crawl waits for, for people.
+/// Why a running crawl waits, for people.
 pub(super) fn awaited_by_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -31,7 +31,7 @@ pub(super) fn awaited_by_crawl(
     awaited(cx, lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
 }
 
-/// What queued tasks of an application wait for, for people.
+/// Why queued tasks of an application wait, for people.
 pub(super) fn awaited_by_application(
     cx: &mut Context,
     app_id: &str,

@@ -30,7 +30,7 @@ const MOST_AT_ONCE: usize = 100;
 /// At most this many slices are closed in one turn; each takes milliseconds.
 const MOST_SLICES: usize = 4;
 
-/// At most so many clients wait for the ends of stops; a further one is refused.
+/// Maximum number of clients that wait for the ends of stops; further ones are refused.
 const MOST_WAITING: usize = 10_000;
 
 /// The crawls that are being closed.
@@ -45,7 +45,7 @@ pub(in crate::core) struct ClosingCrawls {
 #[derive(Debug)]
 struct ClosingCrawl {
     crawl: CrawlKey,
-    /// It has expired, of which the application is notified.
+    /// It has expired; the application is notified.
     has_expired: bool,
     /// How many of its tasks had been closed before the closing began.
     before: u64,

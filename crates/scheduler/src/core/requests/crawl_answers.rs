@@ -1,4 +1,4 @@
-//! What answers about one crawl have in common.
+//! The common parts of answers about one crawl.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, Spider, Subject};

@@ -18,7 +18,7 @@ pub(super) struct OldestLease {
     since_ms: i64,
 }
 
-/// What costs a read of the sites of a crawl, so many at most, and of its leases.
+/// The part of a report that takes a read of the crawl's sites, at most this many, and of its leases.
 pub(super) fn report_on_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -43,7 +43,7 @@ pub(super) fn report_on_crawl(
     Ok(report)
 }
 
-/// Adds what a crawl waits for, its pace, and when it may be done.
+/// Adds the reasons that a crawl waits, its pace, and its estimated end.
 pub(super) fn add_progress(
     cx: &mut Context,
     report: &mut Value,

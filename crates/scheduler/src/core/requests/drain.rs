@@ -1,5 +1,5 @@
-//! Drains by word: a client tells one supervisor, or all, to finish the fetches under way, to give back
-//! the other tasks, and to end. It is answered when they have left. The dispatcher goes on.
+//! Drains on request: a client makes one supervisor, or all, finish the fetches in flight, return the other tasks,
+//! and exit. The answer is sent when they have left. The dispatcher keeps running.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::effects::{Client, OutgoingMessage};
 /// At most this many drains are waited for.
 const MOST_DRAINS: usize = 1_000;
 
-/// The drains that were asked for and have not ended.
+/// Requested drains that have not ended.
 #[derive(Debug, Default)]
 pub(in crate::core) struct Drains(Vec<Drain>);
 
@@ -117,7 +117,7 @@ impl Drains {
     }
 }
 
-/// Tells a supervisor to drain; again when it connects anew, because the word may have been lost.
+/// Tells a supervisor to drain; again when it reconnects, because the message may have been lost.
 pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",

@@ -1,8 +1,8 @@
 //! Crawl requests become tasks: each is checked against the state of its crawl, the crawl's
 //! settings are updated, and its URL is queued.
 //!
-//! Requests of `webfill crawl` take the same way. Beyond what a request can say, their crawls have
-//! the settings of the command's own crawl instead of those of a crawl on demand.
+//! Requests of `webfill crawl` take the same path. Their crawls have the settings of the command's own crawl, beyond
+//! those that a request can contain, instead of the settings of crawls on demand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::core::outcomes;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
-/// What becomes of a crawl when an order is carried out.
+/// The effect of an order on its crawl.
 pub(super) struct Plan {
     /// The crawl, if it exists already.
     known: Option<CrawlKey>,
@@ -46,7 +46,7 @@ pub(super) struct PlannedBatch<'a> {
     closed: Vec<(&'a CrawlOrder, Closed)>,
 }
 
-/// What a batch came to.
+/// The result of a batch.
 #[derive(Default)]
 pub(super) struct FedBatch {
     /// The crawls of the accepted requests.
@@ -154,7 +154,7 @@ pub(super) fn feed_order(
     Ok(crawl)
 }
 
-/// Decides what an order means for its crawl, without changing anything.
+/// Decides the effect of an order on its crawl, without changing anything.
 pub(super) fn plan(
     cx: &mut Context,
     closing: &ClosingCrawls,

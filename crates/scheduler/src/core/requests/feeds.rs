@@ -1,10 +1,10 @@
-//! Long batches of crawl requests, taken in pieces of some milliseconds, in turns with everything else, and
-//! answered at the end.
+//! Long batches of crawl requests, taken in pieces of some milliseconds, in turns with everything else, and answered
+//! after the last piece.
 //!
-//! A list is accepted or refused as a whole: first it is judged, all of it, and nothing of it is taken before.
-//! Then it is taken, piece by piece, each in the commit of its turn. A crawl that is stopped in between has
-//! been stopped behind the list: what would be taken of it would be purged. After a crash the pieces so far
-//! are taken; the client was not answered, and sends the list again, of which each URL is taken once.
+//! A list is accepted or refused as a whole: all of it is judged before any of it is taken. Then it is taken piece by
+//! piece, each in the commit of its turn. A crawl that is stopped in between counts as stopped after the list, so the
+//! rest of the list is dropped for it. After a crash the pieces so far are taken. The client had no answer and sends
+//! the list again; each URL is then taken once.
 
 use std::collections::VecDeque;
 
@@ -21,13 +21,13 @@ use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::requester::Requester;
 
-/// So many requests, at most, are taken in one piece. A batch that has no more is taken at once.
+/// Maximum number of requests in one piece. A smaller batch is taken as a whole.
 const PIECE: usize = 400;
 
-/// So many crawls, at most, are judged or fed in one piece.
+/// Maximum number of crawls to judge or feed in one piece.
 const MOST_CRAWLS: usize = 100;
 
-/// The batches under way, each in its turn.
+/// The current batches, each in its turn.
 #[derive(Default)]
 pub(in crate::core) struct FeedsUnderWay(VecDeque<Feed>);
 
@@ -37,15 +37,15 @@ struct Feed {
     /// Without its crawls, which are in `orders`.
     batch: Batch,
     orders: VecDeque<CrawlOrder>,
-    /// How many of the crawls are judged, of a batch that is refused as a whole. When all are, it is accepted,
-    /// whatever becomes of its crawls.
+    /// How many crawls of a batch are judged while it can still be refused as a whole. Once all are, it is accepted,
+    /// whatever happens to its crawls.
     judged: usize,
     fed: FedBatch,
     is_whole: bool,
 }
 
 impl FeedsUnderWay {
-    /// Keeps a batch that is to be taken in pieces; returns any other request.
+    /// Keeps a batch to take it piece by piece; returns any other request.
     pub(super) fn begin_long_feed(
         &mut self,
         cx: &mut Context,
@@ -72,18 +72,18 @@ impl FeedsUnderWay {
         }
     }
 
-    /// Whether a batch is under way.
+    /// Whether a batch is in progress.
     pub(in crate::core) fn is_feeding(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether a batch of this connection is under way: what it has sent since waits for it.
+    /// Whether a batch of this connection is in progress: its later messages wait for it.
     pub(in crate::core) fn is_feeding_of(&self, client: &Client) -> bool {
         let mut feeds = self.0.iter();
         feeds.any(|feed| feed.requester.client == *client)
     }
 
-    /// Takes the next piece of the batch whose turn it is. False: none is under way.
+    /// Takes the next piece of the batch whose turn it is. False: no batch is in progress.
     pub(in crate::core) fn advance_feeds(
         &mut self,
         cx: &mut Context,
@@ -173,7 +173,7 @@ fn end_feed(cx: &mut Context, feed: Feed, answer: Value, now_ms: i64) {
 }
 
 impl Feed {
-    /// The next requests of one crawl, so many at most.
+    /// The next requests of one crawl, at most this many.
     fn next_order(&mut self, most: usize) -> Option<CrawlOrder> {
         let first = self.orders.front_mut()?;
         if most == 0 {

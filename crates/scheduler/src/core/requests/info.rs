@@ -12,7 +12,7 @@ use crate::core::context::Context;
 use crate::core::requests::reports::Reports;
 use crate::frontier::FrontierError;
 
-/// So many crawls are on a page of the answer about an application; totals count all.
+/// Number of crawls on a page of the answer about an application; totals count all.
 const CRAWLS_OF_A_PAGE: usize = 500;
 
 pub(super) fn info(

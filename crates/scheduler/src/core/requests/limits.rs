@@ -14,7 +14,7 @@ const BY_SETTINGS: &str = "raise it in the dispatcher's settings and restart the
 
 /// A limit.
 pub(super) struct Limit {
-    /// The setting or flag that it stands in.
+    /// The setting or flag that sets it.
     name: String,
     unit: &'static str,
     most: f64,
@@ -108,7 +108,7 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
     })
 }
 
-/// That of a site, over all crawls: of the number that it was set to, so many pages are left.
+/// The limit of a site, over all crawls: its remaining pages, and the original number.
 pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Option<Limit> {
     let left = left?;
     let most = most.unwrap_or(left).max(left);

@@ -1,5 +1,5 @@
-//! Carries out the requests of `webfill crawl` to the dispatcher that it started
-//! ([`crate::local_crawl`]): crawls are opened, seeds are fed, counters are told.
+//! Carries out the requests of `webfill crawl` to the dispatcher that it started ([`crate::local_crawl`]): opens
+//! crawls, feeds seeds, reports counters.
 
 use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
@@ -16,31 +16,31 @@ use crate::local_crawl::{
     self, Backoffs, ChosenDataset, Limits, LineRequest, LocalRequest, SeedUrl,
 };
 
-/// How often the sites that back off are looked at.
+/// How often the sites that back off are listed anew.
 const CHECK_BACKOFFS_EVERY_MS: i64 = 1_000;
 
-/// For each time so many that back off, the pause is one longer: all of them are counted, which takes some ten
+/// The pause grows by one for each further group of this many sites: all of them are counted, which takes some ten
 /// milliseconds, and the loop waits.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
-/// What is due sooner is not said to wait.
+/// Tasks that are due sooner do not count as waiting.
 const SOON_MS: i64 = 5_000;
 
-/// At most this many of them are told.
+/// Maximum number of them to report.
 const BACKOFFS_REPORTED: usize = 5;
 
-/// At most this many sites whose pages repeat others are told.
+/// Maximum number of sites with repeating pages to report.
 const REPEATING_TOLD: usize = 10;
 
-/// The sites that back off, as they were looked at last.
+/// The sites that back off, as of the last check.
 #[derive(Debug, Default)]
 pub(in crate::core) struct BackoffReport {
-    /// When they are looked at again.
+    /// When they are checked again.
     next_ms: i64,
     sites: u64,
     first: Vec<Value>,
     least_time_left_ms: i64,
-    /// Of which nothing can be requested for a while.
+    /// Sites from which nothing can be requested for a while.
     waiting: WaitingSites,
 }
 
@@ -192,14 +192,14 @@ fn refusal_to_resume(
         return Ok(None);
     }
     match refusal_of_scope(cx, crawl, spec)? {
-        // A run of a watch reads what the watch names.
+        // A run of a watch reads the seeds that the watch names.
         None if spec.run_began_ms.is_some() => Ok(None),
         None => refusal_of_dataset(cx, crawl, dataset),
         refusal => Ok(refusal),
     }
 }
 
-/// A crawl goes on under the scope that it began with: its links were judged by that.
+/// A resumed crawl keeps its scope, because its links were judged by it.
 fn refusal_of_scope(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -219,8 +219,8 @@ fn refusal_of_scope(
     )))
 }
 
-/// A crawl goes on with the dataset that it began with, unless a flag names another: else its records would be in
-/// one dataset up to where it was interrupted, and in another from there.
+/// A resumed crawl keeps its dataset, unless a flag names another. Otherwise its records before and after the
+/// interruption would be in two datasets.
 fn refusal_of_dataset(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -358,7 +358,7 @@ pub(in crate::core) fn crawl_status(
     Ok(answer)
 }
 
-/// How long after a look at so many sites that back off the next one is due.
+/// The wait after a check of this many sites that back off.
 fn pause_ms(sites: u64) -> i64 {
     CHECK_BACKOFFS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
 }

@@ -1,6 +1,6 @@
-//! Pruning on request: crawls that are over and that nothing is under way for are detached at once, and their rows deleted in slices of
-//! a few milliseconds, in turns with everything else. The answer does not wait for that: whatever
-//! happens, it goes on at the next start.
+//! Pruning on request: crawls that are over and have nothing in progress are detached immediately. Their rows are
+//! deleted in slices of a few milliseconds, in turns with everything else. The answer does not wait for that: the
+//! next start continues in any case.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl Core {
         Ok(Reply::Now(action_answer("prune", subject, spider, more)))
     }
 
-    /// Why a crawl that is named cannot be pruned. What the store is told of it is written first.
+    /// Why a named crawl cannot be pruned. Pending writes about it to the store come first.
     fn refusal_to_prune(
         &mut self,
         app_id: &str,
@@ -76,8 +76,7 @@ impl Core {
         Ok(None)
     }
 
-    /// The crawls that something is under way for, which goes by their keys: they are not pruned before it
-    /// is done.
+    /// Crawls with something in progress that uses their keys: they are not pruned before it is done.
     fn crawls_in_use(&self) -> BTreeSet<CrawlKey> {
         let closing = self.closing.crawls();
         let reopening = self.reopening.crawls();
@@ -102,7 +101,7 @@ impl Core {
         is_running.then_some("a run of its watch is in progress: try again when it has ended")
     }
 
-    /// Deletes the next slice of what is being pruned.
+    /// Deletes the next slice of the crawls being pruned.
     pub(in crate::core) fn advance_pruning(&mut self) -> Result<(), FrontierError> {
         let Some(walk) = &mut self.pruning else {
             return Ok(());

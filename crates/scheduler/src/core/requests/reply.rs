@@ -1,4 +1,4 @@
-//! What carrying out a request returns.
+//! The result of carrying out a request.
 
 use serde_json::Value;
 use webfill_api::Refusal;

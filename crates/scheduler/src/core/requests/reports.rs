@@ -1,5 +1,5 @@
-//! Reports that cost too much to be made for each who asks: one is kept for a moment and given to all. It is
-//! made anew as soon as somebody has changed something.
+//! Reports that cost too much to be made for each request: one is kept for a moment and given to all. Any change
+//! drops it.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ const APPLICATIONS_FOR_MS: i64 = 2_000;
 const TALLY_FOR_MS: i64 = 250;
 const UNFINISHED_FOR_MS: i64 = 2_000;
 
-/// So many applications, and crawls, are kept.
+/// Maximum number of applications, and of crawls, with kept reports.
 const MOST_APPLICATIONS: usize = 100;
 const MOST_CRAWLS: usize = 1_000;
 
-/// So many unfinished crawls are listed: those that were opened last.
+/// Maximum number of unfinished crawls to list: those opened last.
 const MOST_UNFINISHED: usize = 20;
 
-/// Of a crawl that has no more than this queued and leased, everything is found out for each who asks.
+/// For a crawl with at most this many queued and leased tasks, a report is made for each request.
 const LARGE_CRAWL: u64 = 1_000;
 
-/// For so many large crawls all that was said is looked at, in the time that it is report again for. For further ones
-/// it is [`SITES_OF_FURTHER`]: so asking about many costs little more than asking about one.
+/// For this many large crawls, a report checks all sites. For further ones it checks [`SITES_OF_FURTHER`], so that
+/// asking about many costs little more than asking about one.
 const LOOKED_AT_WELL: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
 pub(in crate::core) struct Reports {
-    /// The crawls that go on, as `status` has listed them last, and when.
+    /// The unfinished crawls, as `status` last listed them, and when.
     pub(super) unfinished: Option<(i64, Vec<Value>)>,
     tally: Option<(i64, FrontierTally)>,
     applications: BTreeMap<String, (i64, OfApplication)>,
-    /// Large ones. They are not forgotten because somebody has fed something: others do that all the time.
+    /// Large ones. A feed does not drop them, because feeds arrive all the time.
     crawls: BTreeMap<CrawlKey, (i64, Value)>,
 }
 
-/// What takes a look at many sites of an application.
+/// The part of an application's answer that takes a check of many sites.
 #[derive(Debug, Clone)]
 pub(super) struct OfApplication {
     pub(super) sites: AtMost,
@@ -83,7 +83,7 @@ impl Reports {
         Ok(tally)
     }
 
-    /// What of a crawl takes a look at its sites and leases.
+    /// The part of a crawl's answer that takes a check of its sites and leases.
     pub(super) fn of_crawl(
         &mut self,
         cx: &mut Context,

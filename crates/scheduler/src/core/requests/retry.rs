@@ -1,9 +1,8 @@
 //! Retries on request: finished tasks of a crawl re-queued, in slices of a few milliseconds, in
 //! turns with everything else. Each slice is committed; the answer comes after the last.
 //!
-//! After a crash the tasks of the slices before are queued, and clients that waited are not
-//! answered: who asks again has the rest queued. The same request again, while the first is under
-//! way, joins it.
+//! After a crash the tasks of the earlier slices are queued, and waiting clients get no answer; a repeated request
+//! queues the rest. An equal request joins one in progress.
 
 use std::collections::VecDeque;
 
@@ -22,7 +21,7 @@ use crate::effects::OutgoingMessage;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
 use crate::requester::Requester;
 
-/// At most this many requests are under way; further ones are refused.
+/// Maximum number of requests at the same time; further ones are refused.
 const MOST_UNDER_WAY: usize = 1_000;
 
 /// The crawls whose ended tasks are being queued again, each in its turn.
@@ -35,9 +34,9 @@ pub(in crate::core) struct ReopeningCrawls {
 struct ReopeningCrawl {
     walk: ReopenWalk,
     requeued: u64,
-    /// Those who wait, and the subjects of their requests.
+    /// The waiting clients, and the subjects of their requests.
     asked: Vec<(Requester, Subject)>,
-    /// What they have asked for, as the audit log tells it.
+    /// The request, for the audit log.
     audited: AuditedAction,
 }
 

@@ -7,11 +7,11 @@ use crate::core::context::Context;
 use crate::frontier::FrontierError;
 use crate::in_words::counted;
 
-/// At most this many sites of which something is known about scripts are told.
+/// Maximum number of sites with findings about scripts to report.
 const SCRIPTED_TOLD: usize = 10;
 
-/// What these crawls have found out about scripts: how many sites need a browser (`wanted`), how many perhaps,
-/// and how many have one (`filled`), with some of them.
+/// The findings of these crawls about scripts: how many sites need a browser (`wanted`), how many may need one, and
+/// how many have one (`filled`), with some of them.
 pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
     let mut told = Map::new();
     for (name, finding, is_shell) in [

@@ -123,9 +123,8 @@ pub(super) fn list_sites(
     Ok(answer)
 }
 
-/// Adds what is known of a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since
-/// when and until when (seconds since the epoch; null: until somebody wakes it), the evidence, and
-/// how many tasks are queued.
+/// Adds a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since when and until when
+/// (seconds since the epoch; null: until resumed manually), the evidence, and how many tasks are queued.
 pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
     let trouble = report.and_then(|report| report.trouble.as_ref());
     told["queued"] = report.map_or(0, |report| report.queued).into();

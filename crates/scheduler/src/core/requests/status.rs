@@ -1,4 +1,4 @@
-//! The answer to `status`: the fleet, machine by machine, the store, and what the crawls wait for.
+//! The answer to `status`: the fleet, machine by machine, the store, and the reasons that crawls wait.
 //!
 //! The cost is bounded, whatever the number of URLs: the crawls share a number of sites that are read and
 //! one pass over the leases, and are reported as they were up to two seconds ago. Of tasks, only the
@@ -109,7 +109,7 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
     told.collect()
 }
 
-/// What a supervisor does, in one word.
+/// The state of a supervisor, in one word.
 fn state_of(
     presence: Presence,
     is_cut_off: bool,
@@ -132,7 +132,7 @@ fn state_of(
     }
 }
 
-/// Adds where a supervisor is and what it has told of itself; what it has not told is null.
+/// Adds where a supervisor is, and its last report about itself; missing parts are null.
 fn add_particulars(told: &mut Value, particulars: &Particulars, now_ms: i64) {
     told["address"] = particulars.address.as_deref().into();
     told["wire_version"] = particulars.wire_version.into();

@@ -29,7 +29,7 @@ pub(super) enum HeldFor {
     Rest(BackoffReason),
     Block,
     Limit,
-    /// What holds the whole crawl.
+    /// Why the whole crawl waits.
     Crawl,
 }
 
@@ -71,7 +71,7 @@ struct Held {
     by: HeldFor,
     sites: u64,
     example: String,
-    /// Of a limit: what is left of it, and its number, if that is known.
+    /// Of a limit: its rest, and its number, if that is known.
     limit: (Option<u64>, Option<u64>),
     /// Of a backoff: since when.
     since_ms: i64,
@@ -129,7 +129,7 @@ pub(super) fn progress(
     })
 }
 
-/// What nothing at all is handed out for.
+/// Why nothing at all is handed out.
 pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
     let mut waits = Vec::new();
     let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
@@ -161,7 +161,7 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
     waits
 }
 
-/// What no task of the crawl is handed out for.
+/// Why no task of the crawl is handed out.
 pub(super) fn waits_of_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -213,7 +213,7 @@ pub(super) fn waits_of_crawl(
     Ok(waits)
 }
 
-/// What holds a crawl's tasks at a site, until when (0: not known), and the site's delay.
+/// Why a crawl's tasks wait at a site, until when (0: not known), and the site's delay.
 pub(super) fn held_for(cx: &Context, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
     let default_ms = cx.dispatch.schedule.default_delay_ms();
     let by_hand = site.rule_delay_ms;

@@ -1,5 +1,5 @@
-//! Where a URL is now, and why: `webfill why`. In each crawl that the question is about, the URL is looked up
-//! as intake looks it up; one that nobody knows is judged as if it was fed.
+//! The state of a URL, and the reason: `webfill why`. The URL is looked up in each crawl of the question, as intake
+//! looks it up. A URL that no crawl has is judged as if it were fed.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, WhyQuestion};
@@ -81,7 +81,7 @@ pub(super) fn why(
     Ok(Reply::Now(answer))
 }
 
-/// What is known of a task, with the sentence that says why. Of what goes before it, so much is counted.
+/// The state of a task, with a sentence that explains it. Counts at most this many tasks before it.
 fn explain_task(
     cx: &mut Context,
     task: &TaskReport,
@@ -171,7 +171,7 @@ fn why_queued(
     Ok(reasons)
 }
 
-/// What a crawl would say to a URL that it does not know.
+/// A crawl's judgement of a URL that it does not have.
 fn explain_unknown(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -1,4 +1,4 @@
-//! What the process that reads the seeds of a run asks, and what becomes of the run when that ends.
+//! Requests of the process that reads the seeds of a run, and the effect on the run when that process ends.
 
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, RunEnd};
@@ -8,7 +8,7 @@ use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 
 impl Watches {
-    /// Tells a feeder what it needs: the watch, its crawl, and how far the seeds were fed already.
+    /// Sends a feeder its data: the watch, its crawl, and the position up to which the seeds were fed.
     pub(in crate::core) fn run_for_feeder(
         &mut self,
         cx: &mut Context,
@@ -44,7 +44,7 @@ impl Watches {
         json!({"over": !is_under_way})
     }
 
-    /// Adds what a feeder has counted to the record of its run, which is over.
+    /// Adds the counts of a feeder to the record of its run, which is over.
     pub(in crate::core) fn count_run(
         &mut self,
         cx: &mut Context,

@@ -1,4 +1,4 @@
-//! What clients ask of watches: add, list, show, run, pause, resume, remove.
+//! Actions of clients on watches: add, list, show, run, pause, resume, remove.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
@@ -33,7 +33,7 @@ impl Watches {
         {
             return Ok(no_such_watch().answer());
         }
-        // Whatever it is may change what is due.
+        // Any action may change the due times.
         self.look_at_ms = now_ms;
         let wall_ms = cx.wall_ms(now_ms);
         let done = match action.order {
@@ -174,7 +174,7 @@ impl Watches {
         Ok(Ok(json!({"name": name})))
     }
 
-    /// Pauses or resumes a watch. A run that is under way goes to its end.
+    /// Pauses or resumes a watch. A current run finishes.
     fn pause_watch(
         &mut self,
         cx: &mut Context,
@@ -192,8 +192,8 @@ impl Watches {
         Ok(Ok(told))
     }
 
-    /// Removes a watch. Of a run that is under way, nothing more is handed out. Its crawl, its pages and
-    /// the records of its runs stay.
+    /// Removes a watch. No further tasks of a current run are handed out. Its crawl, its pages and the records of its
+    /// runs stay.
     fn remove_watch(
         &mut self,
         cx: &mut Context,

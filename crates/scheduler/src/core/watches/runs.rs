@@ -28,7 +28,7 @@ impl Watches {
             Some(due_ms) if due_ms <= wall_ms => due_ms,
             _ => wall_ms,
         };
-        // What was fetched before it must be older, however the machine's clock was set meanwhile.
+        // Earlier fetches must be older, however the machine's clock was set meanwhile.
         let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
         let began_ms = wall_ms.max(now_ms).max(ended_ms.unwrap_or(i64::MIN)) + 1;
         let mut run = WatchRun::begun(number, due_ms, began_ms);
@@ -47,7 +47,7 @@ impl Watches {
             Err(error) => return Err(error),
         };
         cx.dispatch.fleet.forget_crawl(crawl);
-        // A crawl that began no later than its run is in its first run: that is told from the two times.
+        // A crawl that began no later than its run is in its first run, as the two times show.
         crawls::register_crawl(cx, crawl, began_ms)?;
         // Records refer to the crawl's document in the store.
         crawl_writes::write_crawl(cx, crawl, now_ms)?;
@@ -146,7 +146,7 @@ impl Watches {
         });
     }
 
-    /// Ends a run that is over, and holds back what is left of one that is to end.
+    /// Ends a run that is over, and holds back the remaining tasks of one that must end.
     pub(super) fn judge_run(
         &mut self,
         cx: &mut Context,
@@ -231,7 +231,7 @@ impl Watches {
         Ok(None)
     }
 
-    /// Hands out nothing more of a run; it ends when what is leased has come back.
+    /// Hands out no more tasks of a run; it ends when its leased tasks have come back.
     pub(super) fn hold_run(
         &mut self,
         cx: &mut Context,
@@ -250,12 +250,12 @@ impl Watches {
         }
         under_way.ending = Some(ending);
         let (crawl, kept) = (under_way.crawl, under_way.kept());
-        // In the commit of the pause: a restart must not mistake what is held back for a run that goes on.
+        // In the commit of the pause: a restart must not mistake held-back tasks for a run that continues.
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
             cx.frontier.watches().record_run(name, &run, Some(kept))?;
         }
         let held = match cx.frontier.crawls().end_of(crawl) {
-            // What is queued of it ends by itself.
+            // Its queued tasks end without further action.
             Ok(Some(_)) => Ok(()),
             Ok(None) => cx.frontier.crawls().pause(crawl),
             Err(error) => Err(error),
@@ -281,7 +281,7 @@ impl Watches {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        // What was due since its window has passed is made up for.
+        // Runs that were due since its window has passed are made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
         let watch = under_way.as_ref().map(|under_way| &under_way.watch);
         let schedule = &watch.unwrap_or(&watched.watch).schedule;
@@ -311,7 +311,7 @@ impl Watches {
     }
 }
 
-/// What of a crawl's counters is recorded.
+/// The part of a crawl's counters that is recorded.
 fn counts(status: &CrawlStatus) -> Map<String, Value> {
     let counts = json!({
         "pages": status.pages,

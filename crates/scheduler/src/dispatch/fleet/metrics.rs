@@ -1,4 +1,4 @@
-//! How many supervisors there are, by what they do.
+//! The number of supervisors by state.
 
 use super::Fleet;
 use crate::dispatch::session::Session;

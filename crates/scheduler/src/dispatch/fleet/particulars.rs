@@ -1,4 +1,4 @@
-//! What the fleet knows of its supervisors for people.
+//! The fleet's data about its supervisors for people.
 
 use webfill_wire::SupervisorReport;
 
@@ -10,7 +10,7 @@ use crate::dispatch::supervisor::Particulars;
 const MOST_CHARACTERS: usize = 300;
 
 impl Fleet {
-    /// A supervisor has told of itself. One that is not of its session is ignored.
+    /// A report of a supervisor about itself. One of another session is ignored.
     pub(crate) fn note_report(&mut self, peer: &Caller, mut report: SupervisorReport, now_ms: i64) {
         let Some(supervisor) = self.session(peer, report.session) else {
             return;

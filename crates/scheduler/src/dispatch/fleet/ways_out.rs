@@ -1,4 +1,4 @@
-//! What the fleet knows of the ways out of its machines, and what those that are cut off may be sent.
+//! The fleet's knowledge of its machines' ways out, and the tasks that cut-off machines may get.
 
 use webfill_wire::Lane;
 

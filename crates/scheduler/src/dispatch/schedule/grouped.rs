@@ -16,7 +16,7 @@ const MOST_DELIVERIES_MOVED: u32 = 5;
 /// A worker requests robots.txt again if the last request is this long ago.
 const ROBOTS_KEPT_MS: i64 = 3_600_000;
 
-/// In a group with so many waiting sites or fewer, all stay in the window.
+/// In a group with at most this many waiting sites, all stay in the window.
 const FEW_WAITING: usize = 64;
 
 /// A site that leaves the window because too many of its group wait is due again within these bounds.

@@ -1,10 +1,10 @@
-//! What the sites of the window wait for, and for how long, for people. Nothing here changes what is handed out.
+//! Why and how long the sites of the window wait, for people. Nothing here affects decisions.
 
 use super::Schedule;
 use crate::dispatch::site::{LOOKAHEAD_MS, Site};
 use crate::frontier::SiteId;
 
-/// What a site of the window waits for before its next task can be handed out.
+/// Why a site of the window waits before its next task can be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteWait {
     /// For the outcomes of the tasks that are leased.
@@ -24,7 +24,7 @@ pub enum SiteWait {
 }
 
 impl Schedule {
-    /// What a site waits for, and the delay between two requests to it. `None`: it is not in the window.
+    /// Why a site waits, and the delay between two requests to it. `None`: it is not in the window.
     pub(crate) fn site_wait(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
         let site = self.site(id)?;
         let delay_ms = site.delay_ms(self.default_delay_ms());

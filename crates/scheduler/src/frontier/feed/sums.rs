@@ -8,7 +8,7 @@ use super::FeedBatch;
 use crate::frontier::model::{FeedTally, SiteId, Turn, Woken};
 use crate::frontier::sites;
 
-/// What a batch adds to one site.
+/// A batch's additions to one site.
 #[derive(Default)]
 pub(super) struct FedSite {
     /// New tasks.
@@ -54,7 +54,7 @@ impl FeedBatch<'_> {
         self.tally.accepted += 1;
     }
 
-    /// Writes what the batch adds to its sites and its crawl.
+    /// Writes the batch's additions to its sites and its crawl.
     pub(in crate::frontier) fn finish(mut self) -> Result<FeedTally> {
         self.new_tasks.write(self.db)?;
         // If the crawl is held back, its new tasks do not count for the sites' priorities.

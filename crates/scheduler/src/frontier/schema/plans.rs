@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 /// The statements that were run by this process.
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// What may be walked as a whole: it is small, or all of it is wanted.
+/// Tables that may be walked as a whole: they are small, or all of their rows are needed.
 const SMALL: [&str; 17] = [
     "CONSTANT ROW",
     "crawls",
@@ -34,7 +34,7 @@ const SMALL: [&str; 17] = [
 /// Statements that have to visit all sites.
 const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
 
-/// How statements begin that choose what is handed out: none may sort what a site has queued.
+/// The beginnings of statements that select tasks to hand out: none may sort the queue of a site.
 const OF_A_TURN: &str = "SELECT t.id, t.attempt, t.depth";
 
 /// Keeps the statements of a connection from now on.
@@ -49,7 +49,7 @@ pub(in super::super) fn watch(db: &mut Connection) {
         .unwrap();
 }
 
-/// Those of the statements that walk a whole table, each with the line of its plan.
+/// The statements that walk a whole table, each with the line of its plan.
 pub(in super::super) fn scans(db: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     let judged = run.iter().filter(|sql| {
