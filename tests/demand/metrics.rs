@@ -1,6 +1,7 @@
 //! Metrics for Prometheus: they equal the counts of the sites' access log, no death makes them decrease, their number
 //! does not grow with the web, and a real Prometheus scrapes them, with the shipped alerts and dashboard.
 
+mod documented;
 mod machines;
 mod prometheus;
 mod scraped;

@@ -1,0 +1,104 @@
+//! `docs/reference/metrics.md` lists the series of the program, with their types and labels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_figures, scrape, text};
+use crate::fleet::wait_for;
+
+/// Type and label names by name of the series.
+type Families = BTreeMap<String, (String, BTreeSet<String>)>;
+
+/// Absent until the dispatcher has read it from the store.
+const READ_LATER: &str = "webfill_extraction_alerts";
+
+fn documented() -> Families {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/metrics.md");
+    let page = std::fs::read_to_string(page).expect("the page of metrics");
+    let mut families = Families::new();
+    for line in page.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", names, kind, labels, ..] = cells[..] else {
+            continue;
+        };
+        if !["counter", "gauge", "histogram"].contains(&kind) {
+            continue;
+        }
+        let code = |text: &str| -> Vec<String> {
+            let spans = text.split('`').skip(1).step_by(2);
+            spans.map(str::to_owned).collect()
+        };
+        for name in code(names) {
+            let labels = code(labels).into_iter().collect();
+            families.insert(name, (kind.to_owned(), labels));
+        }
+    }
+    families
+}
+
+/// Adds the families of an exposition.
+fn add(families: &mut Families, exposition: &str) {
+    let mut current = String::new();
+    for line in exposition.lines() {
+        if let Some(family) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = family.split_once(' ').expect("a name and a type");
+            current = name.to_owned();
+            let family = families.entry(current.clone()).or_default();
+            kind.clone_into(&mut family.0);
+        } else if let Some((_, labels)) = line.split_once('{') {
+            // No label of a webfill series has a comma or an equals sign in its value.
+            let labels = labels
+                .split(',')
+                .filter_map(|label| label.split('=').next());
+            let labels = labels.filter(|label| *label != "le").map(str::to_owned);
+            families
+                .entry(current.clone())
+                .or_default()
+                .1
+                .extend(labels);
+        }
+    }
+}
+
+#[test]
+fn the_reference_lists_the_series_with_their_types_and_labels() {
+    let fleet = fleet_with_figures();
+    crawl_two_sites(&fleet);
+    wait_for("all pages are counted", || {
+        let counts = scrape(&fleet, SUPERVISOR);
+        let dispatcher = scrape(&fleet, DISPATCHER);
+        let is_counted = counts.sum("webfill_fields_total") > 0.0
+            && dispatcher.get("webfill_counts_age_seconds").is_some()
+            && dispatcher.sum("webfill_tasks{state=\"done\"}") == 22.0;
+        is_counted.then_some(())
+    });
+    let mut exposed = Families::new();
+    for port in [DISPATCHER, SUPERVISOR] {
+        add(&mut exposed, &text(&fleet, port));
+    }
+    let mut documented = documented();
+    if !exposed.contains_key(READ_LATER) {
+        documented.remove(READ_LATER);
+    }
+    // Without rows these two have no series, and so no labels.
+    for without_series in ["webfill_rows_total", "webfill_pages_rows_cut_total"] {
+        for families in [&mut exposed, &mut documented] {
+            families
+                .entry(without_series.to_owned())
+                .or_default()
+                .1
+                .clear();
+        }
+    }
+    let names = |families: &Families| families.keys().cloned().collect::<BTreeSet<_>>();
+    let (shown, listed) = (names(&exposed), names(&documented));
+    let unlisted: Vec<_> = shown.difference(&listed).collect();
+    let unknown: Vec<_> = listed.difference(&shown).collect();
+    assert!(
+        unlisted.is_empty() && unknown.is_empty(),
+        "not in the page: {unlisted:?}; only in the page: {unknown:?}"
+    );
+    for (name, family) in &exposed {
+        assert_eq!(Some(family), documented.get(name), "{name}");
+    }
+}
