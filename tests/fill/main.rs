@@ -5,6 +5,7 @@ mod by_fleet;
 mod collection;
 mod demo;
 mod doubts;
+mod few;
 mod filled;
 mod forms;
 mod layouts;

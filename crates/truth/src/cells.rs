@@ -5,6 +5,7 @@
 //! table, and from those of the same site and of the same field. A cell with two known values then counts as
 //! its neighbours do, and one with a hundred as its own values show.
 
+use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
 
 /// Sound, fair and poor chains: a and b of their Beta distributions.
@@ -12,6 +13,11 @@ const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
 /// The share of each kind before anything is measured: 83 to 95 % of the fields that `webfill-learn` learned on
 /// sites that it had not seen were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
+/// The same of chains that read the known values of a field with one truth, even if it is one, while a chain by
+/// another kind of anchor reads the same on nearly all pages: measured, see `docs/explanation/truth.md`.
+const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
+/// The share of pages on which the other one has to agree.
+const AGREEING: f64 = 0.9;
 /// As many cells as these shares weigh.
 const SHARES_WEIGH: f64 = 6.0;
 /// As many cells as the table's shares weigh against those of one site or field.
@@ -26,6 +32,8 @@ pub(crate) struct Cell {
     /// Readings whose truth was measured, and how many of them are probably right.
     pub trials: f64,
     pub right: f64,
+    /// The probability of each kind before these, as layouts are that were learned in the same way.
+    expected: [f64; 3],
     /// The probability of each kind, after these.
     kinds: [f64; 3],
 }
@@ -38,7 +46,19 @@ impl Cell {
             field,
             trials: 0.0,
             right: 0.0,
+            expected: SHARES,
             kinds: SHARES,
+        }
+    }
+
+    /// Takes into account how its chain was chosen.
+    pub fn expect(&mut self, shape: FieldShape, chosen: &Chosen) {
+        // Records are wrong at times.
+        let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
+        let is_confirmed = is_read && chosen.agreement >= AGREEING;
+        if shape == FieldShape::Single && is_confirmed {
+            self.expected = CONFIRMED;
+            self.kinds = CONFIRMED;
         }
     }
 
@@ -124,7 +144,9 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
             let field = &by_field[cell.field as usize];
             let mut kinds = [0.0; 3];
             for kind in 0..KINDS.len() {
+                let expected = cell.expected[kind] / SHARES[kind];
                 kinds[kind] = neighbours(site, kind) * neighbours(field, kind) / table[kind]
+                    * expected
                     * likelihood[kind];
             }
             cell.kinds = normalised(kinds);

@@ -83,7 +83,13 @@ impl Index {
         let mut sites: Vec<u32> = claims.iter().map(|claim| claim.site).collect();
         sites.sort_unstable();
         sites.dedup();
-        let (cells, cell_of) = cells(&claims, &sites);
+        let (mut cells, cell_of) = cells(&claims, &sites);
+        for chosen in evidence.chosen {
+            if let Some(&cell) = cell_of.get(&(chosen.layout, chosen.field)) {
+                let shape = evidence.fields[chosen.field as usize];
+                cells[cell as usize].expect(shape, chosen);
+            }
+        }
         let mut index = Index {
             shapes: evidence.fields.to_vec(),
             items: Vec::new(),

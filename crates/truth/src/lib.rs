@@ -20,7 +20,7 @@ mod profile;
 mod several;
 mod single;
 
-pub use evidence::{Claim, Evidence, FieldShape, Known, Presence};
+pub use evidence::{Chosen, Claim, Evidence, FieldShape, Known, Presence};
 pub use interval::{Interval, wilson};
 pub use judgement::{Decision, Doubt, ItemJudgement, Judged, Judgement, Precision, Why};
 

@@ -7,7 +7,7 @@ mod measure;
 
 use made::{Plan, make};
 use measure::{Buckets, Decisions, Doubting, correct, vote};
-use webfill_truth::{Claim, Evidence, FieldShape, Known, Presence, judge};
+use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, judge};
 
 /// Figures over a few tables of one plan.
 #[derive(Debug, Default)]
@@ -221,6 +221,7 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
             claims: &claims,
             known: &known,
             texts: &[],
+            chosen: &[],
         })
     };
     let (misspelt, absent) = (judged(Presence::Misspelt), judged(Presence::Absent));
@@ -276,4 +277,48 @@ fn wrong_known_values_are_pointed_at() {
             figures.false_flags()
         );
     }
+}
+
+/// Three rows of one site; the first knows its value, and the chain was chosen by it.
+fn one_known(agreement: f64) -> webfill_truth::Judgement {
+    let claims: Vec<Claim> = (0..3)
+        .map(|row| Claim {
+            item: row,
+            field: 0,
+            value: row,
+            page: row,
+            site: 0,
+            layout: 0,
+            rule: 0,
+            anchor: 0,
+        })
+        .collect();
+    judge(&Evidence {
+        fields: &[FieldShape::Single],
+        claims: &claims,
+        known: &[Known {
+            item: 0,
+            value: 0,
+            held_out: false,
+            presence: Presence::OnPage,
+        }],
+        texts: &[],
+        chosen: &[Chosen {
+            layout: 0,
+            field: 0,
+            reads: 1,
+            misses: 0,
+            agreement,
+        }],
+    })
+}
+
+#[test]
+fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
+    let agreed = one_known(1.0);
+    assert!(agreed.item(1).unwrap().confidence >= 0.95);
+    assert!(agreed.may_fill(0, 0, 0.95).fill);
+    let alone = one_known(0.2);
+    assert!(alone.item(1).unwrap().confidence < 0.95);
+    assert!(!alone.may_fill(0, 0, 0.95).fill);
 }

@@ -132,6 +132,7 @@ fn on_public_sets() {
                     claims: &set.claims,
                     known: &known,
                     texts: &[],
+                    chosen: &[],
                 });
                 let took = started.elapsed();
                 let choices: Choices = judgement

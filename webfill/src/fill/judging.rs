@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use webfill_learn::common_form;
 use webfill_mapping::MappingIndex;
 use webfill_truth::{
-    Claim, Doubt, Evidence, FieldShape, ItemJudgement, Judgement, Known, Presence,
+    Chosen, Claim, Doubt, Evidence, FieldShape, ItemJudgement, Judgement, Known, Presence,
 };
 use webfill_wire::Outcome;
 
@@ -237,12 +237,18 @@ pub fn judge(
         }
         of_rows.push(read);
     }
+    let chosen: Vec<Chosen> = mappings
+        .set
+        .indexes()
+        .flat_map(|mapping| chosen(table, mappings, mapping))
+        .collect();
     let texts: Vec<&str> = values.texts.iter().map(String::as_str).collect();
     let judgement = webfill_truth::judge(&Evidence {
         fields: &shapes,
         claims: &claims,
         known: &known,
         texts: &texts,
+        chosen: &chosen,
     });
     // The surest of each item.
     let doubted: HashMap<u32, &Doubt> = judgement
@@ -278,6 +284,25 @@ fn site_of(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
     let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
     let next = sites.len() as u32;
     *sites.entry(site.unwrap_or_default()).or_insert(next)
+}
+
+/// How the chains of a learned mapping were chosen.
+fn chosen(table: &Table, mappings: &Mappings, mapping: MappingIndex) -> Vec<Chosen> {
+    let Some(origin) = mappings.origin(mapping) else {
+        return Vec::new();
+    };
+    let fields = table.fields.iter().zip(0..);
+    let chosen = fields.filter_map(|(field, number)| {
+        let of_field = origin.fields.get(&field.name)?;
+        Some(Chosen {
+            layout: mappings.number(mapping),
+            field: number,
+            reads: of_field.reads,
+            misses: of_field.misses,
+            agreement: of_field.agreement,
+        })
+    });
+    chosen.collect()
 }
 
 /// What a known value says about a chain.

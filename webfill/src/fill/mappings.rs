@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use webfill_learn::LearnedMapping;
+use webfill_learn::{FieldReport, LearnedMapping};
 use webfill_mapping::{MappingIndex, MappingSet};
 use webfill_service::Fault;
 
@@ -32,6 +32,14 @@ pub struct FieldOrigin {
     pub anchor: String,
     pub confidence: f64,
     pub why: String,
+    /// Pages whose known value the first chain reads, and pages whose known value it does not read.
+    #[serde(default)]
+    pub reads: u32,
+    #[serde(default)]
+    pub misses: u32,
+    /// The share of pages on which a chain by another kind of anchor reads the same.
+    #[serde(default)]
+    pub agreement: f64,
     /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
     pub without_page: BTreeMap<String, bool>,
 }
@@ -198,6 +206,9 @@ impl Mappings {
                             anchor: field.anchor.clone().unwrap_or_default(),
                             confidence: field.confidence,
                             why: field.why.clone(),
+                            reads: field.agree.len() as u32,
+                            misses: field.disagree.len() as u32,
+                            agreement: agreement(field),
                             without_page: field.without_page.iter().cloned().collect(),
                         };
                         (field.field.clone(), origin)
@@ -210,6 +221,13 @@ impl Mappings {
         // Last: a mapping without its origin would count as a person's.
         write_atomically(&file, text.as_bytes())
     }
+}
+
+/// How far the best chain by another kind of anchor agrees, of those that read a known value.
+fn agreement(field: &FieldReport) -> f64 {
+    let others = field.candidates.iter().skip(1);
+    let reading = others.filter(|other| !other.agree.is_empty());
+    reading.map(|other| other.agreement).fold(0.0, f64::max)
 }
 
 /// The names of the mappings in a file.

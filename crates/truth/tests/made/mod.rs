@@ -75,6 +75,7 @@ impl Table {
             claims: &self.claims,
             known: &self.known,
             texts: &[],
+            chosen: &[],
         }
     }
 
