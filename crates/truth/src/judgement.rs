@@ -31,7 +31,7 @@ pub struct ItemJudgement {
     pub chosen: Vec<Judged>,
     /// What else is claimed, the most probable first.
     pub rejected: Vec<Judged>,
-    /// The probability that exactly the chosen values are true.
+    /// The probability that exactly the chosen values are true. A list may lack some that no chain reads.
     pub confidence: f64,
 }
 
@@ -239,10 +239,13 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     let confidence = match shape {
         FieldShape::Single => judged[0].confidence,
         FieldShape::Several => {
-            judged
-                .iter()
-                .map(|judged| judged.confidence)
-                .product::<f64>()
+            let cells = index.readings(item).iter().map(|reading| reading.cell);
+            let whole = cells.map(|cell| model.whole[cell as usize]);
+            whole.fold(0.0, f64::max)
+                * judged
+                    .iter()
+                    .map(|judged| judged.confidence)
+                    .product::<f64>()
                 * rejected
                     .iter()
                     .map(|judged| 1.0 - judged.confidence)

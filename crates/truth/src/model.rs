@@ -20,6 +20,9 @@ const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
 /// The same for the fit of values.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
+/// The probability that a list is read whole, before any is compared, and as many lists as this weighs.
+const WHOLE: f64 = 0.98;
+const WHOLE_WEIGHS: f64 = 3.0;
 /// As many readings as this weighs, among right and among wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
@@ -37,6 +40,8 @@ pub(crate) struct Model {
     pub alternative: f64,
     /// By cell: the share of a list's true values that are read.
     pub recalls: Vec<f64>,
+    /// By cell: the probability that a list is read whole.
+    pub whole: Vec<f64>,
     /// By reading: how much its vote counts, see [`copies::votes`].
     votes: Vec<f32>,
     pages: Pages,
@@ -75,6 +80,9 @@ pub(crate) struct Counts {
     pub searched_wrong: f64,
     pub recalled: Vec<f64>,
     pub to_recall: Vec<f64>,
+    /// Known lists that were compared, and those of them of which no member is missing.
+    pub lists: Vec<f64>,
+    pub whole: Vec<f64>,
 }
 
 impl Counts {
@@ -84,6 +92,8 @@ impl Counts {
             both_wrong: vec![0.0; index.shapes.len()],
             recalled: vec![0.0; index.cells.len()],
             to_recall: vec![0.0; index.cells.len()],
+            lists: vec![0.0; index.cells.len()],
+            whole: vec![0.0; index.cells.len()],
             ..Counts::default()
         }
     }
@@ -119,6 +129,7 @@ impl Model {
             collisions: vec![0.08; fields],
             alternative: 0.4,
             recalls: vec![0.6; index.cells.len()],
+            whole: vec![WHOLE; index.cells.len()],
             votes: vec![1.0; index.readings.len()],
             pages: Pages::new(),
             own: vec![1.0; index.readings.len()],
@@ -205,6 +216,10 @@ impl Model {
         self.records.present_if_wrong =
             (0.5 + counts.present_wrong) / (10.0 + counts.searched_wrong);
         self.count_recalls(counts);
+        for (cell, whole) in self.whole.iter_mut().enumerate() {
+            *whole =
+                (WHOLE * WHOLE_WEIGHS + counts.whole[cell]) / (WHOLE_WEIGHS + counts.lists[cell]);
+        }
     }
 
     /// The recall of each cell, drawn towards that of its field, and this towards a low one: at first a site that

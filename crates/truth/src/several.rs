@@ -79,6 +79,13 @@ pub(crate) fn expect(
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
         let cell = of_site[0].cell as usize;
+        if !index.known(item).is_empty() {
+            // What is known and not read is missing, unless the record is wrong.
+            let unread = index.known(item).iter().map(|known| known.value);
+            let unread = unread.filter(|value| of_site.iter().all(|read| read.value != *value));
+            counts.lists[cell] += 1.0;
+            counts.whole[cell] += unread.map(|value| 1.0 - of(value)).product::<f64>();
+        }
         for (value, probability) in &posterior {
             counts.to_recall[cell] += probability;
             if of_site.iter().any(|reading| reading.value == *value) {

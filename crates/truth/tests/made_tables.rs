@@ -279,6 +279,48 @@ fn wrong_known_values_are_pointed_at() {
     }
 }
 
+/// Rows of one site with lists of two values. Of every other page the chain reads one of them.
+fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
+    let (mut claims, mut known) = (Vec::new(), Vec::new());
+    for row in 0..20 {
+        let values = [row * 2, row * 2 + 1];
+        let read = if in_part && row % 2 == 0 { 1 } else { 2 };
+        claims.extend(values[..read].iter().map(|&value| Claim {
+            item: row,
+            field: 0,
+            value,
+            page: row,
+            site: 0,
+            layout: 0,
+            rule: 0,
+            anchor: 0,
+        }));
+        if row < 10 {
+            known.extend(values.iter().map(|&value| Known {
+                item: row,
+                value,
+                held_out: true,
+                presence: Presence::OnPage,
+            }));
+        }
+    }
+    judge(&Evidence {
+        fields: &[FieldShape::Several],
+        claims: &claims,
+        known: &known,
+        texts: &[],
+        chosen: &[],
+    })
+}
+
+#[test]
+fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
+    let whole = lists_of_two(false).item(19).unwrap().confidence;
+    let in_part = lists_of_two(true).item(18).unwrap().confidence;
+    assert!(whole >= 0.95, "{whole}");
+    assert!(in_part < 0.8, "{in_part}");
+}
+
 /// Three rows of one site; the first knows its value, and the chain was chosen by it.
 fn one_known(agreement: f64) -> webfill_truth::Judgement {
     let claims: Vec<Claim> = (0..3)
