@@ -73,7 +73,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             crawl_id: options.crawl,
             dataset: options.dataset.map(|name| name.as_str().to_owned()),
             extractions: false,
-            looks: false,
+            checks: false,
             parents: options.with_parent.is_some(),
         },
     };

@@ -119,7 +119,7 @@ fn read_as(
     for (is_kept, what) in [
         (crawl.body, " body"),
         (crawl.headers, " headers"),
-        (crawl.has(Feature::Changes), " look"),
+        (crawl.has(Feature::Changes), " snapshot"),
         (crawl.has(Feature::Sitemaps), " feeds"),
     ] {
         if is_kept {

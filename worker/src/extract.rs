@@ -23,11 +23,11 @@ use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::{ReadDocument, is_readable};
 use crate::kept_body;
-use crate::look;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
 use crate::scripts::{self, Unread};
 use crate::sitemaps;
+use crate::snapshot;
 use crate::task_result::TaskResult;
 
 use self::repeats::Repeats;
@@ -333,7 +333,7 @@ fn judge_text(
             keeping.sampler.as_mut()
         });
         result.sample = sampler.and_then(|sampler| sampler.sample(result, text));
-        result.look = look::of_page(result, kind, text, engine.document_limits());
+        result.snapshot = snapshot::of_page(result, kind, text, engine.document_limits());
     }
 }
 
@@ -350,7 +350,7 @@ fn extract_document(
     result.kept_body = document.kept_body;
     if !is_readable(document.status) {
         // Default values of mappings would pass for values found in the document.
-        result.look = look::of_unread_document(&result);
+        result.snapshot = snapshot::of_unread_document(&result);
         return result;
     }
     let Ok(url) = Url::parse(&result.task.url) else {
@@ -370,10 +370,10 @@ fn extract_document(
     let extracted = engine.extract_document(input, &metadata, wants(&result, page_deadline));
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
-    result.look = match document.status {
+    result.snapshot = match document.status {
         _ if !is_read => None,
-        Status::Text => look::of_page(&result, Kind::Text, &text, engine.document_limits()),
-        _ => look::of_unread_document(&result),
+        Status::Text => snapshot::of_page(&result, Kind::Text, &text, engine.document_limits()),
+        _ => snapshot::of_unread_document(&result),
     };
     drop(memory);
     result

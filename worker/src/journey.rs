@@ -29,7 +29,7 @@ use crate::scripts::Rendering;
 use self::answered::Request;
 use self::conditional::Condition;
 use self::rendering::{GivenBack, is_rendered_in_browser};
-use self::second_fetch::LookKind;
+use self::second_fetch::CheckKind;
 use self::steps::log_step;
 use self::turns::TakenTurn;
 
@@ -132,8 +132,8 @@ impl Journey {
             browser,
             is_rendered,
             takes_tab: is_rendered || may_render,
-            look: match is_rendered || is_waiting {
-                true => LookKind::Only,
+            check: match is_rendered || is_waiting {
+                true => CheckKind::Only,
                 false => self.check_kind(task, crawl).await,
             },
         }
@@ -150,7 +150,7 @@ impl Journey {
         } = *visit;
         let way = &visit.way;
         // A page without a stored version must be fetched in full, or it would never get one.
-        let condition = match way.look == LookKind::First || way.is_rendered {
+        let condition = match way.check == CheckKind::First || way.is_rendered {
             true => Condition::default(),
             false => self.condition(&task, &crawl).await,
         };
@@ -229,8 +229,8 @@ impl Journey {
         }
         page.is_candidate = self.is_candidate(&page, way.rendering);
         let waiting = (slot, tab);
-        if way.look != LookKind::Only {
-            self.check_twice(way.look, page, waiting, url, request, permit)
+        if way.check != CheckKind::Only {
+            self.check_twice(way.check, page, waiting, url, request, permit)
                 .await;
         } else if page.is_candidate {
             self.read_and_render(page, waiting, url, request, permit)
@@ -259,5 +259,5 @@ struct Way<'b> {
     is_rendered: bool,
     /// It needs a tab of the browser beside its turn at the site.
     takes_tab: bool,
-    look: LookKind,
+    check: CheckKind,
 }

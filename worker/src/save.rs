@@ -166,7 +166,7 @@ impl Saver {
         }
         result.headers = None;
         result.sample = None;
-        result.look = None;
+        result.snapshot = None;
         result.outcome = Outcome::ExtractError;
         result.error = Some(refusal.to_string());
         result.fields.clear();
@@ -222,7 +222,7 @@ impl Saver {
                 .clone()
                 // Feeds of a page are not stored with it, so a 304 would lose them.
                 .filter(|_| result.outcome.is_page() && result.listed.is_empty()),
-            look: result.look.clone(),
+            snapshot: result.snapshot.clone(),
         };
         Save {
             page,

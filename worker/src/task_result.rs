@@ -69,7 +69,7 @@ pub struct TaskResult {
     /// For an unchanged page: the size of the stored one.
     pub stored_bytes: Option<u64>,
     /// If the crawl compares pages: the page's snapshot.
-    pub look: Option<Vec<u8>>,
+    pub snapshot: Option<Vec<u8>>,
     pub redirect: Option<String>,
     /// The response's header `Refresh`.
     pub refresh: Option<String>,
@@ -118,7 +118,7 @@ impl TaskResult {
             document: None,
             validators: None,
             stored_bytes: None,
-            look: None,
+            snapshot: None,
             redirect: None,
             refresh: None,
             started_at_ms: now_ms(),
@@ -191,9 +191,10 @@ impl TaskResult {
         let body = self.body.as_ref().map_or(0, |body| body.len());
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
         let document = self.document.as_ref().map_or(0, memory_of_object);
-        let look = self.look.as_ref().map_or(0, Vec::len);
+        let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
         let kept = self.kept_body.as_ref().map_or(0, |kept| kept.body.len());
-        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look + kept)
+        COPIES
+            * (links.sum::<usize>() + fields + headers + document + body + sample + snapshot + kept)
     }
 
     /// How many rows the page lists.

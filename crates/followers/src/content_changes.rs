@@ -78,8 +78,8 @@ struct Follower {
 
 impl Follow for Follower {
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError> {
-        if let Some((judgement, looks)) = self.pending.take() {
-            self.put(store, judgement, looks).await?;
+        if let Some((judgement, checks)) = self.pending.take() {
+            self.put(store, judgement, checks).await?;
         }
         loop {
             let began = Instant::now();
@@ -165,7 +165,7 @@ impl Follower {
         let Batch {
             versions,
             mut changes,
-            looks,
+            checks,
             ..
         } = batch;
         let mut last_number = stored.last_number;
@@ -183,7 +183,7 @@ impl Follower {
             versions,
             changes,
         };
-        self.put(store, judgement, looks).await
+        self.put(store, judgement, checks).await
     }
 
     /// Stores a judgement, and reports the parts that are certainly stored.
@@ -191,7 +191,7 @@ impl Follower {
         &mut self,
         store: &dyn Store,
         judgement: Judgement,
-        looks: Vec<PageCheck>,
+        checks: Vec<PageCheck>,
     ) -> Result<(), StoreError> {
         self.position_stored = Instant::now();
         match store.put_judgement(judgement.clone()).await {
@@ -202,7 +202,7 @@ impl Follower {
                 return Ok(());
             }
             Err(error) => {
-                self.pending = Some((judgement, looks));
+                self.pending = Some((judgement, checks));
                 return Err(error);
             }
         }
@@ -212,7 +212,7 @@ impl Follower {
             .changes
             .iter()
             .for_each(|change| self.report(change));
-        (self.listener)(looks);
+        (self.listener)(checks);
         Ok(())
     }
 
@@ -244,7 +244,7 @@ impl Follower {
     /// Reads some checks after the position.
     async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
         let filter = ExportFilter {
-            looks: true,
+            checks: true,
             ..ExportFilter::default()
         };
         let mut chunk = Chunk::default();
@@ -264,9 +264,9 @@ impl Follower {
 
 /// The approximate size of a check's versions.
 fn size(page: &Value) -> usize {
-    let look = page["look"].as_str().map_or(0, str::len);
+    let snapshot = page["snapshot"].as_str().map_or(0, str::len);
     let fields = page["fields"].as_object();
-    look + fields.map_or(0, |fields| 100 * fields.len())
+    snapshot + fields.map_or(0, |fields| 100 * fields.len())
 }
 
 /// Different for each process and each start.

@@ -18,7 +18,7 @@ pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, Store
     let filter = ExportFilter {
         app_id: Some(crawl.app_id.clone()),
         crawl_id: Some(crawl.crawl_id.clone()),
-        looks: true,
+        checks: true,
         ..ExportFilter::default()
     };
     // One that is left is enough to know.

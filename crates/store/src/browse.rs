@@ -1,4 +1,4 @@
-//! Bounded reads for people who look through a store ([`Browse`]), list by list.
+//! Bounded reads for people who browse a store ([`Browse`]), list by list.
 //!
 //! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`], and the
 //! time of a read does not depend on the length of the list: it follows an index to its rows, or checks a bounded

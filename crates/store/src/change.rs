@@ -11,7 +11,7 @@ use crate::timestamp::iso_time;
 
 /// The limit of a page's snapshot, of its versions, and of a judgement, in bytes. A MongoDB document has at most 16
 /// MiB.
-pub const MAX_LOOK_BYTES: usize = 1 << 20;
+pub const MAX_SNAPSHOT_BYTES: usize = 1 << 20;
 pub const MAX_JUDGEMENT_BYTES: usize = 8 << 20;
 
 /// The kind of a change.

@@ -54,7 +54,7 @@ pub use cache::{
     SITE_KEPT_MS, SiteEntry,
 };
 pub use change::{
-    Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES,
+    Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES,
     Versions,
 };
 pub use claim::{CrawlClaim, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY};

@@ -82,7 +82,7 @@ pub struct Page {
     /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,
     /// If the crawl compares pages: its snapshot, compressed (Zstandard).
-    pub look: Option<Vec<u8>>,
+    pub snapshot: Option<Vec<u8>>,
 }
 
 impl Page {
@@ -122,7 +122,7 @@ impl Page {
             sample: None,
             document: None,
             validators: None,
-            look: None,
+            snapshot: None,
         }
     }
 

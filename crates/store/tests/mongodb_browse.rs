@@ -1,4 +1,4 @@
-//! How a MongoDB server carries out what people look at: by its own account, no list reads more than it gives out.
+//! How a MongoDB server carries out what people browse: by its own account, no list reads more than it gives out.
 
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection, Database};
@@ -15,7 +15,7 @@ use webfill_wire::Outcome;
 const STORED: usize = 1_500;
 const ROWS: u32 = 10;
 
-/// Keys of an index that one command may look at: those of the rows, and a few for each of the 18 outcomes.
+/// Keys of an index that one command may read: those of the rows, and a few for each of the 18 outcomes.
 const MOST_KEYS: i64 = 300;
 
 fn crawl_id() -> CrawlId {
@@ -70,7 +70,7 @@ async fn fill(store: &dyn Store) {
 }
 
 /// Looks at every list, two slices each.
-async fn look(browse: &dyn Browse) {
+async fn browse_all(browse: &dyn Browse) {
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),
         ..PageFilter::default()
@@ -148,7 +148,7 @@ async fn every_list_follows_an_index() {
     fill(&*store).await;
     browse.prepare().await.unwrap();
     database.run_command(doc! {"profile": 2}).await.unwrap();
-    look(&*browse).await;
+    browse_all(&*browse).await;
     let commands = profile(&database).await;
     assert!(commands.len() >= 20, "{}", commands.len());
     for command in commands {

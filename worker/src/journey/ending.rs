@@ -7,7 +7,7 @@ use webfill_wire::{CrawlSettings, Evidence, Outcome, Task};
 
 use super::state::Journey;
 use crate::extract::{FetchedPage, Work, end_if_sent_on};
-use crate::look;
+use crate::snapshot;
 use crate::task_result::TaskResult;
 
 impl Journey {
@@ -22,7 +22,7 @@ impl Journey {
                     end_if_sent_on(&mut page.result, &url, None);
                 }
             }
-            page.result.look = look::without_page(&page.result);
+            page.result.snapshot = snapshot::without_page(&page.result);
             return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.

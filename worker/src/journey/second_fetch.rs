@@ -19,16 +19,16 @@ use super::turns::TakenTurn;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
 use crate::fetch_slots::FetchSlot;
-use crate::look::{self, Known, Recheck};
 use crate::now::Now;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
+use crate::snapshot::{self, Known, Recheck};
 use crate::task_result::TaskResult;
 
 /// What is known about a page to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LookKind {
+pub(super) enum CheckKind {
     /// It is fetched once: it is not compared, or only in its rendered form.
     Only,
     /// It has no earlier version to compare with.
@@ -41,22 +41,22 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Journey {
     /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
-    pub(super) async fn check_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
+    pub(super) async fn check_kind(&self, task: &Task, crawl: &CrawlSettings) -> CheckKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
-            return LookKind::Only;
+            return CheckKind::Only;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
         match self.stored_pages.has_versions(id).await {
-            Some(false) => LookKind::First,
-            Some(true) => LookKind::Later,
-            None => LookKind::Only,
+            Some(false) => CheckKind::First,
+            Some(true) => CheckKind::Later,
+            None => CheckKind::Only,
         }
     }
 
     /// Passes on a page that is compared, after a second fetch if needed.
     pub(super) async fn check_twice(
         &self,
-        look: LookKind,
+        check: CheckKind,
         page: FetchedPage,
         (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
         url: &Url,
@@ -87,8 +87,8 @@ impl Journey {
                 .await;
         }
         held.set(first.memory_bytes());
-        if first.mapping.is_none() && first.look.is_some() {
-            self.recheck(look, &mut first, url, permit).await;
+        if first.mapping.is_none() && first.snapshot.is_some() {
+            self.recheck(check, &mut first, url, permit).await;
             let turn = Turn::Page(first.delay.unwrap_or(self.politeness.delay()));
             first.next_start = self.sites.borrow().next_start(&first.task.site, turn);
         }
@@ -97,12 +97,12 @@ impl Journey {
 
     /// Fetches a page again if it is new or differs from its known versions, and notes the parts that differ at each
     /// fetch.
-    async fn recheck(&self, look: LookKind, first: &mut TaskResult, url: &Url, permit: &Permit) {
-        let Some(recheck) = self.wanted_recheck(look, first).await else {
+    async fn recheck(&self, check: CheckKind, first: &mut TaskResult, url: &Url, permit: &Permit) {
+        let Some(recheck) = self.wanted_recheck(check, first).await else {
             return;
         };
         let site = &*first.task.site;
-        if look == LookKind::Later && !self.rechecks.borrow_mut().are_worth_it(site) {
+        if check == CheckKind::Later && !self.rechecks.borrow_mut().are_worth_it(site) {
             return;
         }
         if !self.wait_for_clock(recheck.wait, permit).await {
@@ -112,23 +112,23 @@ impl Journey {
             return;
         };
         let is_unsteady = note_second(first, second).await;
-        if look == LookKind::Later {
+        if check == CheckKind::Later {
             let mut rechecks = self.rechecks.borrow_mut();
             rechecks.note(&first.task.site, is_unsteady);
         }
     }
 
-    async fn wanted_recheck(&self, look: LookKind, first: &TaskResult) -> Option<Recheck> {
-        let seen = first.look.clone()?;
+    async fn wanted_recheck(&self, check: CheckKind, first: &TaskResult) -> Option<Recheck> {
+        let seen = first.snapshot.clone()?;
         let (crawl, task) = (&first.crawl, &first.task);
         let of_site = site_versions_id(&crawl.app_id, &crawl.crawl_id, &task.site);
         let site = self.stored_pages.versions_of(of_site).await;
-        let page = match look {
-            LookKind::Later => {
+        let page = match check {
+            CheckKind::Later => {
                 let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
                 Some(self.stored_pages.versions_of(id).await?)
             }
-            LookKind::First | LookKind::Only => None,
+            CheckKind::First | CheckKind::Only => None,
         };
         let at_ms = first.started_at_ms;
         // It compares thousands of texts.
@@ -139,7 +139,7 @@ impl Journey {
                     .and_then(|state| SiteBlocks::unpacked(&state).ok())
                     .unwrap_or_default(),
             };
-            look::recheck(&seen, at_ms, &known)
+            snapshot::recheck(&seen, at_ms, &known)
         };
         tokio::task::spawn_blocking(compare).await.ok()?
     }
@@ -241,14 +241,14 @@ async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
     if second.mapping.is_some() {
         return false;
     }
-    let (Some(one), Some(other)) = (first.look.clone(), second.look) else {
+    let (Some(one), Some(other)) = (first.snapshot.clone(), second.snapshot) else {
         return false;
     };
-    let compared = tokio::task::spawn_blocking(move || look::with_second(&one, &other)).await;
+    let compared = tokio::task::spawn_blocking(move || snapshot::with_second(&one, &other)).await;
     let Some((seen, is_unsteady)) = compared.ok().flatten() else {
         return false;
     };
-    first.look = Some(seen);
+    first.snapshot = Some(seen);
     is_unsteady
 }
 

@@ -9,8 +9,8 @@ use webfill_changes::{
     Answer, Judged, LookAt, LookKey, PageCheck, PageVersions, Seen, SiteBlocks, Verdict,
 };
 use webfill_store::{
-    Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES, Store, StoreError,
-    Versions, parse_iso_time, site_versions_id,
+    Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES, Store,
+    StoreError, Versions, parse_iso_time, site_versions_id,
 };
 
 /// The results of checks.
@@ -18,7 +18,7 @@ use webfill_store::{
 pub(super) struct Batch {
     pub(super) versions: Vec<Versions>,
     pub(super) changes: Vec<Change>,
-    pub(super) looks: Vec<PageCheck>,
+    pub(super) checks: Vec<PageCheck>,
     /// Looks that were judged; fewer than there are if the judgement would be too large to store.
     pub(super) judged: usize,
     /// Behind the last of them.
@@ -55,12 +55,12 @@ fn site_id(page: &Value) -> String {
 impl Judging {
     pub(super) async fn load(
         store: &dyn Store,
-        looks: &[(Cursor, Value)],
+        checks: &[(Cursor, Value)],
     ) -> Result<Judging, StoreError> {
         let mut judging = Judging::default();
         let mut ids = BTreeSet::new();
         let mut crawls = BTreeSet::new();
-        for (_, page) in looks {
+        for (_, page) in checks {
             ids.extend([text(page, "_id").to_owned(), site_id(page)]);
             crawls.insert((
                 text(page, "app_id").to_owned(),
@@ -97,11 +97,11 @@ impl Judging {
         }
     }
 
-    pub(super) fn judge(mut self, looks: &[(Cursor, Value)]) -> Batch {
+    pub(super) fn judge(mut self, checks: &[(Cursor, Value)]) -> Batch {
         let mut batch = Batch::default();
         let mut touched: BTreeMap<String, Versions> = BTreeMap::new();
         let mut bytes = 0;
-        for (cursor, page) in looks {
+        for (cursor, page) in checks {
             if bytes > MAX_JUDGEMENT_BYTES / 2 {
                 break;
             }
@@ -115,7 +115,7 @@ impl Judging {
             batch.judged += 1;
             batch.cursor = Some(cursor.clone());
         }
-        for (_, page) in &looks[..batch.judged] {
+        for (_, page) in &checks[..batch.judged] {
             let id = site_id(page);
             if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
                 let looked_at_ms = at_ms(page);
@@ -139,9 +139,9 @@ impl Judging {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
         let run = self.run(page);
-        let look = check_of(page, &nothing, run.map(|run| run.began_ms));
-        let look = match look {
-            Ok(look) => look,
+        let check = check_of(page, &nothing, run.map(|run| run.began_ms));
+        let check = match check {
+            Ok(check) => check,
             Err(error) => {
                 tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a check of a page was not judged");
                 return None;
@@ -149,15 +149,15 @@ impl Judging {
         };
         let versions = self.pages.entry(id.clone()).or_default();
         let site = self.sites.entry(site_id(page)).or_default();
-        let judged = versions.judge(&look, site);
-        let at_ms = look.key.at_ms;
+        let judged = versions.judge(&check, site);
+        let at_ms = check.key.at_ms;
         let stored = (!versions.is_unknown()).then(|| Versions {
             id,
             looked_at_ms: at_ms,
-            state: versions.packed(MAX_LOOK_BYTES),
+            state: versions.packed(MAX_SNAPSHOT_BYTES),
         });
         if let Some(judged) = judged {
-            batch.looks.push(PageCheck {
+            batch.checks.push(PageCheck {
                 app_id: text(page, "app_id").to_owned(),
                 crawl_id: text(page, "crawl_id").to_owned(),
                 url: text(page, "url").to_owned(),
@@ -236,7 +236,7 @@ fn check_of<'p>(
         "not_modified" => Answer::NotModified,
         _ => Answer::Missing,
     };
-    let packed = BASE64_STANDARD.decode(text(page, "look"));
+    let packed = BASE64_STANDARD.decode(text(page, "snapshot"));
     let packed = packed.map_err(|error| error.to_string())?;
     Ok(LookAt {
         key: LookKey {

@@ -9,12 +9,12 @@ use webfill_wire::{Delivery, Outcome};
 use super::*;
 use crate::firehose::Subscriptions;
 
-/// A store, and what its follower has told of looks.
+/// A store, and the checks that its follower has reported.
 struct Scene {
     _folder: tempfile::TempDir,
     uri: StoreUri,
     store: Arc<dyn Store>,
-    looks: Arc<Mutex<Vec<PageCheck>>>,
+    checks: Arc<Mutex<Vec<PageCheck>>>,
 }
 
 impl Scene {
@@ -27,7 +27,7 @@ impl Scene {
             _folder: folder,
             uri,
             store,
-            looks: Arc::default(),
+            checks: Arc::default(),
         }
     }
 
@@ -36,8 +36,8 @@ impl Scene {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         };
-        let looks = Arc::clone(&self.looks);
-        let listener = Box::new(move |more: Vec<PageCheck>| looks.lock().unwrap().extend(more));
+        let checks = Arc::clone(&self.checks);
+        let listener = Box::new(move |more: Vec<PageCheck>| checks.lock().unwrap().extend(more));
         Following::new(self.uri.clone(), Follower::new(notifications, listener))
     }
 
@@ -64,14 +64,14 @@ impl Scene {
     }
 
     async fn text(&self, night: i64, number: u32, text: &str) {
-        let look = Seen::of_text(text).packed();
-        self.save(page(night, number, Outcome::Ok, Some(look)))
+        let snapshot = Seen::of_text(text).packed();
+        self.save(page(night, number, Outcome::Ok, Some(snapshot)))
             .await;
     }
 
     async fn missing(&self, night: i64, number: u32) {
-        let look = Seen::nothing().packed();
-        let page = page(night, number, Outcome::HttpError, Some(look));
+        let snapshot = Seen::nothing().packed();
+        let page = page(night, number, Outcome::HttpError, Some(snapshot));
         self.save(page).await;
     }
 
@@ -91,9 +91,9 @@ impl Scene {
     }
 }
 
-fn page(night: i64, number: u32, outcome: Outcome, look: Option<Vec<u8>>) -> Page {
+fn page(night: i64, number: u32, outcome: Outcome, snapshot: Option<Vec<u8>>) -> Page {
     Page {
-        look,
+        snapshot,
         started_at_ms: night * 1_000 + 10,
         task: night as u64,
         delivery: Delivery::new(1, 1),
@@ -141,8 +141,8 @@ async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
             told(ChangeKind::New, "3"),
         ]
     );
-    let looks = scene.looks.lock().unwrap();
-    let verdicts: Vec<Verdict> = looks.iter().map(|look| look.verdict).collect();
+    let checks = scene.checks.lock().unwrap();
+    let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
     assert_eq!(
         verdicts,
         [
@@ -178,7 +178,7 @@ async fn each_look_is_judged_once_whoever_judges_it() {
             scene.text(night, number, &format!("night {night}")).await;
         }
         catch_up(&mut one).await;
-        // Both judge the next look, and one of them stores it first.
+        // Both judge the next check, and one of them stores it first.
         scene.text(night, 1_000, &format!("night {night}")).await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
@@ -186,8 +186,8 @@ async fn each_look_is_judged_once_whoever_judges_it() {
         one = scene.follower();
     }
     catch_up(&mut other).await;
-    let looks = scene.looks.lock().unwrap().len();
-    assert_eq!(looks, 5 * 101);
+    let checks = scene.checks.lock().unwrap().len();
+    assert_eq!(checks, 5 * 101);
     // What comes to all pages of a site is told of the first ones only.
     let changed = scene.changes().await;
     assert!(!changed.is_empty() && changed.len() < 5 * 10, "{changed:?}");
@@ -221,11 +221,11 @@ async fn fields_that_a_mapping_has_read_are_compared_by_value() {
 async fn what_cannot_be_read_is_passed_over() {
     let scene = Scene::new().await;
     let mut follower = scene.follower();
-    let broken = page(1, 0, Outcome::Ok, Some(b"no look".to_vec()));
+    let broken = page(1, 0, Outcome::Ok, Some(b"no snapshot".to_vec()));
     scene.save(broken).await;
     scene.text(1, 1, "text").await;
     catch_up(&mut follower).await;
-    assert_eq!(scene.looks.lock().unwrap().len(), 1);
+    assert_eq!(scene.checks.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -238,11 +238,11 @@ async fn a_look_that_is_repeated_after_a_crash_makes_no_page_gone() {
     for night in 2..=3 {
         scene.begin_run(night).await;
         for delivery in 1..=3 {
-            let look = Seen::nothing().packed();
+            let snapshot = Seen::nothing().packed();
             let missing = Page {
                 delivery: Delivery::new(1, delivery),
                 started_at_ms: night * 1_000 + 10 * i64::from(delivery),
-                ..page(night, 0, Outcome::HttpError, Some(look))
+                ..page(night, 0, Outcome::HttpError, Some(snapshot))
             };
             scene.save(missing).await;
             catch_up(&mut follower).await;

@@ -39,7 +39,7 @@ const EXTRACTIONS: [&str; 15] = [
 ];
 
 /// The members needed to judge changes of pages.
-const LOOKS: [&str; 15] = [
+const CHECKS: [&str; 15] = [
     "app_id",
     "crawl_id",
     "url",
@@ -54,7 +54,7 @@ const LOOKS: [&str; 15] = [
     "epoch",
     "task",
     "attempts",
-    "look",
+    "snapshot",
 ];
 
 /// Some pages, each with the cursor that continues after it.
@@ -189,8 +189,8 @@ impl Reader<'_> {
             which.insert("outcome", "ok");
             which.insert("mapping", doc! {"$type": "string"});
         }
-        if self.filter.looks {
-            which.insert("look", doc! {"$exists": true});
+        if self.filter.checks {
+            which.insert("snapshot", doc! {"$exists": true});
         }
         let shown = shown(&self.filter);
         let find = pages
@@ -265,11 +265,11 @@ impl Reader<'_> {
 /// The members of a page that a reader gets.
 fn shown(filter: &ExportFilter) -> Document {
     let names: &[&str] = match filter {
-        ExportFilter { looks: true, .. } => &LOOKS,
+        ExportFilter { checks: true, .. } => &CHECKS,
         ExportFilter {
             extractions: true, ..
         } => &EXTRACTIONS,
-        _ => return doc! {"look": 0},
+        _ => return doc! {"snapshot": 0},
     };
     names
         .iter()

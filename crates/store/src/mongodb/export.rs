@@ -34,7 +34,14 @@ const OWN_OF_RECORDS: &[&str] = &[
     "given",
     "written",
 ];
-const OWN_OF_PAGES: &[&str] = &["epoch", "list", "look", "task", "unlogged", "validators"];
+const OWN_OF_PAGES: &[&str] = &[
+    "epoch",
+    "list",
+    "snapshot",
+    "task",
+    "unlogged",
+    "validators",
+];
 
 /// Sends step after step until the end of the collection. An error is the last step. Stops when the
 /// receiver is dropped.

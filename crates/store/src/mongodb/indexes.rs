@@ -34,7 +34,7 @@ use crate::open_mode::Uses;
 /// The index of `records` by which webfill recognises its own collection.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
-/// The indexes that people look through a store by.
+/// The indexes for browsing a store.
 pub(super) const PAGES_BY_OUTCOME: &str = "app_id_crawl_id_outcome_started_at";
 pub(super) const PAGES_BY_MAPPING: &str = "app_id_crawl_id_mapping_outcome_started_at";
 pub(super) const PAGES_BY_SITE: &str = "site_started_at";
@@ -109,7 +109,7 @@ pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the indexes by which people look through a store, unless they exist.
+/// Creates the indexes for browsing a store, unless they exist.
 pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
     let by_outcome = doc! {"app_id": 1, "crawl_id": 1, "outcome": 1, "started_at": -1, "_id": -1};
     let by_mapping =

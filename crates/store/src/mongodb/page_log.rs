@@ -16,7 +16,7 @@
 //! There are no locks or leases. After a crash between 1 and 3, the pages were not acknowledged and
 //! are saved again.
 //!
-//! The log can have a gap in one case: a primary loses its role and regains it between a client's look for the last
+//! The log can have a gap in one case: a primary loses its role and regains it between a client's search for the last
 //! entry and its insert. A reader that meets a gap inserts an empty entry there before it continues ([`close_gap`]),
 //! so no page can appear there later.
 //!

@@ -231,8 +231,8 @@ fn stored_page(
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
     let validators = page.validators.as_ref().map(validators).transpose()?;
     stored.append(cstr!("validators"), or_null(validators));
-    if let Some(look) = &page.look {
-        stored.append(cstr!("look"), binary(look));
+    if let Some(snapshot) = &page.snapshot {
+        stored.append(cstr!("snapshot"), binary(snapshot));
     }
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));

@@ -31,16 +31,16 @@ SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_vers
 FROM pages";
 
 /// The columns needed to judge changes of pages.
-const LOOKS: &str = "
+const CHECKS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, outcome, status_code, mapping, mapping_version, fields,
-    content_hash, started_at, epoch, task, attempts, look
+    content_hash, started_at, epoch, task, attempts, snapshot
 FROM pages";
 
 const CHANGED: &str = "
 WHERE position > ?1 AND position <= ?2
     AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)
     AND (NOT ?5 OR (outcome = 'ok' AND mapping NOT NULL))
-    AND (NOT ?6 OR look NOT NULL)
+    AND (NOT ?6 OR snapshot NOT NULL)
 ORDER BY position";
 
 /// The most positions that one step examines, even if the filter accepts few pages: during a long read, the
@@ -89,7 +89,7 @@ fn read_step(
     filter: &ExportFilter,
 ) -> Result<(FoundPages, bool), Fault> {
     let columns = match filter {
-        ExportFilter { looks: true, .. } => LOOKS,
+        ExportFilter { checks: true, .. } => CHECKS,
         ExportFilter {
             extractions: true, ..
         } => EXTRACTIONS,
@@ -103,7 +103,7 @@ fn read_step(
         app_id,
         crawl_id,
         filter.extractions,
-        filter.looks
+        filter.checks
     ])?;
     let mut pages = Vec::new();
     let mut bytes = 0;

@@ -32,7 +32,7 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, look, alternatives, rows, list, row_counts, position)
+    template, records, document, validators, snapshot, alternatives, rows, list, row_counts, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
     ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
@@ -47,7 +47,7 @@ ON CONFLICT (_id) DO UPDATE SET
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
-    validators = excluded.validators, look = excluded.look,
+    validators = excluded.validators, snapshot = excluded.snapshot,
     alternatives = excluded.alternatives, rows = excluded.rows, list = excluded.list,
     row_counts = excluded.row_counts,
     position = CASE
@@ -148,8 +148,8 @@ fn upsert(
         body,
     ];
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
-    let look_bytes = page.look.as_ref().map_or(0, Vec::len);
-    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes + look_bytes;
+    let snapshot_bytes = page.snapshot.as_ref().map_or(0, Vec::len);
+    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes + snapshot_bytes;
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
@@ -193,7 +193,7 @@ fn upsert(
         to_json(&records)?,
         document,
         validators,
-        page.look,
+        page.snapshot,
         alternatives,
         rows_of(&page.row_counts),
         list,

@@ -24,9 +24,9 @@ pub struct ExportFilter {
     /// Only pages with the outcome `ok` that a mapping has read, each with the members needed to judge its
     /// extraction. Used only by [`Changes::changes`](crate::Changes::changes).
     pub extractions: bool,
-    /// Only pages with a [snapshot](crate::Page::look) for comparison, each with the members needed to compare it;
-    /// `look` is in Base64. Used only by [`Changes::changes`](crate::Changes::changes).
-    pub looks: bool,
+    /// Only pages with a [snapshot](crate::Page::snapshot) for comparison, each with the members needed to compare it;
+    /// `snapshot` is in Base64. Used only by [`Changes::changes`](crate::Changes::changes).
+    pub checks: bool,
     /// With the fields of the record that a row's page was fetched for, as `parent_fields`. Used only by
     /// [`Export::export`].
     pub parents: bool,

@@ -132,8 +132,8 @@ pub(crate) async fn changes_are_read_by_crawl_time_and_number(clients: &Clients)
 
 pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients: &Clients) {
     let store = &*clients.first.store;
-    let looked = |url: &str, look: Option<&[u8]>| Page {
-        look: look.map(<[u8]>::to_vec),
+    let looked = |url: &str, snapshot: Option<&[u8]>| Page {
+        snapshot: snapshot.map(<[u8]>::to_vec),
         ..page_with(url, json!({"name": "Ada"}))
     };
     for page in [
@@ -142,9 +142,9 @@ pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients:
     ] {
         save(store, page, &[]).await.unwrap();
     }
-    let read = async |looks| {
+    let read = async |checks| {
         let filter = ExportFilter {
-            looks,
+            checks,
             ..ExportFilter::default()
         };
         let mut pages = Vec::new();
@@ -156,14 +156,14 @@ pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients:
         store.changes(&start, &filter, &mut each).await.unwrap();
         pages
     };
-    let looks = read(true).await;
-    assert_eq!(looks.len(), 1);
-    assert_eq!(looks[0]["look"], "AP8Q");
-    assert_eq!(looks[0]["fields"], json!({"name": "Ada"}));
-    assert!(looks[0]["epoch"].is_u64() && looks[0]["task"].is_u64());
+    let checks = read(true).await;
+    assert_eq!(checks.len(), 1);
+    assert_eq!(checks[0]["snapshot"], "AP8Q");
+    assert_eq!(checks[0]["fields"], json!({"name": "Ada"}));
+    assert!(checks[0]["epoch"].is_u64() && checks[0]["task"].is_u64());
     let pages = read(false).await;
     assert_eq!(pages.len(), 2);
-    assert!(pages.iter().all(|page| page.get("look").is_none()));
+    assert!(pages.iter().all(|page| page.get("snapshot").is_none()));
 }
 
 pub(crate) async fn documents_that_a_run_has_met_first_are_counted(clients: &Clients) {

@@ -46,7 +46,7 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
         crawl_id: crawl.map(str::to_owned),
         dataset: None,
         extractions: false,
-        looks: false,
+        checks: false,
         parents: false,
     };
     let expected = [

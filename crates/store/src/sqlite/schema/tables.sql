@@ -65,7 +65,7 @@ CREATE TABLE pages (
     fields TEXT NOT NULL,        -- {name: value}
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
-    look BLOB,                   -- what it is compared by, compressed; NULL: changes are not looked for
+    snapshot BLOB,                   -- what it is compared by, compressed; NULL: changes are not looked for
     body TEXT
 ) STRICT;
 -- One row.
@@ -102,7 +102,7 @@ CREATE TABLE versions (
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
 CREATE INDEX versions_by_look ON versions (looked_at);
--- One row: up to which page looks are judged.
+-- One row: up to which page checks are judged.
 CREATE TABLE judged (
     revision INTEGER NOT NULL,   -- counts the judgements
     writer TEXT NOT NULL,        -- the process that has made the last one

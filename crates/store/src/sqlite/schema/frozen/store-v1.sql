@@ -112,7 +112,7 @@ CREATE TABLE pages (
     fields TEXT NOT NULL,        -- {name: value}
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
-    look BLOB,                   -- what it is compared by, compressed; NULL: changes are not looked for
+    snapshot BLOB,                   -- what it is compared by, compressed; NULL: changes are not looked for
     body TEXT
 ) STRICT;
 CREATE TABLE records (

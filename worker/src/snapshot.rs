@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use webfill_changes::{PageVersions, Seen, SiteBlocks};
 use webfill_document::{Document, Limits};
-use webfill_store::{Listing, MAX_LOOK_BYTES};
+use webfill_store::{Listing, MAX_SNAPSHOT_BYTES};
 use webfill_wire::{Feature, Outcome};
 
 use crate::charset::Kind;
@@ -28,7 +28,7 @@ pub(crate) fn of_page(
     }
     if result.mapping.is_some() {
         let packed = Seen::of_rows(&rows_by_name(&result.listings)).packed();
-        return Some(packed).filter(|packed| packed.len() <= MAX_LOOK_BYTES);
+        return Some(packed).filter(|packed| packed.len() <= MAX_SNAPSHOT_BYTES);
     }
     let seen = match kind {
         Kind::Html => Seen::of_tree(&Document::parse_html(text, limits)),
@@ -80,8 +80,8 @@ pub(crate) struct Recheck {
 }
 
 /// Whether a snapshot requires a second fetch: it is the first one, or differs from the known ones.
-pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck> {
-    let seen = Seen::unpacked(look).ok()?;
+pub(crate) fn recheck(snapshot: &[u8], at_ms: i64, known: &Known) -> Option<Recheck> {
+    let seen = Seen::unpacked(snapshot).ok()?;
     let is_news = known
         .page
         .as_ref()
@@ -113,5 +113,5 @@ pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
 /// `None` for an empty page, and for a snapshot too long to keep.
 fn packed(seen: &Seen) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.packed())?;
-    (packed.len() <= MAX_LOOK_BYTES).then_some(packed)
+    (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)
 }
