@@ -79,7 +79,7 @@ impl Crawled {
     fn goes_on_after_the_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();
-        let told = "requests of the former processes may be under way";
+        let told = "requests of the former processes may be in flight";
         let mut killed: Running = self.crawl("elsewhere").start();
         killed.wait_for_stderr(told);
         killed.kill_role("crawl");

@@ -114,7 +114,7 @@ fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
             feed(100..150);
             drop(pipe);
             std::fs::remove_file(&ballast).expect("it is there");
-            running.wait_for_stderr("going on");
+            running.wait_for_stderr("resumed: ");
             running.finish().expect(0);
             assert_eq!(work.stored().pages().len(), 150);
         },

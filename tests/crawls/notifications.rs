@@ -138,7 +138,7 @@ fn run_that_leaves() -> Watched {
     let watched = Watched::new(json!([{"file": "later/told.jsonl", "about": ["runs"]}]));
     let first = watched.once().finish().expect(0);
     assert!(
-        first.stderr.contains("could not be delivered yet"),
+        first.stderr.contains("not delivered yet"),
         "{}",
         first.stderr
     );

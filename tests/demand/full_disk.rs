@@ -209,7 +209,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
             assert_eq!(fleet.web.visits().pages().len(), pages.len());
             for told in [fleet.dispatcher(), fleet.supervisor()].map(Running::stderr_so_far) {
                 assert!(
-                    told.contains("paused: ") && told.contains("going on"),
+                    told.contains("paused: ") && told.contains("resumed: "),
                     "{told}"
                 );
             }

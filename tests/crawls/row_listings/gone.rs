@@ -208,7 +208,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     assert!(hint.contains("--confirm"), "{hint}");
     let elsewhere = confirm(store, &format!("{url}?page=2")).finish().expect(2);
     assert!(
-        elsewhere.stderr.contains("begins there"),
+        elsewhere.stderr.contains("starts there"),
         "{}",
         elsewhere.stderr
     );
