@@ -137,7 +137,7 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     for sentence in [
         "because it blocks (blocks.example), about 3 h left",
         "1 site waits for its delay (slow.example), 15 min left",
-        "it is paused: `webfill resume testapp halted` goes on",
+        "it is paused: resume it with `webfill resume testapp halted`",
         "it waits for a supervisor of lane browser: none is connected",
         "1 site has reached its limit of pages (limited.example)",
         "one   working",
