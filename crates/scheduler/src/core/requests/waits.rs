@@ -189,9 +189,12 @@ pub(super) fn waits_of_crawl(
         );
         let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
         let text = match status.leased {
-            0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
+            0 => format!(
+                "it has reached its limit of {}{fill}",
+                counted(most, "page")
+            ),
             _ => format!(
-                "the fetches in flight reach its limit of {}{fill}",
+                "it reaches its limit of {} with the fetches in flight{fill}",
                 counted(most, "page")
             ),
         };
