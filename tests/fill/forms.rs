@@ -193,3 +193,37 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
         assert_eq!(line["value"], grouped(sold(book)), "{line}");
     }
 }
+
+#[test]
+fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
+    let (work, web) = (Workplace::new(), Web::start());
+    web.site("shops.example").otherwise(move |request| -> Reply {
+        let shop = request.path.strip_prefix("/shop/");
+        let Some(shop) = shop.and_then(|number| number.parse::<usize>().ok()) else {
+            return page("Nothing here").status(404).into();
+        };
+        let text = format!(
+            "<html><body><p>Open 7 days, 9 to 5.</p><h1>Shop {shop}</h1><table><tr><th>Floors</th><td>{}</td></tr></table></body></html>",
+            shop % 3 + 2
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    let mut text = String::from("id,link,floors\n");
+    for shop in 0..BOOKS {
+        let floors = match shop {
+            8 => String::from("7"),
+            shop if shop % 3 == 1 => String::new(),
+            shop => (shop % 3 + 2).to_string(),
+        };
+        text += &format!("s{shop},http://shops.example/shop/{shop},{floors}\n");
+    }
+    work.write("books.csv", text);
+    fill_plainly(&work, &web).finish().expect(0);
+    let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let doubted: Vec<&str> = doubts.lines().skip(1).collect();
+    assert_eq!(doubted.len(), 1, "{doubts}");
+    assert!(doubted[0].contains("s8,floors,7,4,"), "{doubts}");
+}

@@ -176,7 +176,13 @@ pub fn judge(
             for one in &reading.fields {
                 let item = (at * fields + one.field) as u32;
                 let known = &row.known(one.field);
-                let test = tested(mappings, table, url, reading, one);
+                let mut test = tested(mappings, table, url, reading, one);
+                if test == Test::Misread
+                    && agrees(known, &one.values)
+                    && decided_alone(mappings, table, reading, one)
+                {
+                    test = Test::Learned;
+                }
                 if !known.is_empty() {
                     let (held_out, presence) = &mut of_known[one.field];
                     *held_out &= test != Test::Learned;
@@ -335,6 +341,24 @@ fn tested(
         None if origin.pages.iter().any(|page| page == url) => Test::Learned,
         None => Test::Unseen,
     }
+}
+
+/// Whether only one page of those that a chain was learned from is misread without itself, of four or more. It may be
+/// the only one that shows which of several chains is right: this says little about pages that were not learned from.
+fn decided_alone(
+    mappings: &Mappings,
+    table: &Table,
+    reading: &Reading,
+    one: &FieldReading,
+) -> bool {
+    const CONFIRMED: usize = 3;
+    let origin = mappings.origin(reading.mapping);
+    let field = origin.and_then(|origin| origin.fields.get(&table.fields[one.field].name));
+    field.is_some_and(|field| {
+        let confirmed = field.without_page.values().filter(|is_read| **is_read);
+        let confirmed = confirmed.count();
+        confirmed >= CONFIRMED && field.without_page.len() == confirmed + 1
+    })
 }
 
 struct Deciding<'d> {

@@ -16,6 +16,9 @@ use super::table::Table;
 /// The longest that one page may take.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
+/// The shortest known value that is searched for on pages, in characters.
+const LEAST_TELLING: usize = 3;
+
 /// What was read of a page.
 #[derive(Debug)]
 pub struct Reading {
@@ -38,7 +41,8 @@ pub struct FieldReading {
     pub values: Vec<String>,
     /// The words around the value.
     pub excerpt: Option<String>,
-    /// The row has another value, and whether that one stands on the page.
+    /// Whether the other value that the row has stands on the page; `None` if there is none, or it is too short to be
+    /// searched for.
     pub known_stands_there: Option<bool>,
 }
 
@@ -104,11 +108,15 @@ pub fn read(
                 .map(|row| row.known(at))
                 .filter(|known| !known.is_empty());
             let other = known.filter(|known| !agrees(known, &values));
+            // Short ones stand on any page.
+            let is_telling = |value: &String| value.chars().count() >= LEAST_TELLING;
+            let other: Vec<String> = other.into_iter().flatten().filter(is_telling).collect();
             Some(FieldReading {
                 field: at,
                 chain: number.map_or(0, |number| number.saturating_sub(1) as usize),
                 excerpt: text.around(first),
-                known_stands_there: other.map(|known| known.iter().all(|value| text.has(value))),
+                known_stands_there: (!other.is_empty())
+                    .then(|| other.iter().all(|value| text.has(value))),
                 values,
             })
         });
