@@ -194,6 +194,89 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     }
 }
 
+/// How the page of a car writes what the table has in other forms.
+fn car(number: usize) -> [(&'static str, String, String); 5] {
+    let (city, highway) = (18 + number % 7, 27 + number % 11);
+    let (feet, inches) = (4 + number % 3, number % 12);
+    let (first, last) = (
+        ["Ada", "Grace", "J. R. R."][number % 3],
+        ["Byron", "Hopp", "Tolk", "Lisk", "Worth"][number % 5],
+    );
+    let (day, month) = (1 + (number * 5) % 28, 1 + number % 12);
+    let price = format!("{}.{:02}", 100 + number * 3, number % 100);
+    [
+        (
+            "economy",
+            format!("{city} City / {highway} Hwy"),
+            format!("{city}/{highway}"),
+        ),
+        (
+            "height",
+            format!("{feet} ft {inches} in"),
+            format!("{feet}-{inches}"),
+        ),
+        (
+            "designer",
+            format!("{last}, {first}"),
+            format!("{first} {last}"),
+        ),
+        (
+            "built",
+            format!("2010-{month:02}-{day:02}"),
+            format!("{day:02}.{month:02}.2010"),
+        ),
+        ("price", price.clone(), format!("${price}")),
+    ]
+}
+
+#[test]
+fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
+    let (work, web) = (Workplace::new(), Web::start());
+    web.site("cars.example").otherwise(move |request| -> Reply {
+        let number = request.path.strip_prefix("/car/");
+        let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else {
+            return page("Nothing here").status(404).into();
+        };
+        let facts: String = car(number)
+            .iter()
+            .map(|(name, shown, _)| format!("<tr><th>{name}</th><td>{shown}</td></tr>"))
+            .collect();
+        let text = format!(
+            "<html><body><h1>Car {number} of ours</h1><table>{facts}</table></body></html>"
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    let mut text = String::from("id,link,economy,height,designer,built,price\n");
+    for number in 0..BOOKS {
+        let cells = car(number).map(|(_, _, wanted)| match number % 2 {
+            0 => wanted,
+            _ => String::new(),
+        });
+        text += &format!(
+            "c{number},http://cars.example/car/{number},{}\n",
+            cells.join(",")
+        );
+    }
+    work.write("books.csv", text);
+    fill_plainly(&work, &web).finish().expect(0);
+    let filled = std::fs::read_to_string(work.path("books.filled.csv")).unwrap();
+    for (number, line) in filled.lines().skip(1).enumerate() {
+        let wanted = car(number).map(|(_, _, wanted)| wanted).join(",");
+        let expected = format!("c{number},http://cars.example/car/{number},{wanted}");
+        assert_eq!(line, expected, "car {number}");
+    }
+    // The forms are ordinary processors of the mapping.
+    let mapping = work.path("books.webfill/mappings/cars.example.json");
+    let mapping = std::fs::read_to_string(mapping).unwrap();
+    assert!(
+        mapping.contains("\"replace\"") && mapping.contains("\"prefix\""),
+        "{mapping}"
+    );
+}
+
 #[test]
 fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
     let (work, web) = (Workplace::new(), Web::start());

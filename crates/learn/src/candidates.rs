@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::anchors::{self, Route};
 use crate::dates;
 use crate::fold::{Spelling, Wanted, number_in};
+use crate::forms;
 use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
@@ -23,6 +24,8 @@ pub(crate) struct Candidate {
     pub(crate) burden: f64,
     /// The labelled pages on which it was found.
     pub(crate) found_on: Vec<usize>,
+    /// It reads the value in another form, see `forms.rs`.
+    pub(crate) is_formed: bool,
 }
 
 /// The burden of a processor after the place is found: a pattern depends on surrounding words, a conversion only on
@@ -123,6 +126,8 @@ impl Column {
 #[derive(Default)]
 pub(crate) struct Candidates {
     by_chain: BTreeMap<String, Candidate>,
+    /// Those that are added now have another form on the page.
+    is_formed: bool,
 }
 
 /// The most distinct candidates kept while they are made.
@@ -151,6 +156,9 @@ impl Candidates {
             for conversion in conversions(wanted, &place.text, column) {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
+            for form in forms::of_same(wanted, &place.text) {
+                self.add_formed(number, page, index, &form, labels, leaks);
+            }
         }
         let most = if whole.is_empty() { 6 } else { 2 };
         for (index, start) in page.around(wanted, most) {
@@ -164,7 +172,26 @@ impl Candidates {
         }
         if whole.is_empty() {
             self.add_date(number, page, wanted, labels, leaks);
+            for formed in forms::find(page, wanted, leaks) {
+                let (place, form) = (formed.place, &formed.processors);
+                self.add_formed(number, page, place, form, labels, leaks);
+            }
         }
+    }
+
+    /// Adds the candidates of a place that has the value in another form.
+    fn add_formed(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        index: usize,
+        form: &[Value],
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        self.is_formed = true;
+        self.add_place(number, page, index, form, labels, leaks);
+        self.is_formed = false;
     }
 
     /// Adds the candidates of places that contain the known date among other words.
@@ -240,11 +267,13 @@ impl Candidates {
         if self.by_chain.len() >= MOST && !self.by_chain.contains_key(&key) {
             return;
         }
+        let is_formed = self.is_formed;
         let candidate = self.by_chain.entry(key).or_insert_with(|| Candidate {
             anchor: route.anchor,
             burden: route.burden + after.iter().map(burden_of).sum::<f64>(),
             processors,
             found_on: Vec::new(),
+            is_formed,
         });
         if candidate.found_on.last() != Some(&number) {
             candidate.found_on.push(number);
@@ -277,6 +306,9 @@ impl Candidates {
     /// The likeliest candidates, `most` at most: found on the most pages, with lasting anchors.
     pub(crate) fn likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
+        // One page alone does not show a form.
+        let is_shown = |one: &Candidate| !one.is_formed || one.found_on.len() >= forms::SHOWN_BY;
+        all.retain(is_shown);
         let rank = |candidate: &Candidate| {
             candidate.found_on.len() as f64 * 2.0 + candidate.anchor.survival() - candidate.burden
         };

@@ -47,10 +47,11 @@ impl Wanted {
         is_code(&self.text)
     }
 
-    /// Whether the read text is this date, but not in the record's form, which is ISO 8601.
-    pub(crate) fn is_date_respelt(&self, read: &Spelling) -> bool {
+    /// Whether the read text is this value, but not in the record's form.
+    pub(crate) fn is_respelt(&self, read: &Spelling) -> bool {
         let is_iso = |text: &str| dates::iso_day(text).is_some();
-        self.day.is_some() && self.is(read) && is_iso(&self.text) && !is_iso(&read.text)
+        let has_time = is_iso(&self.text) && is_iso(&read.text);
+        self.is(read) && self.text != read.text && !has_time
     }
 
     /// Whether the read text is this value but for one slip of the keyboard.

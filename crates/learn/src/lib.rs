@@ -15,6 +15,7 @@ mod dates;
 mod evaluate;
 mod field;
 mod fold;
+mod forms;
 mod generated;
 mod groups;
 mod guards;

@@ -362,6 +362,11 @@ impl<'d> Places<'d> {
         found
     }
 
+    /// The places with this text, folded.
+    pub(crate) fn with_text(&self, folded: &str) -> &[usize] {
+        self.by_text.get(folded).map_or(&[], Vec::as_slice)
+    }
+
     /// The element that contains a place. `None` for places in JSON and scripts.
     pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
         match self.all[place].at {

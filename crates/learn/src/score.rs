@@ -100,12 +100,7 @@ impl Label {
     }
 
     fn is_respelt(&self, reading: &Reading) -> bool {
-        let is_it = |one: &Wanted| {
-            reading
-                .values
-                .iter()
-                .any(|value| one.is_date_respelt(value))
-        };
+        let is_it = |one: &Wanted| reading.values.iter().any(|value| one.is_respelt(value));
         self.wanted.iter().any(is_it)
     }
 
@@ -140,7 +135,7 @@ pub(crate) struct Scores<'a> {
     /// `[candidate][label]`
     pub(crate) credits: Vec<Vec<f64>>,
     surplus: Vec<f64>,
-    /// Whether the candidate reads a known date, but not in the record's form.
+    /// Whether the candidate reads most known values, but not in the record's form.
     is_respelt: Vec<bool>,
     /// Whether the candidate reads truncated copies.
     is_cut_off: Vec<bool>,
@@ -171,9 +166,10 @@ impl<'a> Scores<'a> {
         let is_respelt = readings
             .iter()
             .map(|pages| {
-                labels
-                    .iter()
-                    .any(|label| label.is_respelt(&pages[label.page]))
+                // A few records are written otherwise than the rest.
+                let is_respelt = |label: &&Label| label.is_respelt(&pages[label.page]);
+                let known = labels.iter().filter(|label| !label.wanted.is_empty());
+                labels.iter().filter(is_respelt).count() * 2 > known.count()
             })
             .collect();
         let is_cut_off = readings

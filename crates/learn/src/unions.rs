@@ -74,6 +74,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         anchor: one.anchor.max(other.anchor),
         processors,
         burden: one.burden + other.burden + 0.3,
+        is_formed: one.is_formed,
         // A page on which only one of them was found is no evidence for the union.
         found_on: one
             .found_on

@@ -1,0 +1,288 @@
+//! Forms: a page writes a value in another form than the record. A small, closed set of them, each said by ordinary
+//! processors: numbers out of their words (`6 ft 5 in` to `6-5`), names turned around, a unit or sign that the page
+//! lacks, dates in another order, marks between digits, capitals.
+//!
+//! Known values decide: a form is used only if several pages show the same one, and it must read their values like any
+//! other chain.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::dates;
+use crate::fold::{Wanted, folded};
+use crate::labels::Leaks;
+use crate::places::Places;
+
+/// Pages that must show a form.
+pub(crate) const SHOWN_BY: usize = 2;
+
+/// The longest text whose numbers are a value.
+const LONGEST: usize = 80;
+
+/// The longest words around and between numbers.
+const LONGEST_WORDS: usize = 24;
+
+/// The most places of one value.
+const MOST_PLACES: usize = 6;
+
+/// The longest unit or sign.
+const LONGEST_AFFIX: usize = 12;
+
+/// A place that has the value in another form, and the processors that make the value of it.
+pub(crate) struct Formed {
+    pub(crate) place: usize,
+    pub(crate) processors: Vec<Value>,
+}
+
+/// The places of a page that have the value in another form.
+pub(crate) fn find(page: &Places<'_>, wanted: &Wanted, leaks: &Leaks) -> Vec<Formed> {
+    let mut found = out_of_words(page, &wanted.text, leaks);
+    found.extend(turned_around(page, &wanted.text));
+    found.extend(with_affixes(page, &wanted.text));
+    found
+}
+
+fn replace(find: &str, with: &str) -> Value {
+    json!({"type": "replace", "parameters": {"find": find, "with": with, "regex": true}})
+}
+
+static NUMBER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\d+(?:\.\d+)?").expect("constant pattern"));
+
+/// The texts before, between and behind the numbers of a text, and these numbers.
+fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut words, mut numbers, mut end) = (Vec::new(), Vec::new(), 0);
+    for number in NUMBER.find_iter(text) {
+        words.push(&text[end..number.start()]);
+        numbers.push(number.as_str());
+        end = number.end();
+    }
+    words.push(&text[end..]);
+    (words, numbers)
+}
+
+/// Texts with the same two or more numbers in the same order, and other words.
+fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
+    let (marks, numbers) = parts(value);
+    if numbers.len() < 2 || value.len() > LONGEST {
+        return Vec::new();
+    }
+    let places = page.all.iter().enumerate();
+    let short = places.filter(|(_, place)| {
+        place.text.len() <= LONGEST && place.text.contains(numbers[0]) && place.text != value
+    });
+    let formed = short.filter_map(|(at, place)| {
+        let (words, others) = parts(&place.text);
+        let is_short = |words: &&str| words.len() <= LONGEST_WORDS;
+        if others != numbers || !words.iter().all(is_short) {
+            return None;
+        }
+        if words.iter().any(|words| leaks.holds(words)) {
+            return None;
+        }
+        let pattern: Vec<String> = words.iter().map(|words| any_space(words)).collect();
+        let pattern = format!("^{}$", pattern.join(r"(\d+(?:\.\d+)?)"));
+        let mut with = String::new();
+        for (at, mark) in marks.iter().enumerate() {
+            with += &mark.replace('$', "$$");
+            if at < numbers.len() {
+                with += &format!("${{{}}}", at + 1);
+            }
+        }
+        // What is written otherwise is another kind of text.
+        let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
+        Some(Formed {
+            place: at,
+            processors: vec![whole, replace(&pattern, &with)],
+        })
+    });
+    formed.take(MOST_PLACES).collect()
+}
+
+/// The text as a pattern in which any white space may stand where there is some.
+fn any_space(text: &str) -> String {
+    let escaped: Vec<String> = text.split(' ').map(regex::escape).collect();
+    escaped.join(r"\s*")
+}
+
+/// `Ada Lovelace` and `Lovelace, Ada`.
+fn turned_around(page: &Places<'_>, value: &str) -> Vec<Formed> {
+    let ways: Vec<(String, Vec<Value>)> = match value.split_once(", ") {
+        Some((last, first)) if !first.contains(',') => {
+            let last_word = replace(r"^(.+)\s+(\S+)$", "$2, $1");
+            let all_but_first = replace(r"^(\S+)\s+(.+)$", "$2, $1");
+            let ways = vec![last_word, all_but_first];
+            vec![(format!("{first} {last}"), ways)]
+        }
+        _ => {
+            let back = replace(r"^([^,]+),\s*([^,]+)$", "$2 $1");
+            let words: Vec<&str> = value.split(' ').collect();
+            let splits = (1..words.len().min(4)).map(|at| {
+                let (first, last) = words.split_at(at);
+                let turned = format!("{}, {}", last.join(" "), first.join(" "));
+                (turned, vec![back.clone()])
+            });
+            splits.collect()
+        }
+    };
+    let has_letters = value.chars().any(char::is_alphabetic);
+    let ways = ways.into_iter().filter(|_| has_letters);
+    let formed = ways.flat_map(|(turned, processors)| {
+        let places = page.with_text(&folded(&turned));
+        places.iter().take(MOST_PLACES).flat_map(move |&place| {
+            let formed = |one: &Value| Formed {
+                place,
+                processors: vec![one.clone()],
+            };
+            processors.iter().map(formed).collect::<Vec<_>>()
+        })
+    });
+    formed.collect()
+}
+
+static AFFIXED: LazyLock<Regex> = LazyLock::new(|| {
+    let affix = format!(r"[^\d]{{0,{LONGEST_AFFIX}}}");
+    let pattern = format!(r"^({affix}?)(\d[\d.,]*\d|\d)({affix})$");
+    Regex::new(&pattern).expect("constant pattern")
+});
+
+/// A number without the sign before it or the unit behind it.
+fn with_affixes(page: &Places<'_>, value: &str) -> Vec<Formed> {
+    let Some(parts) = AFFIXED.captures(value) else {
+        return Vec::new();
+    };
+    let (before, number, behind) = (&parts[1], &parts[2], &parts[3]);
+    // A sign of its own makes another number.
+    if before.len() + behind.len() == 0 || before.ends_with(['-', '\u{2212}']) {
+        return Vec::new();
+    }
+    let mut processors = Vec::new();
+    if !before.is_empty() {
+        processors.push(json!({"type": "prefix", "parameters": {"text": before}}));
+    }
+    if !behind.is_empty() {
+        processors.push(json!({"type": "suffix", "parameters": {"text": behind}}));
+    }
+    let places = page.with_text(&folded(number)).iter().take(MOST_PLACES);
+    let formed = places.map(|&place| Formed {
+        place,
+        processors: processors.clone(),
+    });
+    formed.collect()
+}
+
+static ORDERED_DAY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d{1,4})([./-])(\d{1,2})([./-])(\d{1,4})$").expect("constant pattern")
+});
+
+/// The processors that write a text with the same meaning as the record does, in all ways that it shows.
+pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
+    let value = &wanted.text;
+    let mut ways: Vec<Vec<Value>> = of_spelling(text, value)
+        .map(|one| vec![one])
+        .into_iter()
+        .collect();
+    if let Some(day) = wanted.day.as_ref().filter(|_| text != value) {
+        for way in dates::ways(text).iter().filter(|way| way.day == *day) {
+            let as_iso = way.processors(false);
+            let written = of_day(day, value).into_iter();
+            ways.extend(written.map(|one| as_iso.iter().cloned().chain([one]).collect()));
+        }
+    }
+    ways
+}
+
+/// The processors that write a day in ISO 8601 as the record writes it. Several if it does not show which number is
+/// the day.
+fn of_day(iso: &str, value: &str) -> Vec<Value> {
+    let Some(parts) = ORDERED_DAY.captures(value) else {
+        return Vec::new();
+    };
+    let (first, second) = (&parts[2], &parts[4]);
+    let (padded, plain) = (r"^(\d{4})-(\d{2})-(\d{2})$", r"^(\d{4})-0?(\d+)-0?(\d+)$");
+    let orders = [
+        format!("$3{first}$2{second}$1"),
+        format!("$2{first}$3{second}$1"),
+        format!("$1{first}$2{second}$3"),
+    ];
+    let mut ways = Vec::new();
+    for pattern in [padded, plain] {
+        for with in &orders {
+            let written = Regex::new(pattern).map(|pattern| pattern.replace(iso, with.as_str()));
+            if written.is_ok_and(|written| written == value) && iso != value {
+                ways.push(replace(pattern, with));
+            }
+        }
+    }
+    ways
+}
+
+/// The processors that write a number or a text as the record does, which has the same digits and letters.
+fn of_spelling(text: &str, value: &str) -> Option<Value> {
+    if text == value {
+        return None;
+    }
+    if text.to_uppercase() == value {
+        return Some(json!({"type": "uppercase"}));
+    }
+    if text.to_lowercase() == value {
+        return Some(json!({"type": "lowercase"}));
+    }
+    if text.replacen('.', ",", 1) == value && text.matches('.').count() == 1 {
+        return Some(json!({"type": "replace", "parameters": {"find": ".", "with": ","}}));
+    }
+    let is_grouped = |mark: char| {
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let groups: Vec<&str> = value.split(mark).collect();
+        groups.len() > 1
+            && groups.concat() == text
+            && groups.iter().all(|group| digits(group))
+            && groups[1..].iter().all(|group| group.len() == 3)
+            && groups[0].len() <= 3
+    };
+    let mark = [',', '.', ' ', '\'']
+        .into_iter()
+        .find(|mark| is_grouped(*mark))?;
+    Some(replace(r"(?<=\d)(?=(?:\d{3})+$)", &mark.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_out_of_their_words() {
+        assert_eq!(
+            parts("27 City / 36.5 Hwy"),
+            (vec!["", " City / ", " Hwy"], vec!["27", "36.5"])
+        );
+    }
+
+    #[test]
+    fn the_order_of_a_day_is_what_the_record_shows() {
+        let with = |iso, value| -> Vec<String> {
+            let ways = of_day(iso, value);
+            let with = |way: &Value| way["parameters"]["with"].as_str().unwrap().to_owned();
+            ways.iter().map(with).collect()
+        };
+        assert_eq!(with("2010-05-25", "25.05.2010"), ["$3.$2.$1"]);
+        assert_eq!(with("2010-05-25", "5/25/2010"), ["$2/$3/$1"]);
+        assert_eq!(with("2010-05-25", "25/06/2010"), [""; 0]);
+        // Both, and other known values decide.
+        assert_eq!(with("2010-05-05", "05/05/2010"), ["$3/$2/$1", "$2/$3/$1"]);
+        assert_eq!(with("2010-05-25", "2010-05-25"), [""; 0]);
+    }
+
+    #[test]
+    fn spellings_are_those_of_the_record() {
+        let kind = |text, value| of_spelling(text, value).map(|one| one["type"].clone());
+        assert_eq!(kind("Canon", "CANON"), Some("uppercase".into()));
+        assert_eq!(kind("Canon", "canon"), Some("lowercase".into()));
+        assert_eq!(kind("12.5", "12,5"), Some("replace".into()));
+        assert_eq!(kind("1234567", "1,234,567"), Some("replace".into()));
+        assert_eq!(kind("1234567", "12,34,567"), None);
+        assert_eq!(kind("Canon", "Nikon"), None);
+    }
+}
