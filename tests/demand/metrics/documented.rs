@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_figures, scrape, text};
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, text};
 use crate::fleet::wait_for;
 
 /// Type and label names by name of the series.
@@ -62,7 +62,7 @@ fn add(families: &mut Families, exposition: &str) {
 
 #[test]
 fn the_reference_lists_the_series_with_their_types_and_labels() {
-    let fleet = fleet_with_figures();
+    let fleet = fleet_with_metrics();
     crawl_two_sites(&fleet);
     wait_for("all pages are counted", || {
         let counts = scrape(&fleet, SUPERVISOR);
