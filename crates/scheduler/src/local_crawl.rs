@@ -1,10 +1,20 @@
-//! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
-//! count, end. The feeders of watches feed their runs by the same requests.
+//! The requests of `webfill crawl` to the dispatcher that it started, and of the feeders of watches to theirs.
 //!
-//! They use the control socket, too, if only this user's processes can reach it. They are not part of the public
-//! language ([`webfill_api`]): both ends come from the same binary, no document promises them, and they change with
-//! the dispatcher. They are here, and not beside the public language, because they use data of the dispatcher: crawls
-//! by their keys, the position in a seeds file that is durable together with the seeds, and the frontier's counters.
+//! They go over the same sockets as the public language ([`webfill_api`]), whose requests `webfill crawl` sends
+//! where they say the same: `--retry` is the action `retry`. These are the others, and why the public language does
+//! not have them. Only this user's processes can send them, and both ends are the same binary, so they change with
+//! the dispatcher.
+//!
+//! | request | what an application cannot say, or be told |
+//! |---|---|
+//! | `open_crawl` | all settings of a crawl before its first URL, such as the time of its run; the answer has its key and the position in the input |
+//! | `note_dataset`, `feed_seeds` | the records that a page may fill, which are in the store of the sender; the position in the input, durable with the seeds |
+//! | `feed_requests` | what requests leave open is as in the sender's own crawl |
+//! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
+//! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
+//! | `failed_urls`, `dead_records` | every URL that failed, page by page |
+//! | `tell_run`, `tell_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
+//! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -185,7 +195,7 @@ pub(crate) fn status(
     limit_reached: bool,
     supervisors: usize,
 ) -> Value {
-    json!({
+    let mut answer = json!({
         "finished": finished,
         "limit_reached": limit_reached,
         "backoff_until_ms": backoff.all_until_ms,
@@ -197,18 +207,11 @@ pub(crate) fn status(
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,
         "discovered": status.discovered,
-        "queued": status.queued,
         "leased": status.leased,
         "done": status.done,
-        "pages": status.pages,
-        "fields": status.fields,
-        "rows": status.rows,
-        "rows_stored": status.rows_stored,
-        "links": status.links,
-        "bytes": status.bytes,
-        "sites": status.sites,
-        "outcomes": status.outcomes,
-        "skipped": status.skipped,
-        "unmatched": status.unmatched,
-    })
+    });
+    if let Value::Object(answer) = &mut answer {
+        answer.extend(status.counts());
+    }
+    answer
 }

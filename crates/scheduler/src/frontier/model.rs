@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use serde_json::{Map, Value, json};
 use webfill_urls::Url;
 use webfill_wire::{
     BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, LinkKind, Outcome, Reason,
@@ -374,6 +375,25 @@ pub struct CrawlStatus {
 }
 
 impl CrawlStatus {
+    /// The counters that the store, the records of runs and `webfill crawl` get, by their names in JSON.
+    pub fn counts(&self) -> Map<String, Value> {
+        let counts = [
+            ("pages", json!(self.pages)),
+            ("outcomes", json!(self.outcomes)),
+            ("skipped", json!(self.skipped)),
+            ("unmatched", json!(self.unmatched)),
+            ("fields", json!(self.fields)),
+            ("rows", json!(self.rows)),
+            ("rows_stored", json!(self.rows_stored)),
+            ("links", json!(self.links)),
+            ("bytes", json!(self.bytes)),
+            ("queued", json!(self.queued)),
+            ("sites", json!(self.sites)),
+        ];
+        let named = counts.map(|(name, count)| (name.to_owned(), count));
+        named.into_iter().collect()
+    }
+
     /// Adds the counters of another crawl.
     pub fn add(&mut self, other: &CrawlStatus) {
         self.fed_lines += other.fed_lines;

@@ -1,6 +1,5 @@
 //! The runs of watches: their beginning, and their end.
 
-use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Watch, WatchRun};
 
 use super::UnderWay;
@@ -287,7 +286,7 @@ impl Watches {
         let schedule = &watch.unwrap_or(&watched.watch).schedule;
         run.end(over_ms.unwrap_or(ended_ms), how, why, schedule);
         if let Some(status) = &status {
-            run.counts = counts(status);
+            run.counts = status.counts();
         }
         let run = run.clone();
         watched.note_end(run.clone());
@@ -308,26 +307,5 @@ impl Watches {
         }
         notifications.ask_of_run(self, name);
         Ok(())
-    }
-}
-
-/// The part of a crawl's counters that is recorded.
-fn counts(status: &CrawlStatus) -> Map<String, Value> {
-    let counts = json!({
-        "pages": status.pages,
-        "outcomes": status.outcomes,
-        "skipped": status.skipped,
-        "unmatched": status.unmatched,
-        "fields": status.fields,
-        "rows": status.rows,
-        "rows_stored": status.rows_stored,
-        "links": status.links,
-        "bytes": status.bytes,
-        "queued": status.queued,
-        "sites": status.sites,
-    });
-    match counts {
-        Value::Object(counts) => counts,
-        _ => Map::new(),
     }
 }
