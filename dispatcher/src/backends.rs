@@ -21,22 +21,22 @@ pub(crate) struct Backends(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    store: Option<Asked>,
-    cache: Option<Asked>,
+    store: Option<Checked>,
+    cache: Option<Checked>,
     /// The store accepts no writes.
     is_store_away: bool,
 }
 
 /// The result of a check.
 #[derive(Debug)]
-struct Asked {
+struct Checked {
     at: Instant,
     latency: Duration,
     /// Why there was no answer.
     fault: Option<String>,
 }
 
-impl Asked {
+impl Checked {
     fn report(&self) -> BackendReport {
         BackendReport {
             latency: self.latency,
@@ -56,10 +56,10 @@ impl Backends {
     pub(crate) async fn watch(self, store: Arc<dyn Store>, cache: Arc<dyn Cache>) {
         loop {
             let nobody = CrawlId::new(NOBODY, NOBODY);
-            let asked = ask(store.get_crawl(&nobody)).await;
-            self.lock().store = Some(asked);
-            let asked = ask(cache.sites(vec![NOBODY.to_owned()], 0)).await;
-            self.lock().cache = Some(asked);
+            let checked = check(store.get_crawl(&nobody)).await;
+            self.lock().store = Some(checked);
+            let checked = check(cache.sites(vec![NOBODY.to_owned()], 0)).await;
+            self.lock().cache = Some(checked);
             tokio::time::sleep(EVERY).await;
         }
     }
@@ -68,8 +68,8 @@ impl Backends {
     pub(crate) fn report(&self) -> BackendsReport {
         let known = self.lock();
         BackendsReport {
-            store: known.store.as_ref().map(Asked::report),
-            cache: known.cache.as_ref().map(Asked::report),
+            store: known.store.as_ref().map(Checked::report),
+            cache: known.cache.as_ref().map(Checked::report),
             is_store_away: known.is_store_away,
         }
     }
@@ -79,7 +79,7 @@ impl Backends {
     }
 }
 
-async fn ask<T>(question: impl Future<Output = Result<T, StoreError>>) -> Asked {
+async fn check<T>(question: impl Future<Output = Result<T, StoreError>>) -> Checked {
     let at = Instant::now();
     let fault = match tokio::time::timeout(PATIENCE, question).await {
         Ok(Ok(_)) => None,
@@ -87,7 +87,7 @@ async fn ask<T>(question: impl Future<Output = Result<T, StoreError>>) -> Asked 
         Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
     };
     let latency = at.elapsed();
-    Asked { at, latency, fault }
+    Checked { at, latency, fault }
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
         let backends = Backends::default();
         assert!(backends.report().store.is_none());
         let latency = Duration::from_micros(2_500);
-        backends.lock().store = Some(Asked {
+        backends.lock().store = Some(Checked {
             at: Instant::now(),
             latency,
             fault: None,

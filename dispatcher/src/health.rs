@@ -73,12 +73,12 @@ impl Health {
 
     /// The status and answer of `/healthz`.
     pub(crate) fn healthz(&self) -> (u16, Value) {
-        told("ok", &self.faults())
+        answer("ok", &self.faults())
     }
 
     /// The status and answer of `/readyz`.
     pub(crate) fn readyz(&self) -> (u16, Value) {
-        told("ready", &self.unreadiness())
+        answer("ready", &self.unreadiness())
     }
 
     /// Why it takes no requests, or hands out no tasks.
@@ -110,7 +110,7 @@ impl Health {
     }
 }
 
-fn told(word: &str, faults: &[String]) -> (u16, Value) {
+fn answer(word: &str, faults: &[String]) -> (u16, Value) {
     match faults {
         [] => (200, json!({word: true})),
         faults => (503, json!({word: false, "why": faults})),

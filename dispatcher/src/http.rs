@@ -271,22 +271,22 @@ impl Visit {
 
     async fn act(&self, action: Value) -> Answer {
         match webfill_api::parse_action(action) {
-            Ok(action) => self.ask(Asked::Act(action)).await,
+            Ok(action) => self.answer_request(Asked::Act(action)).await,
             Err(refusal) => json_answer(400, refusal.answer()),
         }
     }
 
     /// The dispatcher's answer; `None` if its loop has ended.
-    async fn asked(&self, asked: Asked) -> Option<Value> {
+    async fn request(&self, asked: Asked) -> Option<Value> {
         let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
         pending
-            .ask(self.who.clone(), self.rights.clone(), asked, permit)
+            .send(self.who.clone(), self.rights.clone(), asked, permit)
             .await
     }
 
-    async fn ask(&self, asked: Asked) -> Answer {
-        match self.asked(asked).await {
+    async fn answer_request(&self, asked: Asked) -> Answer {
+        match self.request(asked).await {
             Some(told) if told.get("error").is_some() => json_answer(refusal_status(&told), told),
             Some(told) => json_answer(200, told),
             None => refused(503, "the dispatcher does not answer"),

@@ -16,7 +16,7 @@ use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
 /// How often further due deliveries are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Deliveries that began in time are awaited: a command may take a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
@@ -88,11 +88,11 @@ impl LocalNotifications {
     }
 
     /// Puts new events into the outbox, once.
-    pub fn tell(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
-        self.told(ended).map_err(fault)
+    pub fn report(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
+        self.report_all(ended).map_err(fault)
     }
 
-    fn told(&self, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+    fn report_all(&self, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         self.db.execute_batch("BEGIN IMMEDIATE")?;
         let times: BTreeSet<NotificationTime> = ended
             .watch
@@ -101,13 +101,13 @@ impl LocalNotifications {
             .map(|notify| notify.when)
             .collect();
         for time in times {
-            self.tell_at(time, ended)
+            self.report_at(time, ended)
                 .inspect_err(|_| drop(self.db.execute_batch("ROLLBACK")))?;
         }
         self.db.execute_batch("COMMIT")
     }
 
-    fn tell_at(&self, time: NotificationTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+    fn report_at(&self, time: NotificationTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
         let told = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
@@ -153,7 +153,7 @@ impl LocalNotifications {
             if attempts.is_empty() && !has_more {
                 break;
             }
-            if let Ok(ended) = receiver.recv_timeout(LOOK_EVERY) {
+            if let Ok(ended) = receiver.recv_timeout(CHECK_EVERY) {
                 let settled = attempts.settle(&self.db, &ended, now_ms());
                 settled.map_err(fault)?;
             }

@@ -219,7 +219,7 @@ impl Permits {
     }
 
     /// Whether a message of a connection is heard. It costs little, for who reads a flood.
-    pub(crate) fn hear(&self, peer: &Peer, bytes: usize) -> Hearing {
+    pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> Hearing {
         let known = self.connections.held.get(peer).and_then(Weak::upgrade);
         let unheard = known.filter(|one| {
             let is_unheard = one.is_unheard.load(Relaxed) && !one.is_gone.load(Relaxed);
@@ -411,12 +411,12 @@ mod tests {
         );
         assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
         taken(permits.admit(&vec![2], None, 10));
-        assert_eq!(permits.hear(&peer, 10), Hearing::Unheard);
+        assert_eq!(permits.judge_message(&peer, 10), Hearing::Unheard);
         refusals.clear();
         let admission = permits.admit(&peer, None, 10);
         assert!(matches!(admission, Admission::Unheard), "it has not read");
         under_way.clear();
-        assert_eq!(permits.hear(&peer, 10), Hearing::Heard);
+        assert_eq!(permits.judge_message(&peer, 10), Hearing::Heard);
         taken(permits.admit(&peer, None, 10));
         assert_eq!(permits.all.account.requests.load(Relaxed), 0);
         assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
@@ -434,12 +434,12 @@ mod tests {
         }
         let most = OF_A_CONNECTION.requests * UNHEARD_BEYOND;
         for _ in 1..most {
-            assert_eq!(permits.hear(&peer, 10), Hearing::Unheard);
+            assert_eq!(permits.judge_message(&peer, 10), Hearing::Unheard);
         }
-        assert_eq!(permits.hear(&peer, 10), Hearing::Flood);
-        assert_eq!(permits.hear(&vec![2], 10), Hearing::Heard);
+        assert_eq!(permits.judge_message(&peer, 10), Hearing::Flood);
+        assert_eq!(permits.judge_message(&vec![2], 10), Hearing::Heard);
         under_way.clear();
-        assert_eq!(permits.hear(&peer, 10), Hearing::Heard);
+        assert_eq!(permits.judge_message(&peer, 10), Hearing::Heard);
     }
 
     #[test]

@@ -123,10 +123,10 @@ impl RequestReader {
     }
 
     /// Whether messages of this connection are handled at all.
-    pub(crate) fn hear(&self, peer: &Peer, bytes: usize) -> Hearing {
+    pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> Hearing {
         match self.is_private {
             true => Hearing::Heard,
-            false => self.permits.lock().hear(peer, bytes),
+            false => self.permits.lock().judge_message(peer, bytes),
         }
     }
 

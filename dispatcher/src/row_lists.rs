@@ -97,12 +97,12 @@ async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreE
         return Ok(false);
     };
     let rows = judge_rows(store, &list, Marks::Believed).await?;
-    tell(&list, &rows);
+    log_rows(&list, &rows);
     Ok(true)
 }
 
-/// Says which rows of a list were marked as gone, or why not.
-pub fn tell(list: &ListReading, rows: &[JudgedRows]) {
+/// Logs which rows of a list were marked as gone, or why not.
+pub fn log_rows(list: &ListReading, rows: &[JudgedRows]) {
     for judged in rows {
         if !judged.marked.is_empty() {
             tracing::info!(

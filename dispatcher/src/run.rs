@@ -33,9 +33,9 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
-use self::answering::{Answering, Told, Ways};
+use self::answering::{Answering, Commit, Ways};
 use self::arriving::Arriving;
-use self::opening::{frontier_fault, open, tell_of_quiet};
+use self::opening::{frontier_fault, log_quiet, open};
 use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
@@ -94,19 +94,15 @@ pub fn run(
         true => ServiceManager::from_environment(),
         false => ServiceManager::none(),
     };
-    let written = events.clone();
-    let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
-    let (by_courier, by_judge, by_reader) = (events.clone(), events.clone(), events.clone());
-    // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let permits = SharedPermits::default();
-    let request_reader =
-        RequestReader::start(clock, is_private, permits.clone(), move |request| {
-            let _ = by_socket.send(Event::Request(request));
-        })?;
-    let pending_requests = PendingRequests::new(permits, move |request| {
-        let _ = by_http.send(Event::Request(request));
-    });
+    let request_reader = RequestReader::start(
+        clock,
+        is_private,
+        permits.clone(),
+        send_as(&events, Event::Request),
+    )?;
+    let pending_requests = PendingRequests::new(permits, send_as(&events, Event::Request));
     let health = Health::new();
     check_ports(&setup.endpoints)?;
     let protection = InForce::new(setup.protection.clone());
@@ -120,79 +116,36 @@ pub fn run(
             setup.dashboard.clone(),
         )?;
     }
-    if let Some(address) = setup.probes {
-        let health = health.clone();
-        webfill_service::metrics::serve_probes(address, "probes.dispatcher", move |probe| {
-            match probe {
-                Probe::Health => health.faults(),
-                Probe::Readiness => health.unreadiness(),
-            }
-        })?;
-    }
+    serve_probes(&setup, &health)?;
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
-    let store_writer =
-        StoreWriter::start(&setup, health.clone(), backends.clone(), move |answer| {
-            let _ = written.send(Event::WriteResult(answer));
-        })?;
+    let store_writer = StoreWriter::start(
+        &setup,
+        health.clone(),
+        backends.clone(),
+        send_as(&events, Event::WriteResult),
+    )?;
     // The frontier is opened before the sockets, so clients that connect are answered immediately.
     service_manager.say("opens the frontier".to_owned());
-    let mut core = open(&setup, mappings, clock)?;
+    let core = open(&setup, mappings, clock)?;
     if let Some(metrics) = &mut metrics {
         metrics.begin_counts(&setup.state)?;
-    }
-    if let Some(feeders) = &setup.feeders {
-        core.attend_watches(feeders.sources.clone(), clock.now_ms())
-            .and_then(|()| core.attend_notifications(feeders.notifications.clone(), clock.now_ms()))
-            .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();
     let arriving = Arriving {
         request_reader,
         subscriptions: subscriptions.clone(),
-        others: Box::new(move |frame| drop(events.send(Event::Frame(frame)))),
+        others: Box::new(send_as(&events, Event::Frame)),
     };
     let sockets = Sockets::start_choosing(socket_specs(&setup), arriving).map_err(Fault::error)?;
-    let store = setup.store.clone();
-    let firehose_outbox = sockets.outbox();
-    let publish = move |topic: &str, message| {
-        firehose_outbox.publish(FIREHOSE, topic.as_bytes().to_owned(), message);
-    };
-    let firehose = Firehose::start(store, subscriptions, Arc::new(publish))?;
-    let extraction_health = ExtractionHealth::start(
-        setup.store.clone(),
-        firehose.notifications(),
-        setup.mapping_rules.order().0,
-    )?;
-    let content_changes = ContentChanges::start(
-        setup.store.clone(),
-        firehose.notifications(),
-        Box::new(move |looks| drop(by_judge.send(Event::Looks(looks)))),
-    )?;
-    let reloader = Reloader::start(read_again, move |ended| {
-        let _ = by_reload.send(Event::Reload(ended));
-    })?;
-    let notifications = firehose.notifications();
-    let deliveries = Deliveries::start(setup.feeders.as_ref(), notifications, move |ended| {
-        let _ = by_courier.send(Event::Delivery(ended));
-    })?;
-    // Changes are read for watches only.
-    let change_reader = setup.feeders.as_ref().map(|_| {
-        ChangeReader::start(setup.store.clone(), move |answer| {
-            let _ = by_reader.send(Event::Changes(answer));
-        })
-    });
-    let change_reader = change_reader.transpose()?;
+    let followers = Followers::start(&setup, &events, sockets.outbox(), subscriptions)?;
     let ways = Ways {
         outbox: sockets.outbox(),
         pending_requests: pending_requests.clone(),
     };
-    let answering = Answering::start(setup.audit.map(AuditLog::new), ways)?;
     let mut process = Process {
         backends,
-        deliveries,
-        change_reader,
-        reloader,
+        reloader: Reloader::start(read_again, send_as(&events, Event::Reload))?,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
         postponed: Postponed::default(),
@@ -200,11 +153,13 @@ pub fn run(
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
-        answering,
+        answering: Answering::start(setup.audit.map(AuditLog::new), ways)?,
         store_writer,
-        firehose,
-        extraction_health,
-        content_changes: Some(content_changes),
+        firehose: followers.firehose,
+        extraction_health: followers.extraction_health,
+        content_changes: Some(followers.content_changes),
+        change_reader: followers.change_reader,
+        deliveries: followers.deliveries,
         pending_requests,
         protection,
         health,
@@ -213,7 +168,7 @@ pub fn run(
         refused_reload: None,
         ends_alone: setup.ends_alone,
     };
-    tell_of_quiet(&process.core, &setup.state, clock.now_ms());
+    log_quiet(&process.core, &setup.state, clock.now_ms());
     // The first turn may take a moment: nobody who has read the line should hear that nothing is open.
     process.note_turn(process.clock.now_ms());
     webfill_service::say!("ready");
@@ -223,6 +178,75 @@ pub fn run(
     let closed = process.close(&arrived);
     drop(sockets);
     ended.and_then(|status| closed.map(|()| status))
+}
+
+/// Passes what a thread reports to the loop. Sends fail only while the process ends: the loop outlives the threads.
+fn send_as<T: 'static>(
+    events: &mpsc::Sender<Event>,
+    event: fn(T) -> Event,
+) -> impl Fn(T) + Send + Sync + Clone + 'static {
+    let events = events.clone();
+    move |reported| drop(events.send(event(reported)))
+}
+
+fn serve_probes(setup: &DispatcherSetup, health: &Health) -> Result<(), Fault> {
+    let Some(address) = setup.probes else {
+        return Ok(());
+    };
+    let health = health.clone();
+    webfill_service::metrics::serve_probes(address, "probes.dispatcher", move |probe| match probe {
+        Probe::Health => health.faults(),
+        Probe::Readiness => health.unreadiness(),
+    })
+}
+
+/// The threads that follow the store, and deliver notifications.
+struct Followers {
+    firehose: Firehose,
+    extraction_health: ExtractionHealth,
+    content_changes: ContentChanges,
+    /// Changes are read for watches only.
+    change_reader: Option<ChangeReader>,
+    deliveries: Deliveries,
+}
+
+impl Followers {
+    fn start(
+        setup: &DispatcherSetup,
+        events: &mpsc::Sender<Event>,
+        outbox: Outbox,
+        subscriptions: Subscriptions,
+    ) -> Result<Followers, Fault> {
+        let store = || setup.store.clone();
+        let publish = move |topic: &str, message| {
+            outbox.publish(FIREHOSE, topic.as_bytes().to_owned(), message);
+        };
+        let firehose = Firehose::start(store(), subscriptions, Arc::new(publish))?;
+        let mapping_version = setup.mapping_rules.order().0;
+        let change_reader = setup
+            .feeders
+            .as_ref()
+            .map(|_| ChangeReader::start(store(), send_as(events, Event::Changes)));
+        Ok(Followers {
+            extraction_health: ExtractionHealth::start(
+                store(),
+                firehose.notifications(),
+                mapping_version,
+            )?,
+            content_changes: ContentChanges::start(
+                store(),
+                firehose.notifications(),
+                Box::new(send_as(events, Event::Looks)),
+            )?,
+            change_reader: change_reader.transpose()?,
+            deliveries: Deliveries::start(
+                setup.feeders.as_ref(),
+                firehose.notifications(),
+                send_as(events, Event::Delivery),
+            )?,
+            firehose,
+        })
+    }
 }
 
 /// The core with its sockets, threads and clock.
@@ -454,7 +478,7 @@ impl Process {
             }
         }
         let audited = std::mem::take(&mut committed.audited);
-        self.answering.tell(Told { audited, answers });
+        self.answering.send(Commit { audited, answers });
         for write in committed.store_writes.drain(..) {
             self.store_writer.write(write);
         }

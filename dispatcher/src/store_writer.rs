@@ -108,7 +108,7 @@ impl StoreWriter {
                     retention,
                     lists: ListJudge::default(),
                     judges_lists: judges,
-                    look_at: Instant::now() + LOOK_EVERY,
+                    check_at: Instant::now() + CHECK_EVERY,
                 };
                 runtime.spawn(
                     known
@@ -174,7 +174,7 @@ impl StoreWriter {
 const BEHIND: usize = 1_000;
 
 /// How often a store without writes is checked.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// Wait before a store that cannot be reached is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -192,7 +192,7 @@ async fn write_all(
             let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
             health.note_store(is_away, began.elapsed());
             known.note_store(is_away);
-            queue.look_at = Instant::now() + LOOK_EVERY;
+            queue.check_at = Instant::now() + CHECK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),
                 Ok(None) => {
@@ -260,7 +260,7 @@ struct Queue {
     lists: ListJudge,
     judges_lists: Arc<AtomicBool>,
     /// When the store is checked, if nothing is written before.
-    look_at: Instant,
+    check_at: Instant,
 }
 
 impl Queue {
@@ -286,8 +286,8 @@ impl Queue {
                     self.retention.step(&**store).await;
                     continue;
                 }
-                () = tokio::time::sleep_until(self.look_at) => {
-                    self.look(&**store, health).await;
+                () = tokio::time::sleep_until(self.check_at) => {
+                    self.check_store(&**store, health).await;
                     continue;
                 }
             };
@@ -323,7 +323,7 @@ impl Queue {
     }
 
     /// Reads a row that does not exist, which takes one look-up in an index.
-    async fn look(&mut self, store: &dyn Store, health: &Health) {
+    async fn check_store(&mut self, store: &dyn Store, health: &Health) {
         let nobody = CrawlId {
             app_id: String::new(),
             crawl_id: String::new(),
@@ -332,7 +332,7 @@ impl Queue {
         let answer = store.get_crawl(&nobody).await;
         let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
         health.note_store(is_away, began.elapsed());
-        self.look_at = Instant::now() + LOOK_EVERY;
+        self.check_at = Instant::now() + CHECK_EVERY;
     }
 }
 

@@ -17,7 +17,7 @@ use webfill_store::StoreUri;
 
 use self::rotation::Rotation;
 use crate::settings::Settings;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
@@ -104,7 +104,7 @@ impl Sources {
     /// The dispatcher's file is copied first: a task that is done in it has its page in any later copy of the store.
     fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
         let copy = Frontier::back_up(&self.state, folder, begun_ms);
-        tell(copy.map_err(Fault::error)?.display())?;
+        print(copy.map_err(Fault::error)?.display())?;
         back_up_store("store", &self.store, folder)?;
         if let Some(cache) = &self.cache {
             back_up_store("cache", cache, folder)?;
@@ -138,7 +138,7 @@ fn require(uri: &StoreUri) -> Result<(), Fault> {
 
 fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Fault> {
     match webfill_store::back_up(store, folder).map_err(Fault::error)? {
-        Some(copy) => tell(copy.display())?,
+        Some(copy) => print(copy.display())?,
         None => webfill_service::say!(
             "webfill: the {what} {store} is not copied: back it up with mongodump after this"
         ),

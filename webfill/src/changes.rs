@@ -12,7 +12,7 @@ use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, par
 use crate::cli::duration;
 use crate::demand::table::visible;
 use crate::feeding::now_ms;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct ChangesOptions {
@@ -102,7 +102,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             Ok(changes) => {
                 told = None;
                 for change in changes {
-                    tell_one(&change, options.json)?;
+                    print_change(&change, options.json)?;
                     after = change.number;
                 }
             }
@@ -136,10 +136,10 @@ fn sleep_unless_interrupted() -> bool {
     false
 }
 
-fn tell_one(change: &Change, as_json: bool) -> Result<(), Fault> {
+fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {
     match as_json {
-        true => tell(change.json()),
-        false => tell(paragraph(change)),
+        true => print(change.json()),
+        false => print(paragraph(change)),
     }
 }
 

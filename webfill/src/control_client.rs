@@ -49,7 +49,7 @@ impl ControlClient {
     }
 
     /// Repeats a request until there is an answer. `meanwhile` runs during the wait; its error ends the wait.
-    pub fn ask<A: DeserializeOwned>(
+    pub fn request<A: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
         mut meanwhile: impl FnMut() -> Result<(), Fault>,
@@ -76,7 +76,7 @@ impl ControlClient {
 
     /// Sends a request up to `times` times, each time on a new connection, and waits `wait` for each
     /// answer. `None` if there was none.
-    pub fn ask_times(
+    pub fn request_times(
         &mut self,
         question: &[u8],
         times: u32,
@@ -110,7 +110,7 @@ impl ControlClient {
 
 impl ControlClient {
     /// Sends a request once, and waits for the answer until `give_up` returns true.
-    pub fn ask_until<A: DeserializeOwned>(
+    pub fn request_until<A: DeserializeOwned>(
         &mut self,
         request: &LocalRequest,
         give_up: &impl Fn() -> bool,
@@ -167,7 +167,7 @@ mod tests {
         let mut client = ControlClient::connect(&nobody).unwrap();
         let begun = Instant::now();
         let mut looks = 0;
-        let answer: Result<Value, Fault> = client.ask(&"anything", || {
+        let answer: Result<Value, Fault> = client.request(&"anything", || {
             looks += 1;
             match looks {
                 3 => Err(Fault::error("it is over")),

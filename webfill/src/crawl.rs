@@ -45,12 +45,12 @@ use crate::mapping_files::load_mappings;
 use crate::progress::Progress;
 use crate::seeds::DocumentRules;
 use crate::settings::Settings;
-use crate::stdout::tell;
+use crate::stdout::print;
 use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
+use notifications::EndedRun;
 pub use notifications::RunNotifications;
-use notifications::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
 pub use options::CrawlOptions;
 pub use retry::{RetriedEnd, retry_actions};
@@ -69,14 +69,17 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let (summary, end) = crawl.run()?;
     let (status, failed) = verdict::of(end, &summary, &fail_on);
     match format {
-        SummaryFormat::Json => tell(summary.json())?,
-        SummaryFormat::Human => tell(summary.text().trim_end())?,
+        SummaryFormat::Json => print(summary.json())?,
+        SummaryFormat::Human => print(summary.text().trim_end())?,
     }
     if let Some(reason) = failed {
         webfill_service::say!("webfill: {reason} (--fail-on)");
     }
     Ok(status)
 }
+
+/// What is open from before the fleet starts until after it has ended.
+type Opening = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 
 /// A crawl whose settings are valid.
 pub struct Crawl {
@@ -146,7 +149,7 @@ impl Crawl {
     /// Runs the crawl to its end, in a process that logs already: it may run several, one after the other.
     pub fn run_in(mut self, state: StateFolder) -> Result<(Summary, End), Fault> {
         let started = Instant::now();
-        let told_state = self.settings.state.clone();
+        let named_state = self.settings.state.clone();
         state.path().clone_into(&mut self.settings.state);
         let config_file = state.path().join(CONFIG_FILE);
         self.settings.write(&config_file)?;
@@ -155,25 +158,15 @@ impl Crawl {
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
         let runtime = Rc::new(runtime);
-        let opened =
-            runtime.block_on(async { Ok((self.open_store().await?, self.open_dataset().await?)) });
-        let (store, dataset) = match opened {
+        let (store, dataset, claim) = match self.open(&state, &runtime) {
             Ok(opened) => opened,
             Err(fault) => {
                 state.discard_if_new();
                 return Err(fault);
             }
         };
-        // Claimed before the fleet starts, so that it is released only after the fleet has ended.
-        let claim = match self.claim(&store, &state) {
-            Ok(claim) => claim,
-            Err(fault) => {
-                state.discard_if_new();
-                return Err(fault);
-            }
-        };
         let Some(mut record) = self.begin_run(&state)? else {
-            return self.crawl(started, &told_state, store, dataset, claim, runtime);
+            return self.crawl(started, &named_state, store, dataset, claim, runtime);
         };
         self.spec.run_began_ms = Some(record.began_ms());
         self.spec.run_window_ms = record.window_ms();
@@ -185,16 +178,16 @@ impl Crawl {
             notifications.begin(&runtime, &*store)?;
         }
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
-        let ended = self.crawl(started, &told_state, shared, dataset, claim, same);
+        let ended = self.crawl(started, &named_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.may_go_on()? {
             // As after a death of this process, the next process resumes the run and sends its notifications.
             return ended;
         }
         record.end(&ended);
         if let Some(notifications) = &notifications {
-            notifications.tell(&ToldRun {
-                run: record.run(),
-                ended: &ended,
+            notifications.report(&EndedRun {
+                record: record.run(),
+                result: &ended,
                 runtime: &runtime,
                 store: &*store,
             });
@@ -209,6 +202,19 @@ impl Crawl {
         ended
     }
 
+    /// Opens the store and the dataset, and claims the crawl: before the fleet starts, so that it is released only
+    /// after the fleet has ended.
+    fn open(
+        &self,
+        state: &StateFolder,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<Opening, Fault> {
+        let store = runtime.block_on(self.open_store())?;
+        let dataset = runtime.block_on(self.open_dataset())?;
+        let claim = self.claim(&store, state)?;
+        Ok((store, dataset, claim))
+    }
+
     /// The notifications of the run, if it has recipients.
     pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
@@ -220,7 +226,7 @@ impl Crawl {
     fn crawl(
         mut self,
         started: Instant,
-        told_state: &Path,
+        named_state: &Path,
         store: Arc<dyn Store>,
         dataset: Option<Arc<Dataset>>,
         claim: Claim,
@@ -230,27 +236,13 @@ impl Crawl {
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(&self.settings.state)?).control;
         let mut client = ControlClient::connect(&endpoint)?;
-        let opened: Opened = client.ask(
-            &LocalRequest::OpenCrawl {
-                spec: Box::new(self.spec.clone()),
-                dataset: self.chosen_dataset(),
-            },
-            || fleet.restart_dead(),
-        )?;
-        let retry = &self.options.retry;
-        let retried = retry::queue_ended_again(retry, &self.spec, &mut client, &mut fleet)?;
-        let crawls = vec![opened.crawl];
-        let status = LocalRequest::CrawlStatus {
-            crawls,
-            limits: None,
-        };
-        let before: Counters = client.ask(&status, || fleet.restart_dead())?;
+        let (opened, retried, before) = self.open_crawl(&mut client, &mut fleet)?;
         runtime
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
         let writing_back = self.write_back(dataset.as_ref(), &store)?;
         let dataset_name = self.dataset_name.or_known(opened.dataset()?);
-        self.tell_dataset_of_pipe(&dataset_name);
+        self.print_dataset_of_pipe(&dataset_name);
         let named = dataset_name.clone();
         let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
         let mut watch = Watch {
@@ -272,7 +264,7 @@ impl Crawl {
             was_ours: true,
         };
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
-        watch.tell_end(end);
+        watch.report_end(end);
         let fed = feeding.stop()?;
         let failures = match end {
             End::Interrupted => None,
@@ -284,19 +276,7 @@ impl Crawl {
         // A user who interrupts a crawl does not want to wait until its findings are counted.
         let findings = match end {
             End::Interrupted => None,
-            _ => findings::count(
-                &watch.runtime,
-                &watch.store,
-                &watch.id,
-                findings::Wanted {
-                    fields: self.fields,
-                    changed_since_ms: self
-                        .spec
-                        .changes
-                        .then(|| self.spec.run_began_ms.unwrap_or_default()),
-                    lists: self.rows.say_gone(),
-                },
-            ),
+            _ => findings::count(&watch.runtime, &watch.store, &watch.id, self.wanted()),
         };
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
@@ -315,9 +295,41 @@ impl Crawl {
             elapsed: started.elapsed(),
             ended_early: end.reason(),
             store: self.settings.store_uri()?.to_string(),
-            state: told_state.to_owned(),
+            state: named_state.to_owned(),
         };
         Ok((summary, end))
+    }
+
+    /// Opens the crawl at the dispatcher and queues ended tasks again, if that is wanted. Returns their number, and
+    /// the counters before.
+    fn open_crawl(
+        &self,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+    ) -> Result<(Opened, Option<u64>, Counters), Fault> {
+        let open = LocalRequest::OpenCrawl {
+            spec: Box::new(self.spec.clone()),
+            dataset: self.chosen_dataset(),
+        };
+        let opened: Opened = client.request(&open, || fleet.restart_dead())?;
+        let retry = &self.options.retry;
+        let retried = retry::queue_ended_again(retry, &self.spec, client, fleet)?;
+        let status = LocalRequest::CrawlStatus {
+            crawls: vec![opened.crawl],
+            limits: None,
+        };
+        let before = client.request(&status, || fleet.restart_dead())?;
+        Ok((opened, retried, before))
+    }
+
+    /// What is counted at the end.
+    fn wanted(&self) -> findings::Wanted {
+        let changes = self.spec.changes;
+        findings::Wanted {
+            fields: self.fields.clone(),
+            changed_since_ms: changes.then(|| self.spec.run_began_ms.unwrap_or_default()),
+            lists: self.rows.detect_gone(),
+        }
     }
 
     /// Begins or resumes the run of a watch, if it is one.
@@ -446,11 +458,11 @@ impl Crawl {
         self.dataset_name.chosen().filter(|_| has_records)
     }
 
-    /// Tells the user that records from a pipe belong to a dataset shared with other pipes.
-    fn tell_dataset_of_pipe(&self, name: &DatasetName) {
+    /// Prints that records from a pipe belong to a dataset shared with other pipes.
+    fn print_dataset_of_pipe(&self, name: &DatasetName) {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
-        let is_told = has_records && self.options.progress != ProgressStyle::None;
-        if is_told && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
+        let is_shown = has_records && self.options.progress != ProgressStyle::None;
+        if is_shown && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
             webfill_service::say!(
                 "webfill: records from a pipe go to the dataset `{name}`; choose another with --dataset NAME"
             );

@@ -40,4 +40,4 @@ pub use watches::{
     WatchAddOptions, WatchListOptions, WatchNameOptions, WatchShowOptions, watch_add, watch_list,
     watch_pause, watch_remove, watch_resume, watch_run, watch_show,
 };
-pub use why::{WhyOptions, ask_why, why};
+pub use why::{WhyOptions, request_why, why};

@@ -10,7 +10,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use crate::cli::parse_options;
 use crate::fill;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// The table, with gaps and a few wrong values.
 const TABLE: &str = include_str!("../demo/books.csv");
@@ -30,7 +30,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     // The outputs have the names that the command prints.
     std::env::set_current_dir(&folder).map_err(cannot)?;
     let address = made_web::serve()?;
-    tell(format_args!(
+    print(format_args!(
         "a web of four sites is served on {address}; books.csv in {shown} links to its pages\n"
     ))?;
     let resolve = format!("*:80:{address}");
@@ -47,11 +47,11 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shell = arguments
         .join(" ")
         .replace(&resolve, &format!("'{resolve}'"));
-    tell(format_args!("$ webfill fill {shell}"))?;
+    print(format_args!("$ webfill fill {shell}"))?;
     let options = parse_options(arguments)
         .map_err(|error| Fault::error(format!("the demo's command: {error}")))?;
     let status = fill::run(options)?;
-    tell(format_args!(
+    print(format_args!(
         "\nopen {shown}/books.html in a browser; all files are in that folder; delete it when you are done"
     ))?;
     Ok(status)

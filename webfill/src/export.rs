@@ -96,9 +96,9 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             None => {
                 let Exported { rows, left_out } = export(&*store, &wanted, out).await?;
                 if rows == 0 && left_out == 0 {
-                    tell_of_nothing(&wanted, &uri);
+                    report_nothing(&wanted, &uri);
                 }
-                tell_of_gone(left_out);
+                report_gone(left_out);
                 Ok(())
             }
         }
@@ -114,7 +114,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Reports the rows that are left out.
-fn tell_of_gone(left_out: u64) {
+fn report_gone(left_out: u64) {
     let records = match left_out {
         0 => return,
         1 => "1 row that is gone from its list is",
@@ -124,7 +124,7 @@ fn tell_of_gone(left_out: u64) {
 }
 
 /// Reports an empty result, because a mistyped name would look like an empty dataset or crawl.
-fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
+fn report_nothing(wanted: &Wanted, uri: &StoreUri) {
     let filter = &wanted.filter;
     let named = [
         ("dataset", &filter.dataset),

@@ -26,7 +26,7 @@ use self::report::Report;
 use crate::cli::id;
 use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct ExtractOptions {
@@ -128,8 +128,8 @@ impl Prepared {
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
         let (report, status) = runtime.block_on(self.read())?;
         match self.options.json {
-            true => tell(report.json())?,
-            false => tell(report.text())?,
+            true => print(report.json())?,
+            false => print(report.text())?,
         }
         status
     }

@@ -86,7 +86,7 @@ pub struct Fed {
 pub struct Feeding {
     over: Arc<AtomicBool>,
     crawls: Crawls,
-    words: Receiver<String>,
+    messages: Receiver<String>,
     thread: Option<JoinHandle<Result<Fed, Fault>>>,
     fed: Fed,
 }
@@ -95,16 +95,16 @@ impl Feeding {
     pub fn start(input: Input) -> Result<Feeding, Fault> {
         let over = Arc::new(AtomicBool::new(false));
         let crawls: Crawls = Arc::new(Mutex::new(vec![input.crawl]));
-        let (tell, words) = mpsc::channel();
+        let (sender, messages) = mpsc::channel();
         let shared = (Arc::clone(&over), Arc::clone(&crawls));
         let thread = std::thread::Builder::new()
             .name("feeding".into())
-            .spawn(move || Feeder::new(input, shared.0, shared.1, tell)?.run())
+            .spawn(move || Feeder::new(input, shared.0, shared.1, sender)?.run())
             .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
         Ok(Feeding {
             over,
             crawls,
-            words,
+            messages,
             thread: Some(thread),
             fed: Fed::default(),
         })
@@ -116,8 +116,8 @@ impl Feeding {
     }
 
     /// Messages about the input for people while the crawl runs; each line is returned once.
-    pub fn words(&self) -> impl Iterator<Item = String> {
-        self.words.try_iter()
+    pub fn messages(&self) -> impl Iterator<Item = String> {
+        self.messages.try_iter()
     }
 
     /// Returns the fault that has ended the thread, if there is one.

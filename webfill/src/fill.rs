@@ -56,7 +56,7 @@ use self::tally::Tallies;
 use crate::mapping_command::learn::on_thread;
 use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// How often fetching and learning may follow each other: a sample, the rest, other layouts, pages behind links.
 const MOST_ROUNDS: usize = 8;
@@ -129,7 +129,7 @@ impl Fill {
         }
         settings.validate()?;
         let mut table = Table::read(path, &options)?;
-        tell(&table.understanding)?;
+        print(&table.understanding)?;
         project.require_own()?;
         let bad_rows = project.bad_rows();
         table.tell_faults(&match options.dry_run {
@@ -168,7 +168,7 @@ impl Fill {
             },
             |url| pages.is_settled(url),
         );
-        tell(plan.text())?;
+        print(plan.text())?;
         if self.options.dry_run {
             return Ok(ExitStatus::Done);
         }
@@ -361,7 +361,7 @@ impl Fill {
             doubts: doubtful.len(),
             idle_answers: self.answers.idle,
         };
-        tell(summary.text())?;
+        print(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
     }
 }

@@ -13,7 +13,7 @@ use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
 
 use crate::demand::table::{table, visible};
 use crate::shell;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct HealthOptions {
@@ -73,8 +73,8 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     let reports: Vec<Value> = mappings.iter().map(MappingHealth::report).collect();
     let alerts: Vec<&Alert> = mappings.iter().filter_map(MappingHealth::alert).collect();
     match options.json {
-        true => tell(json!({"alerts": alerts.len(), "mappings": reports}))?,
-        false => tell(text(&reports, &alerts, &uri))?,
+        true => print(json!({"alerts": alerts.len(), "mappings": reports}))?,
+        false => print(text(&reports, &alerts, &uri))?,
     }
     match options.fail_on_alert && !alerts.is_empty() {
         true => Ok(ExitStatus::Error),
@@ -171,8 +171,8 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
         // The store's text shows no password.
         lines.push(visible(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
-            shell::word(&alert.mapping),
-            shell::word(&store.to_string())
+            shell::quote(&alert.mapping),
+            shell::quote(&store.to_string())
         )));
     }
     if !alert.of_rows().is_empty() {

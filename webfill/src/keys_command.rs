@@ -17,7 +17,7 @@ use webfill_wire::socket::new_key_pair;
 
 use self::writing::{audit, cannot_write, create, exists};
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
@@ -183,7 +183,7 @@ fn make(
             );
         }
     }
-    tell(keys.public)
+    print(keys.public)
 }
 
 /// A new pair of keys. The public key does not begin with a dash, because it would be taken for a flag.

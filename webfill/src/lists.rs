@@ -16,7 +16,7 @@ use webfill_wire::Outcome;
 
 use crate::cli::id;
 use crate::demand::table::{table, visible};
-use crate::stdout::tell;
+use crate::stdout::print;
 use crate::summary::ListCounts;
 
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
         while let Some(list) = lists.next().await.map_err(Fault::error)? {
             let judged = judge_rows(&*store, &list, marks).await;
             let judged = judged.map_err(Fault::error)?;
-            row_lists::tell(&list, &judged);
+            row_lists::log_rows(&list, &judged);
             shown.add(&list, &judged, options)?;
         }
     }
@@ -132,7 +132,7 @@ async fn confirm(
             "{why}: crawl it again, with all of its pages"
         )));
     }
-    row_lists::tell(&list, &judged);
+    row_lists::log_rows(&list, &judged);
     Ok((list, judged))
 }
 
@@ -159,7 +159,7 @@ impl Shown {
             return Ok(());
         }
         match options.json {
-            true => tell(as_json(list, judged))?,
+            true => print(as_json(list, judged))?,
             false => self.rows.push(cells(list, judged)),
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Shown {
                  or `webfill retry {app} {id} --outcome {failed}` in a fleet"
             ));
         }
-        tell(parts.join("\n\n"))
+        print(parts.join("\n\n"))
     }
 }
 

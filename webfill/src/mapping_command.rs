@@ -35,7 +35,7 @@ use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
 use crate::demand::table::visible;
 use crate::mapping_files::load_files;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
     match command {
@@ -49,7 +49,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
                 true => webfill_mapping::case_schema(),
                 false => webfill_mapping::schema(),
             };
-            tell(format_args!("{schema:#}"))?;
+            print(format_args!("{schema:#}"))?;
             Ok(ExitStatus::Done)
         }
     }
@@ -74,29 +74,29 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
             1 => format!("1 mapping, {verdict}"),
             count => format!("{count} mappings, {verdict}"),
         };
-        tell(format_args!("{}: {mappings}", path.display()))?;
+        print(format_args!("{}: {mappings}", path.display()))?;
         for warning in warnings {
-            tell(format_args!("  {}", visible(&warning.text)))?;
+            print(format_args!("  {}", visible(&warning.text)))?;
             if let Some(rewrite) = &warning.rewrite {
-                tell_rewrite(rewrite)?;
+                print_rewrite(rewrite)?;
             }
         }
         for index in set.indexes() {
             let description = set.description(index).unwrap_or_default();
-            tell(format!("  {}  {description}", set.name(index)).trim_end())?;
+            print(format!("  {}  {description}", set.name(index)).trim_end())?;
         }
     }
     Ok(ExitStatus::Done)
 }
 
 /// Prints a rewrite, ready to be pasted into the mapping.
-fn tell_rewrite(rewrite: &Value) -> Result<(), Fault> {
+fn print_rewrite(rewrite: &Value) -> Result<(), Fault> {
     let text = match rewrite.get("rows") {
         Some(rows) => format!("\"rows\": {rows:#}"),
         None => format!("{rewrite:#}"),
     };
     let mut lines = text.lines();
-    lines.try_for_each(|line| tell(format_args!("    {}", visible(line))))
+    lines.try_for_each(|line| print(format_args!("    {}", visible(line))))
 }
 
 fn verdict(warnings: usize) -> String {

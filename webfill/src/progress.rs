@@ -92,12 +92,12 @@ impl Progress {
     /// Prints a line that the summary repeats, unless progress is off.
     pub fn remark(&self, line: &str) {
         if self.style != ProgressStyle::None {
-            self.say(line);
+            self.print(line);
         }
     }
 
     /// Prints a line, above the bar if there is one.
-    pub fn say(&self, line: &str) {
+    pub fn print(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
             None => webfill_service::say!("{line}"),
@@ -146,8 +146,8 @@ impl Progress {
             Some(left) => ("about", left.max(least)),
             None => ("at least", least),
         };
-        let is_told = (SHORTEST_LEFT..LONGEST_LEFT).contains(&left);
-        is_told.then(|| format!("{about} {} left", in_seconds(left)))
+        let is_shown = (SHORTEST_LEFT..LONGEST_LEFT).contains(&left);
+        is_shown.then(|| format!("{about} {} left", in_seconds(left)))
     }
 
     fn queue_ends_in(&self) -> Option<Duration> {
@@ -197,7 +197,7 @@ impl FeedProgress {
     }
 
     /// Prints a line of text that stays, above the bar.
-    pub fn tell(&self, line: &str) {
+    pub fn print(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
             None => webfill_service::say!("{line}"),

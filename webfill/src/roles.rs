@@ -18,7 +18,7 @@ use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log, signals};
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
-use webfill_wire::keys::Role;
+use webfill_wire::keys::{Role, ServerKeys};
 use webfill_worker::{PolitenessConfig, RulesOfSet, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
@@ -55,14 +55,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     if !options.local {
         check_reach(&ports.tasks, keys.is_some())?;
     }
-    let protection = match options.local {
-        true => Protection::default(),
-        false => settings
-            .dispatcher
-            .http_files()
-            .map_err(Fault::usage)?
-            .read()?,
-    };
+    let protection = protection(&settings, options.local)?;
     let mappings = Arc::new(load_mappings(&settings.mappings)?);
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
@@ -70,27 +63,50 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         signals::reload_on_hangup();
     }
     let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
-    let endpoints = if options.local {
-        Endpoints::ipc(&socket_folder(state.path())?)
-    } else {
-        ports
+    let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
+    let sent = distributed(&mappings);
+    let setup = dispatcher_setup(&options, settings, &state, mappings, keys, protection)?;
+    log_fault(webfill_dispatcher::run(setup, sent, read_again))
+}
+
+/// What protects requests by HTTP.
+fn protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
+    match is_local {
+        true => Ok(Protection::default()),
+        false => {
+            let files = settings.dispatcher.http_files();
+            files.map_err(Fault::usage)?.read()
+        }
+    }
+}
+
+fn dispatcher_setup(
+    options: &DispatcherOptions,
+    settings: Settings,
+    state: &StateFolder,
+    mappings: Arc<MappingSet>,
+    keys: Option<ServerKeys>,
+    protection: Protection,
+) -> Result<DispatcherSetup, Fault> {
+    let config = &settings.dispatcher;
+    let endpoints = match options.local {
+        true => Endpoints::ipc(&socket_folder(state.path())?),
+        false => Endpoints::tcp(&config.listen, config.port),
     };
-    let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
+    let http = config.http_address().map_err(Fault::usage)?;
     let metrics = settings.metrics.dispatcher_address();
     let metrics = metrics.map_err(Fault::usage)?;
     let probes = settings.probes.dispatcher_address();
     let probes = probes.map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
-    let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
-    let feeders = match options.local {
-        true => None,
-        false => Some(feeder_setup(&settings, &state)?),
+    let (feeders, audit) = match options.local {
+        true => (None, None),
+        false => (
+            Some(feeder_setup(&settings, state)?),
+            Some(log::open_audit(&settings.log_folder(), &settings.log)?),
+        ),
     };
-    let audit = match options.local {
-        true => None,
-        false => Some(log::open_audit(&settings.log_folder(), &settings.log)?),
-    };
-    let setup = DispatcherSetup {
+    Ok(DispatcherSetup {
         feeders,
         ends_alone: !options.local,
         restoring: restoring(&settings, options.restored, options.local),
@@ -98,10 +114,10 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
-        starts: starts(&state, "dispatcher", options.local),
+        starts: starts(state, "dispatcher", options.local),
         probes: probes.filter(|_| !options.local),
         protection,
-        dashboard: dashboard_setup(options.config.as_deref(), &settings, &state)?,
+        dashboard: dashboard_setup(options.config.as_deref(), &settings, state)?,
         keys,
         state: state.path().to_owned(),
         audit,
@@ -114,14 +130,9 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         backoff: settings.backoff,
         applications: settings.applications,
         disks,
-        mapping_rules: Arc::new(RulesOfSet(Arc::clone(&mappings))),
+        mapping_rules: Arc::new(RulesOfSet(mappings)),
         config: settings.dispatcher,
-    };
-    log_fault(webfill_dispatcher::run(
-        setup,
-        distributed(&mappings),
-        read_again,
-    ))
+    })
 }
 
 /// The environment of the dashboard that the dispatcher serves.
@@ -205,7 +216,8 @@ fn group_bounds(politeness: &PolitenessConfig) -> GroupBounds {
     }
 }
 
-pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
+/// The settings of a supervisor, checked.
+fn supervisor_settings(options: SupervisorOptions) -> Result<Settings, Fault> {
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.supervisor.dispatcher, options.dispatcher);
     replace(&mut settings.supervisor.lane, options.lane);
@@ -220,30 +232,35 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.documents.read |= options.documents;
     settings.documents.keep = options.keep_documents.or(settings.documents.keep);
     settings.validate()?;
-    let keys = keys_of(&settings, options.local, |folder| {
+    Ok(settings)
+}
+
+pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
+    let is_local = options.local;
+    let mut settings = supervisor_settings(options)?;
+    let keys = keys_of(&settings, is_local, |folder| {
         folder.client_keys(Role::Supervisor)
     })?;
     let ports = endpoints_from(&settings.supervisor.dispatcher)?;
-    if !options.local {
+    if !is_local {
         check_reach(&ports.tasks, keys.is_some())?;
     }
-    let id = match (&settings.supervisor.id, options.local) {
+    let id = match (&settings.supervisor.id, is_local) {
         (Some(id), _) => id.clone(),
         (None, true) => LOCAL_SUPERVISOR.to_owned(),
         (None, false) => host_name()?,
     };
     let state = StateFolder::open(&settings.state, "supervisor")?;
-    install_signal_handlers(options.local);
+    install_signal_handlers(is_local);
     let _log = log::start(
         &settings.log_folder(),
         &format!("supervisor-{id}"),
         &settings.log,
     )?;
     let sockets = socket_folder(state.path())?;
-    let endpoints = if options.local {
-        Endpoints::ipc(&sockets)
-    } else {
-        ports
+    let endpoints = match is_local {
+        true => Endpoints::ipc(&sockets),
+        false => ports,
     };
     settings.supervisor.id = Some(id.clone());
     state.path().clone_into(&mut settings.state);
@@ -262,12 +279,12 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` there is only one, because the state folder is locked.
-        instance: if options.local { 0 } else { state.instance()? },
-        is_local: options.local,
-        claim: options.local.then(|| ClaimFile::in_folder(&settings.state)),
-        metrics: metrics.filter(|_| !options.local),
-        starts: starts(&state, "supervisor", options.local),
-        probes: probes.filter(|_| !options.local),
+        instance: if is_local { 0 } else { state.instance()? },
+        is_local,
+        claim: is_local.then(|| ClaimFile::in_folder(&settings.state)),
+        metrics: metrics.filter(|_| !is_local),
+        starts: starts(&state, "supervisor", is_local),
+        probes: probes.filter(|_| !is_local),
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,

@@ -1,7 +1,7 @@
 //! Words of commands that people are advised to run.
 
 /// The text as one word of a shell, in quotes where it needs them.
-pub fn word(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
@@ -15,10 +15,10 @@ mod tests {
 
     #[test]
     fn words_that_a_shell_would_split_are_quoted() {
-        assert_eq!(word("https://a.example/x_1?"), "'https://a.example/x_1?'");
-        assert_eq!(word("https://a.example/1"), "https://a.example/1");
-        assert_eq!(word("?a=1&b=$(reboot)"), "'?a=1&b=$(reboot)'");
-        assert_eq!(word("it's"), r"'it'\''s'");
-        assert_eq!(word(""), "''");
+        assert_eq!(quote("https://a.example/x_1?"), "'https://a.example/x_1?'");
+        assert_eq!(quote("https://a.example/1"), "https://a.example/1");
+        assert_eq!(quote("?a=1&b=$(reboot)"), "'?a=1&b=$(reboot)'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote(""), "''");
     }
 }

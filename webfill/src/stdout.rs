@@ -7,7 +7,7 @@ use webfill_service::{Fault, terminal};
 
 /// Prints a text or JSON and a line break. If the reader has closed the pipe, as `head` does, this is not
 /// an error.
-pub fn tell(result: impl Display) -> Result<(), Fault> {
+pub fn print(result: impl Display) -> Result<(), Fault> {
     let mut stdout = terminal::stdout();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());
     match written {

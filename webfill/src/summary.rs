@@ -253,8 +253,43 @@ impl Summary {
     pub fn text(&self) -> String {
         let counters = &self.counters;
         let mut text = String::new();
+        self.write_head(&mut text);
+        self.write_records(&mut text);
+        let _ = writeln!(text, "  fields    {} values stored", counters.fields);
+        match &self.findings {
+            Some(findings) => findings.write(&mut text),
+            None => text.push_str(
+                "  mapping   not counted: the crawl was interrupted, or the store failed\n",
+            ),
+        }
+        let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
+        if let Some(failures) = &self.failures {
+            failures.write(&mut text);
+        }
+        let _ = writeln!(
+            text,
+            "  links     {} found; skipped: {}",
+            counters.links,
+            format_counts(&counters.skipped)
+        );
+        counters.repeating.write(&mut text);
+        self.write_left(&mut text);
+        counters.scripts.write(&mut text);
+        if let Some(retried) = self.retried {
+            let _ = writeln!(text, "  retried   {retried} finished URLs re-queued");
+        }
+        self.write_written_back(&mut text);
+        self.broken_seeds.write(&mut text);
+        self.repeated_seeds.write(&mut text);
+        let _ = writeln!(text, "  kept in   {}", self.store);
+        self.write_next_commands(&mut text);
+        text
+    }
+
+    // Writing to a string cannot fail.
+    fn write_head(&self, text: &mut String) {
+        let counters = &self.counters;
         let how = self.ended_early.unwrap_or("finished");
-        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "crawl {} {how} after {}",
@@ -272,6 +307,9 @@ impl Summary {
             rate,
             bytes(counters.bytes)
         );
+    }
+
+    fn write_records(&self, text: &mut String) {
         if self.records.total > 0 {
             let dead = self
                 .failures
@@ -295,30 +333,14 @@ impl Summary {
                 names.join(", ")
             );
         }
-        let _ = writeln!(text, "  fields    {} values stored", counters.fields);
-        match &self.findings {
-            Some(findings) => findings.write(&mut text),
-            None => text.push_str(
-                "  mapping   not counted: the crawl was interrupted, or the store failed\n",
-            ),
-        }
-        let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
-        if let Some(failures) = &self.failures {
-            failures.write(&mut text);
-        }
-        let _ = writeln!(
-            text,
-            "  links     {} found; skipped: {}",
-            counters.links,
-            format_counts(&counters.skipped)
-        );
-        counters.repeating.write(&mut text);
-        if counters.queued + counters.leased > 0 {
-            let _ = writeln!(
-                text,
-                "  queued    {} left",
-                counters.queued + counters.leased
-            );
+    }
+
+    /// Writes what is left in the queue, and why.
+    fn write_left(&self, text: &mut String) {
+        let counters = &self.counters;
+        let queued = counters.queued + counters.leased;
+        if queued > 0 {
+            let _ = writeln!(text, "  queued    {queued} left");
         }
         if let Some(cut_off) = &counters.cut_off {
             let _ = writeln!(text, "  {}", cut_off.text());
@@ -336,31 +358,32 @@ impl Summary {
             let _ = writeln!(
                 text,
                 "            to resume one earlier: webfill site SITE --wake --state {}, then resume the crawl",
-                shell::word(&self.state.display().to_string())
+                self.quoted_state()
             );
         }
-        counters.scripts.write(&mut text);
-        if let Some(retried) = self.retried {
-            let _ = writeln!(text, "  retried   {retried} finished URLs re-queued");
-        }
-        if let Some(written) = &self.written_back {
-            let _ = write!(
-                text,
-                "  written   {} records into the dataset",
-                written.records
-            );
-            let _ = match written.refused {
-                0 => writeln!(text),
-                refused => writeln!(text, ", {refused} rejected by it: see the log"),
-            };
-        }
-        self.broken_seeds.write(&mut text);
-        self.repeated_seeds.write(&mut text);
-        let _ = writeln!(text, "  kept in   {}", self.store);
+    }
+
+    fn write_written_back(&self, text: &mut String) {
+        let Some(written) = &self.written_back else {
+            return;
+        };
+        let _ = write!(
+            text,
+            "  written   {} records into the dataset",
+            written.records
+        );
+        let _ = match written.refused {
+            0 => writeln!(text),
+            refused => writeln!(text, ", {refused} rejected by it: see the log"),
+        };
+    }
+
+    /// Writes the commands that resume the crawl, or try again what has failed.
+    fn write_next_commands(&self, text: &mut String) {
         let same_crawl = format!(
             "the same command and --state {} --crawl {}",
-            shell::word(&self.state.display().to_string()),
-            shell::word(&self.crawl_id)
+            self.quoted_state(),
+            shell::quote(&self.crawl_id)
         );
         if self.ended_early.is_some() {
             let _ = writeln!(text, "resume with {same_crawl}");
@@ -373,7 +396,10 @@ impl Summary {
                 retry.join(",")
             );
         }
-        text
+    }
+
+    fn quoted_state(&self) -> String {
+        shell::quote(&self.state.display().to_string())
     }
 }
 

@@ -18,11 +18,11 @@ use webfill_store::{StoreUri, open_existing, page_id};
 
 use self::feeders::Feeders;
 use self::logs::{TaskName, Wanted, read_logs};
-use self::steps::{Step, in_words};
-use crate::demand::{ConnectionOptions, ask_why};
+use self::steps::{Step, render};
+use crate::demand::{ConnectionOptions, request_why};
 use crate::feeding::now_ms;
 use crate::settings::Settings;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct TraceOptions {
@@ -58,7 +58,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
         .to_string();
     let mut missing = Vec::new();
     let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
-    let crawls = match ask_why(&options.connection, &url, app, crawl) {
+    let crawls = match request_why(&options.connection, &url, app, crawl) {
         Ok(answer) => answer["crawls"].as_array().cloned().unwrap_or_default(),
         Err(fault) => {
             let state = options.state.unwrap_or_else(|| settings.state.clone());
@@ -87,10 +87,10 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     }
     match options.json {
         true => {
-            let steps: Vec<Value> = steps.iter().map(Step::told).collect();
-            tell(json!({"url": url, "crawls": crawls, "steps": steps, "missing": missing}))?;
+            let steps: Vec<Value> = steps.iter().map(Step::json).collect();
+            print(json!({"url": url, "crawls": crawls, "steps": steps, "missing": missing}))?;
         }
-        false => tell(in_words(&url, &crawls, &steps, &missing))?,
+        false => print(render(&url, &crawls, &steps, &missing))?,
     }
     Ok(ExitStatus::Done)
 }

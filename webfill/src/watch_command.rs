@@ -103,7 +103,7 @@ pub fn run(command: WatchCommand) -> Result<ExitStatus, Fault> {
                 watch,
                 run,
             } = options;
-            crawl::feed_run(&config, &endpoint, &watch, run, local::typed)
+            crawl::feed_run(&config, &endpoint, &watch, run, local::crawl_options_of)
         }
     }
 }

@@ -30,7 +30,7 @@ impl AskLoop {
         }
     }
 
-    async fn asked(&self, visitor: &Visitor, asked: Asked) -> Result<Value, Refusal> {
+    async fn request(&self, visitor: &Visitor, asked: Asked) -> Result<Value, Refusal> {
         let who = Who {
             name: visitor.name.clone(),
             address: visitor.address.map(|address| address.to_string().into()),
@@ -38,7 +38,7 @@ impl AskLoop {
         };
         let rights = visitor.rights.clone();
         let permit = self.pending_requests.admit(&who, 0)?;
-        let Some(told) = self.pending_requests.ask(who, rights, asked, permit).await else {
+        let Some(told) = self.pending_requests.send(who, rights, asked, permit).await else {
             return Err(Refusal::new("$", "the dispatcher does not answer"));
         };
         match told.get("error") {
@@ -66,12 +66,12 @@ impl Fleet for AskLoop {
     async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
         self.needs_frontier()?;
         let asked = Asked::Act(webfill_api::parse_action(action)?);
-        self.asked(visitor, asked).await
+        self.request(visitor, asked).await
     }
 
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal> {
         self.needs_frontier()?;
         let asked = webfill_api::parse_object(request, self.clock.wall_ms())?;
-        self.asked(visitor, asked.into()).await.map(drop)
+        self.request(visitor, asked.into()).await.map(drop)
     }
 }

@@ -33,7 +33,7 @@ const MAX_REPORTED: usize = 100;
 impl Visit {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
         if self.rights.is_read_only() {
-            return self.ask(Asked::UnreadFeed).await;
+            return self.answer_request(Asked::UnreadFeed).await;
         }
         if media_type(request.headers()) == Some(MediaType::JsonLines) {
             return Lines::new(self).take_all(request.into_body()).await;
@@ -53,7 +53,7 @@ impl Visit {
                 if let Some(permit) = &self.permit {
                     permit.note_read(bytes + batch.bytes());
                 }
-                self.ask(Asked::of_whole(batch)).await
+                self.answer_request(Asked::of_whole(batch)).await
             }
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have addresses of their own");
@@ -104,7 +104,7 @@ impl Lines<'_> {
             Err(told) => {
                 self.batch = Batch::default();
                 // Whatever the result of the stream, refusals go to the audit log.
-                let _ = self.hand_over().await;
+                let _ = self.send_batch().await;
                 told
             }
         }
@@ -125,7 +125,7 @@ impl Lines<'_> {
                     || has_many_patterns
                     || is_long
                 {
-                    self.hand_over().await?;
+                    self.send_batch().await?;
                 }
             }
             rest.drain(..begin);
@@ -138,7 +138,7 @@ impl Lines<'_> {
             }
         }
         self.take_line(&rest);
-        self.hand_over().await
+        self.send_batch().await
     }
 
     fn take_line(&mut self, line: &[u8]) {
@@ -175,7 +175,7 @@ impl Lines<'_> {
 
     /// Hands the lines so far to the dispatcher and waits until they are durable, which slows down
     /// a client that sends faster.
-    async fn hand_over(&mut self) -> Result<(), Answer> {
+    async fn send_batch(&mut self) -> Result<(), Answer> {
         if self.batch.is_empty() && self.unaudited.count() == 0 {
             return Ok(());
         }
@@ -187,7 +187,7 @@ impl Lines<'_> {
             whole: false,
             refused: std::mem::take(&mut self.unaudited),
         };
-        let Some(mut answer) = self.visit.asked(asked).await else {
+        let Some(mut answer) = self.visit.request(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {

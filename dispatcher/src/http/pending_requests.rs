@@ -85,7 +85,7 @@ impl PendingRequests {
     }
 
     /// Sends a request to the loop and waits for the answer; `None` if the loop has ended.
-    pub(super) async fn ask(
+    pub(super) async fn send(
         &self,
         who: Who,
         rights: Rights,

@@ -111,6 +111,20 @@ impl LoopTold {
         ] {
             page.counter(name, help).value(count);
         }
+        self.add_queue_to(page);
+        let mut backoff = page.counter(
+            "webfill_site_backoffs_total",
+            "Backoffs of sites that have begun, by reason.",
+        );
+        for reason in BackoffReason::ALL {
+            let count = counters.backoff.get(reason).copied().unwrap_or(0);
+            backoff.with(&[("reason", reason.as_str())], count);
+        }
+        self.add_set_aside_to(page);
+    }
+
+    /// Adds how things are now: leases, and the window of sites.
+    fn add_queue_to(&self, page: &mut Exposition) {
         page.gauge("webfill_leases", "Tasks that supervisors hold.")
             .value(self.core.leases);
         page.gauge(
@@ -125,15 +139,6 @@ impl LoopTold {
             "Maximum number of sites in the window.",
         )
         .value(self.core.window_sites);
-        let mut backoff = page.counter(
-            "webfill_site_backoffs_total",
-            "Backoffs of sites that have begun, by reason.",
-        );
-        for reason in BackoffReason::ALL {
-            let count = counters.backoff.get(reason).copied().unwrap_or(0);
-            backoff.with(&[("reason", reason.as_str())], count);
-        }
-        self.add_set_aside_to(page);
     }
 
     fn add_set_aside_to(&self, page: &mut Exposition) {
@@ -229,57 +234,15 @@ impl Counts {
         if let Some(waits) = &self.waits {
             add_waits(page, waits, now_ms);
         }
-        if let Some(crawls) = self.crawls {
-            let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
-            tasks.with(&[("state", "queued")], crawls.queued);
-            tasks.with(&[("state", "leased")], crawls.leased);
-            tasks.with(&[("state", "done")], crawls.done);
-            page.gauge("webfill_crawls", "Crawls that are known.")
-                .value(crawls.crawls);
-            page.gauge(
-                "webfill_crawls_unfinished",
-                "Crawls with tasks that are queued or handed out.",
-            )
-            .value(crawls.unfinished);
-            page.gauge("webfill_crawls_paused", "Crawls that are paused.")
-                .value(crawls.paused);
-        }
-        if let Some(sites) = &self.sites {
-            let mut states = page.gauge("webfill_sites", "Sites, by state.");
-            for state in SITE_STATES {
-                let count = sites.by_state.get(state).copied().unwrap_or(0);
-                states.with(&[("state", state)], count);
-            }
-            let mut backing_off = page.gauge(
-                "webfill_sites_backing_off",
-                "Sites that are backing off, by reason.",
-            );
-            for reason in BackoffReason::ALL {
-                let count = sites.backing_off.get(reason.as_str()).copied().unwrap_or(0);
-                backing_off.with(&[("reason", reason.as_str())], count);
-            }
-        }
+        self.add_crawls_to(page);
+        self.add_sites_to(page);
         if let Some(records) = self.records {
             let missing = records.records.saturating_sub(records.resolved);
             let mut states = page.gauge("webfill_records", "Records, by state.");
             states.with(&[("state", "resolved")], records.resolved);
             states.with(&[("state", "missing")], missing);
         }
-        if let Some(notifications) = self.notifications {
-            page.gauge(
-                "webfill_notifications_waiting",
-                "Notifications that wait for delivery.",
-            )
-            .value(notifications.waiting);
-            let age_ms = notifications
-                .oldest_made_ms
-                .map_or(0, |ms| (now_ms - ms).max(0));
-            page.gauge(
-                "webfill_notifications_oldest_seconds",
-                "The age of the oldest notification that waits; 0: none does.",
-            )
-            .value(age_ms as f64 / 1_000.0);
-        }
+        self.add_notifications_to(page, now_ms);
         if let Some(counted) = self.counted {
             page.gauge(
                 "webfill_counts_age_seconds",
@@ -287,6 +250,63 @@ impl Counts {
             )
             .value(counted.elapsed().as_secs_f64());
         }
+    }
+
+    fn add_crawls_to(&self, page: &mut Exposition) {
+        let Some(crawls) = self.crawls else {
+            return;
+        };
+        let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
+        tasks.with(&[("state", "queued")], crawls.queued);
+        tasks.with(&[("state", "leased")], crawls.leased);
+        tasks.with(&[("state", "done")], crawls.done);
+        page.gauge("webfill_crawls", "Crawls that are known.")
+            .value(crawls.crawls);
+        page.gauge(
+            "webfill_crawls_unfinished",
+            "Crawls with tasks that are queued or handed out.",
+        )
+        .value(crawls.unfinished);
+        page.gauge("webfill_crawls_paused", "Crawls that are paused.")
+            .value(crawls.paused);
+    }
+
+    fn add_sites_to(&self, page: &mut Exposition) {
+        let Some(sites) = &self.sites else {
+            return;
+        };
+        let mut states = page.gauge("webfill_sites", "Sites, by state.");
+        for state in SITE_STATES {
+            let count = sites.by_state.get(state).copied().unwrap_or(0);
+            states.with(&[("state", state)], count);
+        }
+        let mut backing_off = page.gauge(
+            "webfill_sites_backing_off",
+            "Sites that are backing off, by reason.",
+        );
+        for reason in BackoffReason::ALL {
+            let count = sites.backing_off.get(reason.as_str()).copied().unwrap_or(0);
+            backing_off.with(&[("reason", reason.as_str())], count);
+        }
+    }
+
+    fn add_notifications_to(&self, page: &mut Exposition, now_ms: i64) {
+        let Some(notifications) = self.notifications else {
+            return;
+        };
+        page.gauge(
+            "webfill_notifications_waiting",
+            "Notifications that wait for delivery.",
+        )
+        .value(notifications.waiting);
+        let age_ms = notifications
+            .oldest_made_ms
+            .map_or(0, |ms| (now_ms - ms).max(0));
+        page.gauge(
+            "webfill_notifications_oldest_seconds",
+            "The age of the oldest notification that waits; 0: none does.",
+        )
+        .value(age_ms as f64 / 1_000.0);
     }
 }
 

@@ -306,7 +306,7 @@ mod tests {
     }
 
     /// How many tasks wait for what, without what none waits for.
-    fn told(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
+    fn waiting(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
         let all = WaitsFor::ALL.into_iter();
         all.map(|waits_for| (waits_for.as_str(), sum.of(waits_for).tasks))
             .filter(|(_, tasks)| *tasks > 0)
@@ -384,7 +384,7 @@ mod tests {
                 .into_iter()
                 .filter(|(name, _)| !name.is_empty())
                 .collect();
-            assert_eq!(told(&sum), expected, "{change}, {conditions:?}");
+            assert_eq!(waiting(&sum), expected, "{change}, {conditions:?}");
         }
     }
 
@@ -426,6 +426,6 @@ mod tests {
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 7, 1, 1, 50);",
         );
         let sum = walk(&db, &served(), &Since::new(), NOW_MS);
-        assert_eq!(told(&sum), [("turn", 12_002)]);
+        assert_eq!(waiting(&sum), [("turn", 12_002)]);
     }
 }

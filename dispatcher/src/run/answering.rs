@@ -28,7 +28,7 @@ const TRIED_EVERY: Duration = Duration::from_millis(500);
 
 /// The answers that a commit permits to leave, and the log entries that must be written before.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Commit {
     pub(super) audited: Vec<Audited>,
     pub(super) answers: Vec<(Client, Value)>,
 }
@@ -64,7 +64,7 @@ pub(super) enum Answering {
     /// Nothing is noted, so nothing is waited for.
     AtOnce(Ways),
     Noted {
-        told: SyncSender<Told>,
+        sender: SyncSender<Commit>,
         thread: JoinHandle<()>,
     },
 }
@@ -74,23 +74,24 @@ impl Answering {
         let Some(log) = log else {
             return Ok(Answering::AtOnce(ways));
         };
-        let (told, commits) = mpsc::sync_channel(MOST_WAITING);
+        let (sender, commits) = mpsc::sync_channel(MOST_WAITING);
         let thread = std::thread::Builder::new()
             .name("answering".into())
             .spawn(move || answer_all(log, &ways, &commits))
             .map_err(|error| Fault::error(format!("cannot start to answer: {error}")))?;
-        Ok(Answering::Noted { told, thread })
+        Ok(Answering::Noted { sender, thread })
     }
 
-    pub(super) fn tell(&self, commit: Told) {
+    pub(super) fn send(&self, commit: Commit) {
         match self {
             Answering::AtOnce(ways) => commit
                 .answers
                 .into_iter()
                 .for_each(|(client, answer)| ways.answer(client, answer)),
-            Answering::Noted { told, .. } => {
+            Answering::Noted { sender, .. } => {
                 if !commit.audited.is_empty() || !commit.answers.is_empty() {
-                    told.send(commit)
+                    sender
+                        .send(commit)
                         .expect("the thread ends only with this handle");
                 }
             }
@@ -99,15 +100,15 @@ impl Answering {
 
     /// Ends when all answers have left.
     pub(super) fn finish(self) {
-        if let Answering::Noted { told, thread } = self {
-            drop(told);
+        if let Answering::Noted { sender, thread } = self {
+            drop(sender);
             // One that has panicked has said so.
             let _ = thread.join();
         }
     }
 }
 
-fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Told>) {
+fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Commit>) {
     loop {
         match commits.recv_timeout(TRIED_EVERY) {
             Ok(first) => {
@@ -124,7 +125,7 @@ fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Told>) {
 }
 
 /// A commit together with those that have come since.
-fn gather(first: Told, commits: &Receiver<Told>) -> Told {
+fn gather(first: Commit, commits: &Receiver<Commit>) -> Commit {
     let since = commits.try_iter().take(MOST_WAITING);
     since.fold(first, |mut all, next| {
         all.audited.extend(next.audited);

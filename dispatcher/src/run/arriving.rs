@@ -29,7 +29,7 @@ impl Arrivals for Arriving {
         if socket != CONTROL {
             return Heard::Whole;
         }
-        match self.request_reader.hear(peer, frame.len()) {
+        match self.request_reader.judge_message(peer, frame.len()) {
             Hearing::Heard => {}
             Hearing::Unheard => return Heard::Nothing,
             Hearing::Flood => return Heard::Flood,

@@ -44,13 +44,19 @@ pub(super) fn open(
         window_sites: setup.config.window_sites,
         group_bounds: Some(setup.group_bounds),
     };
-    Frontier::open(&setup.state, config, clock.now_ms())
+    let mut core = Frontier::open(&setup.state, config, clock.now_ms())
         .and_then(|frontier| Core::open(frontier, settings, mappings, clock.now_ms()))
-        .map_err(frontier_fault)
+        .map_err(frontier_fault)?;
+    if let Some(feeders) = &setup.feeders {
+        core.attend_watches(feeders.sources.clone(), clock.now_ms())
+            .and_then(|()| core.attend_notifications(feeders.notifications.clone(), clock.now_ms()))
+            .map_err(frontier_fault)?;
+    }
+    Ok(core)
 }
 
 /// Logs why no supervisor is admitted yet, if that is so.
-pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
+pub(super) fn log_quiet(core: &Core, state: &Path, now_ms: i64) {
     let wait_s = core.quiet_s(now_ms);
     if wait_s == 0 {
         return;

@@ -44,7 +44,7 @@ impl Rotation<'_> {
         fs::rename(&unfinished, &finished)
             .and_then(|()| fs::File::open(folder)?.sync_all())
             .map_err(|error| cannot("give the backup its name", error))?;
-        crate::stdout::tell(finished.display())?;
+        crate::stdout::print(finished.display())?;
         self.remove_others(now_ms)
             .map_err(|error| cannot("remove the backups before", error))
     }

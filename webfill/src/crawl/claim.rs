@@ -24,7 +24,7 @@ use webfill_store::{
 use crate::feeding::{now_ms, store_fault};
 
 /// How often a claim of another process is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 
 /// How long the end of the crawl waits for the store to release the claim.
 const RELEASE_WITHIN: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ impl Claim {
         crawl: CrawlId,
         state: &StateFolder,
         longest_request: Duration,
-        tells: bool,
+        prints: bool,
     ) -> Result<Claim, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -55,9 +55,9 @@ impl Claim {
         let hold = Arc::new(Hold::new(state));
         let mut asked_ms = boot_ms();
         let mut rest = Duration::ZERO;
-        if let Some(other) = ask(&runtime, &**store, &claim, None)? {
+        if let Some(other) = try_claim(&runtime, &**store, &claim, None)? {
             rest = longest_request;
-            asked_ms = wait_until_lapsed(&runtime, &**store, &claim, other, tells)?;
+            asked_ms = wait_until_lapsed(&runtime, &**store, &claim, other, prints)?;
         }
         hold.extend(asked_ms)
             .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
@@ -77,7 +77,7 @@ impl Claim {
             going_on: Some(going_on),
             thread: Some(thread),
         };
-        claim.wait_for_requests(rest, tells)?;
+        claim.wait_for_requests(rest, prints)?;
         Ok(claim)
     }
 
@@ -88,8 +88,8 @@ impl Claim {
 
     /// The children of the former process have started no request since the claim was taken over. Requests they had
     /// started end within this time. The claim is renewed meanwhile.
-    fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
-        if tells && !longest.is_zero() {
+    fn wait_for_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
+        if prints && !longest.is_zero() {
             webfill_service::say!(
                 "webfill: took over the crawl; waiting {} seconds, because requests of the former process may be in flight",
                 longest.as_secs()
@@ -101,7 +101,7 @@ impl Claim {
             if signals::asked() >= Asked::Drain {
                 return Err(Fault::interrupted("interrupted before the first request"));
             }
-            std::thread::sleep(LOOK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
+            std::thread::sleep(CHECK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
         }
         Ok(())
     }
@@ -221,14 +221,14 @@ fn new_claim(crawl: CrawlId, state: &StateFolder) -> Result<CrawlClaim, Fault> {
     })
 }
 
-fn ask(
+fn try_claim(
     runtime: &Runtime,
     store: &dyn Store,
     claim: &CrawlClaim,
     watched: Option<CrawlClaim>,
 ) -> Result<Option<CrawlClaim>, Fault> {
-    let asking = store.claim_crawl(claim.clone(), watched);
-    runtime.block_on(asking).map_err(store_fault)
+    let claiming = store.claim_crawl(claim.clone(), watched);
+    runtime.block_on(claiming).map_err(store_fault)
 }
 
 /// Watches a claim of another process until it has lapsed, then replaces it. Returns when it requested that, by the
@@ -238,9 +238,9 @@ fn wait_until_lapsed(
     store: &dyn Store,
     claim: &CrawlClaim,
     other: CrawlClaim,
-    tells: bool,
+    prints: bool,
 ) -> Result<u64, Fault> {
-    if tells {
+    if prints {
         webfill_service::say!(
             "webfill: crawl {} was started by {}; if that process is dead, this one continues in {} seconds",
             claim.crawl.crawl_id,
@@ -250,11 +250,11 @@ fn wait_until_lapsed(
     }
     let lapses_at = Instant::now() + LAPSES_AFTER;
     loop {
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(CHECK_EVERY);
         let has_lapsed = Instant::now() >= lapses_at;
         let watched = has_lapsed.then(|| other.clone());
         let asked_ms = boot_ms();
-        let Some(now) = ask(runtime, store, claim, watched)? else {
+        let Some(now) = try_claim(runtime, store, claim, watched)? else {
             return Ok(asked_ms);
         };
         if now != other || signals::asked() >= Asked::Drain {

@@ -83,7 +83,7 @@ fn each<T: for<'a> Deserialize<'a>>(
 ) -> Result<(), Fault> {
     let mut after = Some(0);
     while let Some(from) = after {
-        let slice: Slice<T> = client.ask(&request(from), || fleet.restart_dead())?;
+        let slice: Slice<T> = client.request(&request(from), || fleet.restart_dead())?;
         slice.found.into_iter().try_for_each(&mut take)?;
         after = slice.next;
     }

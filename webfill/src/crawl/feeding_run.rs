@@ -49,24 +49,24 @@ pub fn feed_run(
         watch: name.to_owned(),
         run,
     };
-    let told = asking.tell_run()?;
-    let watch = Watch::parse(told.watch)
+    let found = asking.request_run()?;
+    let watch = Watch::parse(found.watch)
         .map_err(|refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message)))?;
     let settings = Settings::written(config)?;
     let sources = settings.watch_sources()?;
     let refused = |refusal: Refusal| Fault::usage(refusal.message);
     sources.check(&watch, "$").map_err(refused)?;
     let mut crawl = Crawl::of_fleet(options_of(&watch)?, settings, &sources)?;
-    crawl.spec.run_began_ms = Some(told.began_ms);
+    crawl.spec.run_began_ms = Some(found.began_ms);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let (store, dataset) = runtime.block_on(crawl.open_run())?;
     let mut writing_back = crawl.write_back(dataset.as_ref(), &store)?;
-    let dataset_name = crawl.dataset_name.or_known(told.opened.dataset()?);
+    let dataset_name = crawl.dataset_name.or_known(found.opened.dataset()?);
     let shared = Arc::clone(&store);
-    let mut feeding = crawl.feed(&told.opened, endpoint, shared, dataset, dataset_name)?;
+    let mut feeding = crawl.feed(&found.opened, endpoint, shared, dataset, dataset_name)?;
     while !asking.is_over()? {
         feeding.check()?;
         if let Some(writing_back) = &mut writing_back {
@@ -95,16 +95,16 @@ struct Asking {
 }
 
 impl Asking {
-    fn tell_run(&mut self) -> Result<Run, Fault> {
+    fn request_run(&mut self) -> Result<Run, Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let question = LocalRequest::TellRun { watch, run };
-        self.client.ask(&question, || Ok(()))
+        self.client.request(&question, || Ok(()))
     }
 
     fn is_over(&mut self) -> Result<bool, Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let question = LocalRequest::TellRunState { watch, run };
-        let state: RunState = self.client.ask(&question, || Ok(()))?;
+        let state: RunState = self.client.request(&question, || Ok(()))?;
         Ok(state.over)
     }
 
@@ -113,7 +113,7 @@ impl Asking {
         let (watch, run) = (self.watch.clone(), self.run);
         let counts = counts.as_object().cloned().unwrap_or_default();
         let question = LocalRequest::CountRun { watch, run, counts };
-        let _: Value = self.client.ask(&question, || Ok(()))?;
+        let _: Value = self.client.request(&question, || Ok(()))?;
         Ok(())
     }
 }

@@ -98,7 +98,7 @@ async fn judge_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCoun
     let mut lists = Lists::of(store, crawl);
     while let Some(list) = lists.next().await? {
         let rows = judge_rows(&**store, &list, Marks::Believed).await?;
-        row_lists::tell(&list, &rows);
+        row_lists::log_rows(&list, &rows);
         counts.add(&list, &rows);
     }
     Ok(counts)

@@ -31,17 +31,17 @@ pub struct RunNotifications {
     state: PathBuf,
     permissions: Permissions,
     /// Whether standard error is for people.
-    tells: bool,
+    prints: bool,
 }
 
 impl RunNotifications {
     /// `None` if there are no recipients.
-    pub fn of(watch: &Watch, settings: &Settings, tells: bool) -> Option<RunNotifications> {
+    pub fn of(watch: &Watch, settings: &Settings, prints: bool) -> Option<RunNotifications> {
         (!watch.notify.is_empty()).then(|| RunNotifications {
             watch: watch.clone(),
             state: settings.state.clone(),
             permissions: Permissions::of_user(settings.notifications.clone()),
-            tells,
+            prints,
         })
     }
 
@@ -65,8 +65,8 @@ impl RunNotifications {
     }
 
     /// Puts new notifications into the outbox. A fault here does not fail the run.
-    pub fn tell(&self, told: &ToldRun<'_>) {
-        if let Err(fault) = self.try_tell(told) {
+    pub fn report(&self, run: &EndedRun<'_>) {
+        if let Err(fault) = self.try_report(run) {
             self.warn(&fault.message);
         }
     }
@@ -97,22 +97,22 @@ impl RunNotifications {
     fn warn(&self, what: &str) {
         let name = &self.watch.name;
         tracing::warn!(event = "notifications_left", watch = name, "{what}");
-        if self.tells {
+        if self.prints {
             webfill_service::say!("webfill: {name}: {what}");
         }
     }
 
-    fn try_tell(&self, told: &ToldRun<'_>) -> Result<(), Fault> {
+    fn try_report(&self, run: &EndedRun<'_>) -> Result<(), Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
         let ended = RunFile::of(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
-        let mut runs = vec![told.run.clone()];
+        let mut runs = vec![run.record.clone()];
         runs.extend(ended);
-        self.warn_of_late(&notifications, told);
-        let standing = standing(told.ended);
+        self.warn_of_late(&notifications, run);
+        let standing = standing(run.result);
         // A notification holds a limited number of changes, so there may be several.
         loop {
-            let changes = self.changes(&notifications, told);
-            notifications.tell(&RunEnded {
+            let changes = self.changes(&notifications, run);
+            notifications.report(&RunEnded {
                 watch: &self.watch,
                 runs: &runs,
                 standing: standing.as_ref(),
@@ -136,20 +136,20 @@ impl RunNotifications {
 
 /// A run that is over. It is reported before it is recorded as ended, so a process that is killed in between reports
 /// it again.
-pub struct ToldRun<'a> {
-    pub run: &'a WatchRun,
-    pub ended: &'a Result<(Summary, End), Fault>,
+pub struct EndedRun<'a> {
+    pub record: &'a WatchRun,
+    pub result: &'a Result<(Summary, End), Fault>,
     pub runtime: &'a Runtime,
     pub store: &'a dyn Store,
 }
 
 impl RunNotifications {
-    fn warn_of_late(&self, notifications: &LocalNotifications, told: &ToldRun<'_>) {
+    fn warn_of_late(&self, notifications: &LocalNotifications, run: &EndedRun<'_>) {
         let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
         let positions = notifications.positions(&self.watch).unwrap_or_default();
         let is_judged = || {
-            told.runtime
-                .block_on(run_changes::is_judged(told.store, &crawl))
+            run.runtime
+                .block_on(run_changes::is_judged(run.store, &crawl))
         };
         if !positions.is_empty() && !is_judged().unwrap_or_default() {
             tracing::warn!(
@@ -161,13 +161,13 @@ impl RunNotifications {
     }
 
     /// The changes since the last notification. Changes that cannot be read are reported after the next run.
-    fn changes(&self, notifications: &LocalNotifications, told: &ToldRun<'_>) -> Vec<ReadChanges> {
+    fn changes(&self, notifications: &LocalNotifications, run: &EndedRun<'_>) -> Vec<ReadChanges> {
         let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
         let positions = notifications.positions(&self.watch).unwrap_or_default();
         let mut changes = Vec::new();
         for after in positions {
-            let reading = run_changes::read_changes(told.store, &crawl, after);
-            match told.runtime.block_on(reading) {
+            let reading = run_changes::read_changes(run.store, &crawl, after);
+            match run.runtime.block_on(reading) {
                 Ok(read) => changes.push(read),
                 Err(error) => tracing::warn!(
                     event = "changes_not_read",

@@ -50,7 +50,7 @@ pub(super) fn queue_ended_again(
     }
     let mut requeued = 0;
     for action in retry_actions(ends, &spec.app_id, &spec.crawl_id) {
-        let retried: Retried = client.ask(&action, || fleet.restart_dead())?;
+        let retried: Retried = client.request(&action, || fleet.restart_dead())?;
         requeued += retried.total_requeued;
     }
     tracing::info!(

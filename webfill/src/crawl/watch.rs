@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::summary::{Counters, Failures, WrittenBack};
 
 /// How often the crawl's status is requested.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// How often its records are counted, at most.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
@@ -121,7 +121,9 @@ impl Watch {
         loop {
             fleet.restart_dead()?;
             feeding.check()?;
-            feeding.words().for_each(|word| self.progress.remark(&word));
+            feeding
+                .messages()
+                .for_each(|message| self.progress.remark(&message));
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
             }
@@ -129,7 +131,7 @@ impl Watch {
             // Checked after the counters: if this process was stopped before reading them, another one may have
             // finished the crawl.
             let is_ours = self.hold.is_certain()?;
-            self.tell_of_claim(is_ours);
+            self.report_claim(is_ours);
             if self.counters.finished && is_ours {
                 return Ok(End::Finished);
             }
@@ -151,7 +153,7 @@ impl Watch {
             {
                 return Ok(End::Limit(Limit::Time));
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(CHECK_EVERY);
         }
     }
 
@@ -163,17 +165,17 @@ impl Watch {
         };
         let was_paused = self.counters.paused.is_some();
         let was_quiet = self.counters.quiet_s > 0;
-        self.counters = client.ask(&request, || fleet.restart_dead())?;
+        self.counters = client.request(&request, || fleet.restart_dead())?;
         match &self.counters.paused {
-            Some(why) if !was_paused => self.progress.say(&format!("paused: {why}")),
-            None if was_paused => self.progress.say("resumed: the disk has space again"),
+            Some(why) if !was_paused => self.progress.print(&format!("paused: {why}")),
+            None if was_paused => self.progress.print("resumed: the disk has space again"),
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
             // Nothing can be done during that time.
             let wait = Duration::from_secs(self.counters.quiet_s);
             self.deadline = self.deadline.map(|deadline| deadline + wait);
-            self.progress.say(&format!(
+            self.progress.print(&format!(
                 "waiting {} s: the state folder is a backup or a copy, so requests of the former processes may be in flight",
                 self.counters.quiet_s
             ));
@@ -190,14 +192,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Tells the user when requests stop for lack of a claim, and when they resume.
-    fn tell_of_claim(&mut self, is_ours: bool) {
+    /// Reports when requests stop for lack of a claim, and when they resume.
+    fn report_claim(&mut self, is_ours: bool) {
         if std::mem::replace(&mut self.was_ours, is_ours) == is_ours {
             return;
         }
         match is_ours {
-            true => self.progress.say("resumed: the claim to the crawl is renewed"),
-            false => self.progress.say(
+            true => self.progress.print("resumed: the claim to the crawl is renewed"),
+            false => self.progress.print(
                 "paused: cannot renew the claim to the crawl in the store, so another process could take it over; retrying",
             ),
         }
@@ -209,7 +211,7 @@ impl Watch {
         let counts = self.runtime.block_on(async {
             let mut counting = pin!(self.store.record_counts(&self.id));
             loop {
-                match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
+                match tokio::time::timeout(CHECK_EVERY, &mut counting).await {
                     Ok(counts) => return Some(counts),
                     Err(_) if give_up() => return None,
                     Err(_) => {}
@@ -224,8 +226,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Tells a user who has interrupted the crawl what it waits for.
-    pub fn tell_end(&self, end: End) {
+    /// Reports to a user who has interrupted the crawl what it is waiting for.
+    pub fn report_end(&self, end: End) {
         if end != End::Interrupted {
             return;
         }
@@ -270,7 +272,7 @@ impl Watch {
                 since_end.is_some_and(|time| time > ANSWER_AFTER_END)
             };
             let end = LocalRequest::End { crawls };
-            client.ask_until(&end, &|| give_up() || is_lost())?
+            client.request_until(&end, &|| give_up() || is_lost())?
         };
         match answer {
             Some(counters) => {

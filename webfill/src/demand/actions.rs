@@ -8,7 +8,7 @@ use webfill_service::{ExitStatus, Fault};
 use super::connection::ConnectionOptions;
 use super::progress::progress_lines;
 use super::table::{cell, pairs, table, visible};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct ActionOptions {
@@ -56,7 +56,7 @@ pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
             answer["next"] = next;
         }
     }
-    answered(&answer, options.json, info_for_people)
+    print_answer(&answer, options.json, render_info)
 }
 
 fn take(answer: &mut Value, key: &str) -> Option<Value> {
@@ -87,24 +87,24 @@ pub fn resume(options: CrawlOptions) -> Result<ExitStatus, Fault> {
 fn act(
     name: &str,
     options: CrawlOptions,
-    for_people: impl FnOnce(&Value) -> String,
+    render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
     let action = action(name, &options.app_id, Some(&options.crawl_id));
     let answer = options.connection.connect()?.act(&action)?;
     let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
-    answered(&answer, options.json, |answer| {
-        format!("{crawl}: {}", for_people(answer))
+    print_answer(&answer, options.json, |answer| {
+        format!("{crawl}: {}", render(answer))
     })
 }
 
-pub(super) fn answered(
+pub(super) fn print_answer(
     answer: &Value,
     as_json: bool,
-    for_people: impl FnOnce(&Value) -> String,
+    render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
     match as_json {
-        true => tell(answer)?,
-        false => tell(for_people(answer))?,
+        true => print(answer)?,
+        false => print(render(answer))?,
     }
     Ok(ExitStatus::Done)
 }
@@ -129,7 +129,7 @@ fn fresh_id() -> String {
 }
 
 /// The totals, and one line per crawl.
-fn info_for_people(answer: &Value) -> String {
+fn render_info(answer: &Value) -> String {
     let known = [
         ("appid", "application"),
         ("crawlid", "crawl"),
@@ -159,7 +159,7 @@ fn info_for_people(answer: &Value) -> String {
     let told: Vec<(&str, String)> = known
         .iter()
         .filter(|(key, _)| answer.get(*key).is_some() && !(is_told && *key == "waiting_for"))
-        .map(|(key, name)| (*name, in_a_cell(key, &answer[*key])))
+        .map(|(key, name)| (*name, render_cell(key, &answer[*key])))
         .collect();
     let mut totals = pairs(&told);
     let lines = progress_lines(answer);
@@ -184,7 +184,7 @@ fn info_for_people(answer: &Value) -> String {
 }
 
 /// `ok 12, http_error 3`, the most frequent first; limits come with the way to raise them.
-fn in_a_cell(key: &str, value: &Value) -> String {
+fn render_cell(key: &str, value: &Value) -> String {
     match value {
         Value::Object(counts) if counts.is_empty() => "none".into(),
         Value::Object(counts) => {
@@ -241,7 +241,7 @@ pending crawls  2
 crawl    pending  being fetched  highest  lowest     expires
 2aaabbb        1              -       29      29  1429216389
 1aaabbb       11              3       39      29           -";
-        assert_eq!(info_for_people(&answer), expected);
+        assert_eq!(render_info(&answer), expected);
     }
 
     #[test]
@@ -264,6 +264,6 @@ pages          15
 outcomes       ok 12, http_error 3
 skipped links  none
 limits         20 of 20 pages (--max-pages): as it is raised";
-        assert_eq!(info_for_people(&answer), expected);
+        assert_eq!(render_info(&answer), expected);
     }
 }

@@ -53,12 +53,12 @@ impl Batches {
         }
     }
 
-    /// The next list; `None` at the end of the input. Lines without a JSON object are passed to `tell`.
-    pub(super) fn next(&mut self, mut tell: impl FnMut(BadLine)) -> Option<Batch> {
+    /// The next list; `None` at the end of the input. Lines without a JSON object are passed to `report`.
+    pub(super) fn next(&mut self, mut report: impl FnMut(BadLine)) -> Option<Batch> {
         let mut requests = Vec::new();
         let mut bytes = 0;
         while requests.len() < self.size {
-            let Some(request) = self.ready.pop_front().or_else(|| self.read(&mut tell)) else {
+            let Some(request) = self.ready.pop_front().or_else(|| self.read(&mut report)) else {
                 break;
             };
             if !requests.is_empty() && bytes + request.text.len() > MAX_BYTES {
@@ -95,7 +95,7 @@ impl Batches {
     }
 
     /// The next line that holds a JSON object.
-    fn read(&mut self, tell: &mut impl FnMut(BadLine)) -> Option<Request> {
+    fn read(&mut self, report: &mut impl FnMut(BadLine)) -> Option<Request> {
         loop {
             let line = self.lines.next()?;
             let read = match line.text {
@@ -106,7 +106,7 @@ impl Batches {
             let number = line.number;
             match read {
                 Ok(text) => return Some(Request { line: number, text }),
-                Err(reason) => tell(BadLine { number, reason }),
+                Err(reason) => report(BadLine { number, reason }),
             }
         }
     }

@@ -70,7 +70,7 @@ impl ConnectionOptions {
             let answer =
                 connection
                     .client
-                    .ask_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
+                    .request_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
             match answer.map(Refusal::check) {
                 Some(Ok(answer)) => return Ok(answer),
                 // The supervisor has left since the request.
@@ -81,7 +81,7 @@ impl ConnectionOptions {
                 Some(Err(refusal)) => return Err(Fault::error(refusal.sentence())),
                 None => {}
             }
-            let there = connection.ask(STATUS, 1)?;
+            let there = connection.request(STATUS, 1)?;
             there.map_err(|refusal| Fault::error(refusal.sentence()))?;
             was_heard = true;
         }
@@ -130,7 +130,7 @@ impl Connection {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
             Some("retry") => self.order_at_length(&action.to_string())?,
-            _ => self.ask(&action.to_string(), 1)?,
+            _ => self.request(&action.to_string(), 1)?,
         };
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
     }
@@ -138,12 +138,14 @@ impl Connection {
     /// Sends crawl requests. Waits for an unavailable dispatcher if it has answered before.
     pub(super) fn feed(&mut self, requests: &str) -> Result<Result<Value, Refusal>, Fault> {
         let times = if self.was_answered { FEED_TIMES } else { 1 };
-        self.ask(requests, times)
+        self.request(requests, times)
     }
 
-    fn ask(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
-        let answer = self.client.ask_times(question.as_bytes(), times, WAIT)?;
-        let answer = answer.ok_or_else(|| self.silence(WAIT * times))?;
+    fn request(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
+        let answer = self
+            .client
+            .request_times(question.as_bytes(), times, WAIT)?;
+        let answer = answer.ok_or_else(|| self.no_answer(WAIT * times))?;
         self.was_answered = true;
         Ok(Refusal::check(answer))
     }
@@ -158,7 +160,7 @@ impl Connection {
             }
             answer = self.client.answer_within(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
-        let answer = answer.ok_or_else(|| self.silence(ORDER_WAIT))?;
+        let answer = answer.ok_or_else(|| self.no_answer(ORDER_WAIT))?;
         Ok(Refusal::check(answer))
     }
 
@@ -166,16 +168,18 @@ impl Connection {
     /// reachable.
     fn order_at_length(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         loop {
-            let answer = self.client.ask_times(question.as_bytes(), 1, ORDER_WAIT)?;
+            let answer = self
+                .client
+                .request_times(question.as_bytes(), 1, ORDER_WAIT)?;
             if let Some(answer) = answer {
                 return Ok(Refusal::check(answer));
             }
-            let is_there = self.client.ask_times(STATUS.as_bytes(), 1, WAIT)?;
-            is_there.ok_or_else(|| self.silence(ORDER_WAIT + WAIT))?;
+            let is_there = self.client.request_times(STATUS.as_bytes(), 1, WAIT)?;
+            is_there.ok_or_else(|| self.no_answer(ORDER_WAIT + WAIT))?;
         }
     }
 
-    fn silence(&self, waited: Duration) -> Fault {
+    fn no_answer(&self, waited: Duration) -> Fault {
         let why = match self.has_keys {
             true => "is it running there, and is this key on its allow list",
             false => "is it running there, and without keys",

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::answered;
+use super::actions::print_answer;
 use super::connection::ConnectionOptions;
 use super::table::visible;
 
@@ -27,7 +27,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
         action["supervisor"] = name.as_str().into();
     }
     let answer = options.connection.drain(&action)?;
-    answered(&answer, options.json, for_people)?;
+    print_answer(&answer, options.json, render)?;
     match names(&answer["lost"]) {
         lost if lost.is_empty() => Ok(ExitStatus::Done),
         lost => Err(Fault::error(format!(
@@ -36,7 +36,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-fn for_people(answer: &Value) -> String {
+fn render(answer: &Value) -> String {
     match names(&answer["drained"]) {
         drained if drained.is_empty() => {
             String::from("nothing drained: no supervisor is connected")

@@ -52,7 +52,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
         }
     })
     .map_err(Fault::error)?;
-    let printed = print(&arrived, terminal::stdout());
+    let printed = print_messages(&arrived, terminal::stdout());
     // In this order, because the socket's thread may be blocked by a full queue.
     drop(arrived);
     drop(sockets);
@@ -72,7 +72,7 @@ fn topics(app: Option<&str>) -> Vec<String> {
     }
 }
 
-fn print(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
+fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
     while signals::asked() == Asked::Nothing {
         let message = match arrived.try_recv() {
@@ -111,7 +111,7 @@ mod tests {
         }
         drop(arrivals);
         let mut out = Vec::new();
-        print(&arrived, &mut out).unwrap();
+        print_messages(&arrived, &mut out).unwrap();
         assert_eq!(out, b"{\"a\":1}\n{}\n");
     }
 }

@@ -17,7 +17,7 @@ use super::tally::Tally;
 use crate::cli::ProgressStyle;
 use crate::progress::FeedProgress;
 use crate::seeds::lines::Lines;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// The most refused lines that are printed; further ones are only counted.
 const MAX_PRINTED: u64 = 1_000;
@@ -45,7 +45,7 @@ pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
             .map_err(|error| Fault::usage(format!("the request is not valid JSON: {error}")))?;
         let mut dispatcher = options.connection.connect()?;
         if request.get("action").is_some() {
-            tell(dispatcher.act(&request)?)?;
+            print(dispatcher.act(&request)?)?;
             return Ok(ExitStatus::Done);
         }
         feed_whole(&mut dispatcher, argument, &request)?
@@ -133,14 +133,14 @@ fn feed_lines(
 fn refuse(tally: &mut Tally, progress: &FeedProgress, line: BadLine) {
     tally.refused += 1;
     if tally.refused <= MAX_PRINTED {
-        progress.tell(&format!("webfill: line {}: {}", line.number, line.reason));
+        progress.print(&format!("webfill: line {}: {}", line.number, line.reason));
     }
 }
 
 fn report(tally: &Tally, as_json: bool) -> Result<(), Fault> {
     if !as_json {
-        return tell(tally.sentence());
+        return print(tally.sentence());
     }
     let skipped = &tally.skipped;
-    tell(json!({"accepted": tally.accepted, "refused": tally.refused, "skipped": skipped}))
+    print(json!({"accepted": tally.accepted, "refused": tally.refused, "skipped": skipped}))
 }

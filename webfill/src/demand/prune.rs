@@ -11,7 +11,7 @@ use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError, appli
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::{action, answered};
+use super::actions::{action, print_answer};
 use super::connection::ConnectionOptions;
 use super::prune_store::prune_store;
 use super::table::{counted, visible};
@@ -59,7 +59,7 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     match (&options.store, &options.app_id) {
         (Some(store), _) => {
             let answer = prune_store(store, options.older_than.unwrap_or_default())?;
-            answered(&answer, options.json, |answer| {
+            print_answer(&answer, options.json, |answer| {
                 let pages = counted(&answer["total_pages"], "page", "pages");
                 let entries = counted(&answer["total_log_entries"], "entry", "entries");
                 let samples = counted(&answer["total_samples"], "sample", "samples");
@@ -95,7 +95,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
         }
     };
     let of = visible(app_id);
-    answered(&answer, options.json, |answer| {
+    print_answer(&answer, options.json, |answer| {
         let crawls = counted(&answer["total_crawls"], "crawl", "crawls");
         let tasks = counted(&answer["total_tasks"], "URL", "URLs");
         let more = match answer["has_more"] == true {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::answered;
+use super::actions::print_answer;
 use super::connection::ConnectionOptions;
 use super::table::visible;
 
@@ -20,10 +20,10 @@ pub struct ReloadOptions {
 pub fn reload(options: ReloadOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "reload"});
     let answer = options.connection.connect()?.act(&question)?;
-    answered(&answer, options.json, in_words)
+    print_answer(&answer, options.json, render)
 }
 
-fn in_words(answer: &Value) -> String {
+fn render(answer: &Value) -> String {
     let mappings = &answer["mappings"];
     let mut lines = vec![match mappings["changed"] == true {
         true => format!("mappings: changed, {} files", mappings["files"]),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::Outcome;
 
-use super::actions::{action, answered};
+use super::actions::{action, print_answer};
 use super::connection::ConnectionOptions;
 use super::table::{cell, visible};
 
@@ -43,7 +43,7 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
     }
     let answer = options.connection.connect()?.act(&action)?;
     let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
-    answered(&answer, options.json, |answer| {
+    print_answer(&answer, options.json, |answer| {
         let requeued = cell(&answer["total_requeued"]);
         format!("{crawl}: {requeued} finished URLs re-queued")
     })

@@ -11,7 +11,7 @@ use super::connection::ConnectionOptions;
 use super::site_here;
 use super::table::{cell, pairs};
 use crate::cli::{duration, seconds};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// The value that removes a setting.
 const NONE: &str = "none";
@@ -76,8 +76,8 @@ pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
         None => options.connection.connect()?.act(&action)?,
     };
     match options.json {
-        true => tell(&answer)?,
-        false => tell(format_answer(&answer))?,
+        true => print(&answer)?,
+        false => print(format_answer(&answer))?,
     }
     Ok(ExitStatus::Done)
 }

@@ -7,7 +7,7 @@ use webfill_store::iso_time;
 
 use super::connection::{Connection, ConnectionOptions};
 use super::table::{cell, table};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct SitesOptions {
@@ -33,12 +33,12 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
         let (sites, next) = page(&mut connection, options.backing_off, from)?;
         after = next;
         match options.json {
-            true => sites.iter().try_for_each(tell)?,
+            true => sites.iter().try_for_each(print)?,
             false => rows.extend(sites.iter().map(row)),
         }
     }
     if !options.json {
-        tell(table(&HEADS, &rows))?;
+        print(table(&HEADS, &rows))?;
     }
     Ok(ExitStatus::Done)
 }

@@ -7,7 +7,7 @@ use webfill_service::{ExitStatus, Fault};
 use super::connection::ConnectionOptions;
 use super::progress::{progress_lines, time};
 use super::table::{cell, pairs, table, visible};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct StatusOptions {
@@ -22,8 +22,8 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "status"});
     let answer = options.connection.connect()?.act(&question)?;
     match options.json {
-        true => tell(&answer)?,
-        false => tell(format_answer(&answer))?,
+        true => print(&answer)?,
+        false => print(format_answer(&answer))?,
     }
     Ok(ExitStatus::Done)
 }
@@ -45,30 +45,30 @@ fn format_answer(answer: &Value) -> String {
         .collect();
     for backend in ["store", "cache"] {
         if let Some(told) = answer.get_mut(backend) {
-            *told = backend_in_words(told).into();
+            *told = describe_backend(told).into();
         }
     }
     if let Some(told) = answer.get_mut("sites") {
-        *told = sites_in_words(told).into();
+        *told = describe_sites(told).into();
     }
     if let Some(Value::Number(at)) = answer.get("server_time") {
         let at = time(&Value::Number(at.clone()));
         answer.insert("server_time".into(), at.into());
     }
-    let mut parts = vec![whatever(&answer)];
+    let mut parts = vec![render_rest(&answer)];
     match supervisors.as_ref().and_then(Value::as_array) {
         Some(rows) if rows.is_empty() => parts.push("no supervisor is connected".into()),
         Some(rows) => parts.push(format!("supervisors\n{}", supervisors_table(rows))),
         None => {}
     }
     let crawls = unfinished.as_ref().and_then(Value::as_array);
-    let crawls = crawls.into_iter().flatten().map(crawl_in_words);
+    let crawls = crawls.into_iter().flatten().map(describe_crawl);
     parts.extend(crawls);
     parts.join("\n\n")
 }
 
 /// `up, 2.5 ms`
-fn backend_in_words(told: &Value) -> String {
+fn describe_backend(told: &Value) -> String {
     match (&told["up"], &told["fault"]) {
         (Value::Bool(true), _) => format!("up, {} ms", cell(&told["latency_ms"])),
         (Value::Bool(false), why) => format!("down: {}", cell(why)),
@@ -77,7 +77,7 @@ fn backend_in_words(told: &Value) -> String {
 }
 
 /// `12 in window, at least 1000 waiting`
-fn sites_in_words(told: &Value) -> String {
+fn describe_sites(told: &Value) -> String {
     let least = match told["waiting_at_least"] == true {
         true => "at least ",
         false => "",
@@ -155,7 +155,7 @@ fn supervisor_note(told: &Value) -> Option<String> {
     })
 }
 
-fn crawl_in_words(told: &Value) -> String {
+fn describe_crawl(told: &Value) -> String {
     let name = format!("{}/{}", cell(&told["appid"]), cell(&told["crawlid"]));
     // Most crawls have no rows.
     let rows = match told["rows_stored"].as_u64() {
@@ -175,7 +175,7 @@ fn crawl_in_words(told: &Value) -> String {
 }
 
 /// All other members: plain values as pairs, lists of objects as tables, objects of numbers as a line.
-fn whatever(answer: &Map<String, Value>) -> String {
+fn render_rest(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();
     for (key, value) in answer {

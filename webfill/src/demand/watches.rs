@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_api::Refusal;
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::answered;
+use super::actions::print_answer;
 use super::connection::ConnectionOptions;
 use super::table::{cell, pairs, table, visible};
 
@@ -65,7 +65,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
     checked.map_err(|refusal| refused(&place, &refusal))?;
     let action = json!({"action": "watch_add", "watch": watch});
     let answer = options.connection.connect()?.act(&action)?;
-    answered(&answer, options.json, |answer| {
+    print_answer(&answer, options.json, |answer| {
         let done = match answer["changed"] == true {
             true => "changed, effective from its next run",
             false => "added",
@@ -81,7 +81,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
 pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_list"});
     let answer = options.connection.connect()?.act(&action)?;
-    answered(&answer, options.json, |answer| {
+    print_answer(&answer, options.json, |answer| {
         let watches = answer["watches"].as_array().into_iter().flatten();
         let rows: Vec<Vec<String>> = watches.map(row).collect();
         let heads = ["watch", "state", "schedule", "next", "last", "how", "pages"];
@@ -92,7 +92,7 @@ pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
 pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_show", "name": options.name, "runs": options.runs});
     let answer = options.connection.connect()?.act(&action)?;
-    answered(&answer, options.json, |answer| {
+    print_answer(&answer, options.json, |answer| {
         let told = pairs(&[
             ("watch", cell(&answer["name"])),
             ("application", cell(&answer["app"])),
@@ -159,13 +159,13 @@ pub fn watch_remove(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
 fn act(
     action: &str,
     options: &WatchNameOptions,
-    for_people: impl FnOnce(&Value) -> String,
+    render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
     let action = json!({"action": action, "name": options.name});
     let answer = options.connection.connect()?.act(&action)?;
     let name = visible(&options.name);
-    answered(&answer, options.json, |answer| {
-        format!("{name}: {}", for_people(answer))
+    print_answer(&answer, options.json, |answer| {
+        format!("{name}: {}", render(answer))
     })
 }
 

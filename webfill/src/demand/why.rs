@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
-use super::actions::answered;
+use super::actions::print_answer;
 use super::connection::ConnectionOptions;
 use super::table::cell;
 
@@ -28,12 +28,12 @@ pub struct WhyOptions {
 
 pub fn why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
-    let answer = ask_why(&options.connection, &options.url, app, crawl)?;
-    answered(&answer, options.json, in_words)
+    let answer = request_why(&options.connection, &options.url, app, crawl)?;
+    print_answer(&answer, options.json, render)
 }
 
 /// The dispatcher's answer for all crawls. It covers a part of them per request.
-pub fn ask_why(
+pub fn request_why(
     connection: &ConnectionOptions,
     url: &str,
     app: Option<&str>,
@@ -85,7 +85,7 @@ fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
 }
 
 /// One sentence per crawl.
-fn in_words(answer: &Value) -> String {
+fn render(answer: &Value) -> String {
     let crawls = answer["crawls"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = crawls
         .map(|told| {
@@ -114,10 +114,10 @@ mod tests {
             {"appid": "a", "crawlid": "2", "text": "it is queued"},
         ]});
         assert_eq!(
-            in_words(&answer),
+            render(&answer),
             "a/1: it ended with `ok`\na/2: it is queued"
         );
-        assert_eq!(in_words(&json!({"crawls": []})), "no such crawl");
+        assert_eq!(render(&json!({"crawls": []})), "no such crawl");
     }
 
     #[test]

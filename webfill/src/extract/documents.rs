@@ -50,13 +50,13 @@ impl Kept {
 
     /// The keys and hashes of the next pages that are documents.
     async fn next_documents(&mut self) -> Result<Vec<(String, String)>, Fault> {
-        let (documents, reached, is_over) = patiently(async || self.look_on().await).await?;
+        let (documents, reached, is_over) = patiently(async || self.find_documents().await).await?;
         (self.cursor, self.is_over) = (reached, is_over);
         Ok(documents)
     }
 
     /// The documents, the cursor to continue from, and whether they are the last.
-    async fn look_on(&self) -> Result<(Vec<(String, String)>, Cursor, bool), StoreError> {
+    async fn find_documents(&self) -> Result<(Vec<(String, String)>, Cursor, bool), StoreError> {
         let mut documents = Vec::new();
         let mut reached = self.cursor.clone();
         let mut each = |cursor: Cursor, page: Value| {

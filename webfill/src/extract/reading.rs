@@ -385,7 +385,7 @@ impl<'r> Reading<'r> {
         let answers = patiently(put).await?;
         for (reread, answer) in rereads.iter().zip(answers) {
             match answer {
-                Ok(answer) => self.report.answered(reread.is_changed, &answer),
+                Ok(answer) => self.report.count_answer(reread.is_changed, &answer),
                 Err(error) => self.report.fail(&reread.url, &error.to_string()),
             }
         }

@@ -164,8 +164,8 @@ impl Report {
                     field: name.to_owned(),
                     change,
                     url: url.to_owned(),
-                    old: told(old),
-                    new: told(new),
+                    old: example_value(old),
+                    new: example_value(new),
                 });
             }
         }
@@ -182,7 +182,7 @@ impl Report {
     }
 
     /// Counts the store's answer for a page that was read.
-    pub fn answered(&mut self, is_changed: bool, answer: &RereadAnswer) {
+    pub fn count_answer(&mut self, is_changed: bool, answer: &RereadAnswer) {
         match (answer.is_overtaken, is_changed) {
             (true, _) => self.overtaken += 1,
             (false, true) => self.written += 1,
@@ -365,7 +365,7 @@ fn count(of: &mut FieldCounts, old: Option<&Value>, new: Option<&Value>) -> Opti
 }
 
 /// The value of an example, truncated if it is long.
-fn told(value: Option<&Value>) -> Value {
+fn example_value(value: Option<&Value>) -> Value {
     let Some(value) = value else {
         return Value::Null;
     };

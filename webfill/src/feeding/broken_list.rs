@@ -28,8 +28,8 @@ impl BrokenList {
     }
 
     /// See [`ListFile::go_on`].
-    pub fn go_on(&mut self) {
-        self.file.go_on();
+    pub fn append(&mut self) {
+        self.file.append();
     }
 
     pub fn add(&mut self, fault: &SeedFault) -> Result<(), Fault> {

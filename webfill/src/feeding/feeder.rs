@@ -42,7 +42,7 @@ pub(super) struct Feeder {
     /// The seeds are documents, which are reported by their ids instead of line numbers.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
-    tell: Sender<String>,
+    messages: Sender<String>,
     batch: Vec<Seed>,
 }
 
@@ -51,7 +51,7 @@ impl Feeder {
         input: Input,
         over: Arc<AtomicBool>,
         crawls: Crawls,
-        tell: Sender<String>,
+        messages: Sender<String>,
     ) -> Result<Feeder, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -72,7 +72,7 @@ impl Feeder {
             repeated: RepeatedList::new(input.repeated_file.clone()),
             is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
             unfillable: BTreeSet::new(),
-            tell,
+            messages,
             input,
             over,
             crawls,
@@ -91,14 +91,14 @@ impl Feeder {
         }
         let urls = std::mem::take(&mut self.input.urls).into_iter();
         self.batch.extend(urls.map(|url| Seed::of_url(0, url)));
-        self.hand_over(&position)?;
+        self.send_batch(&position)?;
         let crawls = self
             .crawls
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         for crawl in crawls {
-            self.ask(&LocalRequest::EndOfSeeds { crawl })?;
+            self.request(&LocalRequest::EndOfSeeds { crawl })?;
         }
         self.finish()
     }
@@ -143,14 +143,14 @@ impl Feeder {
                 Next::Chunk(chunk) => {
                     position.advance(chunk.mark);
                     self.take_chunk(chunk)?;
-                    self.hand_over(&position)?;
+                    self.send_batch(&position)?;
                 }
-                Next::Pause if !self.batch.is_empty() => self.hand_over(&position)?,
+                Next::Pause if !self.batch.is_empty() => self.send_batch(&position)?,
                 Next::Pause => {}
                 Next::End => break,
             }
             if self.batch.len() >= BATCH {
-                self.hand_over(&position)?;
+                self.send_batch(&position)?;
             }
         }
         Ok(position)
@@ -159,17 +159,17 @@ impl Feeder {
     fn begin(&mut self, start: &Start) {
         if start.position.line() > 0 {
             // Documents that were fed are not read again.
-            self.broken.go_on();
+            self.broken.append();
         }
         if start.fed > 0 {
             // Lines that were fed before are read again but not stored. Their repetitions are already listed.
-            self.repeated.go_on();
+            self.repeated.append();
         }
         if start.is_changed && !self.input.seeds_vary {
-            let word =
+            let message =
                 "the seeds have changed since they were read: reading all from the first one";
             // After the crawl, nobody listens.
-            let _ = self.tell.send(word.to_owned());
+            let _ = self.messages.send(message.to_owned());
         }
     }
 
@@ -194,16 +194,17 @@ impl Feeder {
                 && !self.input.extracted.contains(name)
                 && self.unfillable.insert(name.clone())
             {
-                let word = unfillable::word(name, &self.input.extracted, &self.input.mappings);
+                let message =
+                    unfillable::message(name, &self.input.extracted, &self.input.mappings);
                 // After the crawl, nobody listens.
-                let _ = self.tell.send(word);
+                let _ = self.messages.send(message);
             }
         }
     }
 
     /// Sends the batch. Records go first, so that no page is stored before the record it fills. If the crawl ends
     /// meanwhile, the position in the input is not noted either.
-    fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
+    fn send_batch(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         self.note_dataset(&batch)?;
         let Some(taken) = self.records.put(&batch, position)? else {
@@ -254,7 +255,7 @@ impl Feeder {
         self.input.notes_dataset = false;
         let dataset = self.input.dataset.to_string();
         let crawl = self.input.crawl;
-        self.ask(&LocalRequest::NoteDataset { crawl, dataset })
+        self.request(&LocalRequest::NoteDataset { crawl, dataset })
             .map(drop)
     }
 
@@ -276,7 +277,7 @@ impl Feeder {
             seeds,
             fed_lines,
         };
-        self.ask(&request).map(drop)
+        self.request(&request).map(drop)
     }
 
     /// Feeds crawl requests, each into the crawl that it names.
@@ -285,7 +286,7 @@ impl Feeder {
             command: self.input.crawl,
             requests,
         };
-        let Some(answer) = self.ask(&message)? else {
+        let Some(answer) = self.request(&message)? else {
             return Ok(());
         };
         let fed: FedRequests = serde_json::from_value(answer)
@@ -325,11 +326,11 @@ impl Feeder {
     }
 
     /// Repeats the request until there is an answer; `None` if the crawl is over before.
-    fn ask(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
+    fn request(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
         let over = Arc::clone(&self.over);
         let answer = self
             .client
-            .ask(request, || match over.load(Ordering::Relaxed) {
+            .request(request, || match over.load(Ordering::Relaxed) {
                 true => Err(Fault::error("the crawl is over")),
                 false => Ok(()),
             });

@@ -14,7 +14,7 @@ use webfill_service::state::PRIVATE;
 pub struct ListFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    goes_on: bool,
+    appends: bool,
 }
 
 impl ListFile {
@@ -22,13 +22,13 @@ impl ListFile {
         ListFile {
             path,
             file: None,
-            goes_on: false,
+            appends: false,
         }
     }
 
     /// Appends to the list of an earlier run.
-    pub fn go_on(&mut self) {
-        self.goes_on = true;
+    pub fn append(&mut self) {
+        self.appends = true;
     }
 
     /// Adds a line; returns the path of the file, which exists now.
@@ -61,7 +61,7 @@ impl ListFile {
 
     fn open(&self) -> io::Result<File> {
         let mut options = File::options();
-        match self.goes_on {
+        match self.appends {
             true => options.append(true),
             false => options.write(true).truncate(true),
         };

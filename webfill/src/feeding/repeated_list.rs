@@ -26,8 +26,8 @@ impl RepeatedList {
     }
 
     /// See [`ListFile::go_on`].
-    pub fn go_on(&mut self) {
-        self.file.go_on();
+    pub fn append(&mut self) {
+        self.file.append();
     }
 
     /// Adds a line that has the record of an earlier one.

@@ -16,7 +16,7 @@ impl RowPages {
     }
 
     /// Whether any lists mark missing rows as gone.
-    pub fn say_gone(&self) -> bool {
+    pub fn detect_gone(&self) -> bool {
         self.mappings.says_gone()
     }
 

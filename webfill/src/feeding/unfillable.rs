@@ -10,7 +10,7 @@ use crate::summary::printable;
 /// The most edits between a name and another one that it may be a misspelling of.
 const MISSPELT: usize = 2;
 
-pub fn word(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
+pub fn message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
     let told = format!(
         "records want the field `{}`, but no mapping in {} has it",
         printable(field),
@@ -30,15 +30,15 @@ mod tests {
     #[test]
     fn the_nearest_field_is_offered() {
         let extracted = BTreeSet::from(["email".to_owned(), "name".to_owned()]);
-        let word = |field, extracted| word(field, extracted, Path::new("etl-mappings"));
+        let message = |field, extracted| message(field, extracted, Path::new("etl-mappings"));
         assert_eq!(
-            word("emial", &extracted),
+            message("emial", &extracted),
             "records want the field `emial`, but no mapping in etl-mappings has it; did you mean `email`?"
         );
         assert_eq!(
-            word("founded", &extracted),
+            message("founded", &extracted),
             "records want the field `founded`, but no mapping in etl-mappings has it"
         );
-        assert!(word("name", &BTreeSet::new()).ends_with("none has any field"));
+        assert!(message("name", &BTreeSet::new()).ends_with("none has any field"));
     }
 }

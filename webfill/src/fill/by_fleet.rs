@@ -317,7 +317,7 @@ impl Dispatcher {
         let asked = Instant::now();
         let was_told = Cell::new(!self.tells);
         let (endpoint, has_keys, was_answered) = (&self.endpoint, self.has_keys, self.was_answered);
-        let answer = self.client.ask(question, || {
+        let answer = self.client.request(question, || {
             check_signals()?;
             if asked.elapsed() < FIRST_ANSWER {
                 return Ok(());

@@ -17,7 +17,7 @@ use webfill_wire::keys::PublicKey;
 use super::writing::make_like;
 use super::{Owner, audit, cannot_write, lock};
 use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_key_file, read_public};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// The name of the files of a dispatcher's next key.
 pub(super) fn next_of(owner: Owner, folder: &KeyFolder) -> Result<&'static str, Fault> {
@@ -76,7 +76,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
             folder.public_file(FORMER).display()
         );
     }
-    tell(public)
+    print(public)
 }
 
 /// The next secret key must belong to the public key; or the present one, if the secret key was already replaced.

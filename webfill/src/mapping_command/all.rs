@@ -14,7 +14,7 @@ use super::save::{golden_folder, wants};
 use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::demand::table::visible;
 use crate::mapping_files::load_files;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     let set = Arc::new(load_files(&options.file)?);
@@ -38,12 +38,12 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     }
     match options.format {
         Some(TrialFormat::Json) => {
-            tell(format_args!(
+            print(format_args!(
                 "{:#}",
                 json!({"cases": count, "differing": run.differing})
             ))?;
         }
-        _ => tell(run.text(count))?,
+        _ => print(run.text(count))?,
     }
     Ok(match run.differing.is_empty() {
         true => ExitStatus::Done,

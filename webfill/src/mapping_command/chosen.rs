@@ -12,7 +12,7 @@ use crate::cli::MappingTestOptions;
 use crate::mapping_files::load_files;
 
 /// The most names that an error lists.
-const NAMES_TOLD: usize = 10;
+const NAMES_SHOWN: usize = 10;
 
 /// The mappings named on the command line, with only the requested fields.
 pub struct Chosen {
@@ -95,7 +95,7 @@ fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fa
         Fault::usage(format!(
             "{}: no mapping `{name}`; there {}",
             file.display(),
-            names_told(name, set.names())
+            list_names(name, set.names())
         ))
     })
 }
@@ -126,18 +126,18 @@ fn check_field(
     Err(Fault::usage(format!(
         "{}: no field `{field}`; there {}",
         file.display(),
-        names_told(field, known)
+        list_names(field, known)
     )))
 }
 
 /// `is people`, or `are people, places and 3 more`.
-fn names_told<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+fn list_names<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names = nearest_first(typed, names);
-    let told = names[..names.len().min(NAMES_TOLD)].join(", ");
+    let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
     match names.len() {
         0 => "is none".to_owned(),
-        1 => format!("is {told}"),
-        count if count > NAMES_TOLD => format!("are {told} and {} more", count - NAMES_TOLD),
-        _ => format!("are {told}"),
+        1 => format!("is {shown}"),
+        count if count > NAMES_SHOWN => format!("are {shown} and {} more", count - NAMES_SHOWN),
+        _ => format!("are {shown}"),
     }
 }

@@ -66,7 +66,7 @@ impl<'o> Fetching<'o> {
         let Some((source, ago)) = self.known(url) else {
             return self.fetch(url);
         };
-        let (path, ago) = (source.shown_path(), for_people(ago));
+        let (path, ago) = (source.shown_path(), render_age(ago));
         webfill_service::say!(
             "webfill: reading {path}, fetched {ago} ago; use --again to fetch it again"
         );
@@ -105,7 +105,7 @@ impl<'o> Fetching<'o> {
         for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
             self.kept.note_request(hop)?;
         }
-        let page = fetched.map_err(|no_page| Missing::OnTheWeb(in_words(&no_page)))?;
+        let page = fetched.map_err(|no_page| Missing::OnTheWeb(describe(&no_page)))?;
         let source = match self.kept.keep(url, &page) {
             Ok(source) => source,
             Err(fault) => {
@@ -177,7 +177,7 @@ fn open_web(options: &PageFetchOptions) -> Result<Web, Fault> {
     })
 }
 
-fn in_words(no_page: &NoPage) -> String {
+fn describe(no_page: &NoPage) -> String {
     let NoPage { url, reason, .. } = no_page;
     let host = url.host_str().unwrap_or_default();
     let because = reason.as_ref().map(|reason| format!(": {reason}"));
@@ -201,7 +201,7 @@ fn in_words(no_page: &NoPage) -> String {
 }
 
 /// `5 s`, `3 min`, `2 h` or `4 days`.
-fn for_people(ago: Duration) -> String {
+fn render_age(ago: Duration) -> String {
     match ago.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),
         seconds @ 120..=7_199 => format!("{} min", seconds / 60),

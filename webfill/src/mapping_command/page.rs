@@ -79,9 +79,9 @@ impl Page {
 
     /// Takes the text that a crawl with `--documents` would apply a mapping to.
     fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
-        let told = |name: &str| document.stored.get(name).and_then(Value::as_str);
-        let kind = told("type").unwrap_or_default();
-        let reason = told("reason").map(|reason| format!(": {reason}"));
+        let stored = |name: &str| document.stored.get(name).and_then(Value::as_str);
+        let kind = stored("type").unwrap_or_default();
+        let reason = stored("reason").map(|reason| format!(": {reason}"));
         let status = document.status.as_str();
         match document.status {
             Status::Text => {}

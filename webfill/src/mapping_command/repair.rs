@@ -22,7 +22,7 @@ use self::tally::{ORDERS, Trials};
 use super::learn::{on_thread, output, runtime};
 use crate::cli::MappingRepairOptions;
 use crate::mapping_files::load_files;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// Runs the command, on a thread whose stack is made for pages.
 pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
@@ -52,7 +52,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         return Err(only_rows(&broken.name, &evidence));
     }
     if fields.is_empty() {
-        tell(format_args!(
+        print(format_args!(
             "mapping {} reads {} pages as before: nothing to repair",
             broken.name,
             evidence.now.len()

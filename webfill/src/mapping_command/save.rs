@@ -16,7 +16,7 @@ use super::sources::{Place, Source, of_web};
 use crate::cli::MappingSaveOptions;
 use crate::demand::table::visible;
 use crate::mapping_files::load_files;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     let set = Arc::new(load_files(&options.file)?);
@@ -56,15 +56,15 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
         extraction: &extraction,
     };
     let path = case.keep()?;
-    tell(format_args!("{}", path.display()))?;
+    print(format_args!("{}", path.display()))?;
     for field in set.fields_of(index) {
         match extraction.fields.get(field) {
-            Some(value) => tell(format_args!("  {field}  {}", visible(&value.to_string())))?,
-            None => tell(format_args!("  {field}  has no value here"))?,
+            Some(value) => print(format_args!("  {field}  {}", visible(&value.to_string())))?,
+            None => print(format_args!("  {field}  has no value here"))?,
         }
     }
     for listing in &extraction.listings {
-        tell(row_table::text(listing))?;
+        print(row_table::text(listing))?;
     }
     Ok(ExitStatus::Done)
 }

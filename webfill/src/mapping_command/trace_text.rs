@@ -16,80 +16,82 @@ const VALUES_SHOWN: usize = 3;
 const CHARS_SHOWN: usize = 80;
 
 pub fn text(trace: &Trace, page: &str) -> String {
-    let mut told = format!("mapping {} on {}\n", trace.mapping, visible(page));
+    let mut text = format!("mapping {} on {}\n", trace.mapping, visible(page));
     for field in &trace.fields {
-        tell_field(&mut told, field);
+        render_field(&mut text, field);
     }
     trace
         .rows
         .iter()
-        .for_each(|rows| tell_rows(&mut told, rows));
+        .for_each(|rows| render_rows(&mut text, rows));
     for (number, parser) in trace.url_parsers.iter().enumerate() {
-        tell_parser(&mut told, number, parser);
+        render_parser(&mut text, number, parser);
     }
-    tell_notes(&mut told, &trace.truncated, &trace.warnings);
-    told.trim_end().to_owned()
+    render_notes(&mut text, &trace.truncated, &trace.warnings);
+    text.trim_end().to_owned()
 }
 
 /// The result of a mapping, without its steps.
 pub fn result(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
-    let mut told = format!("mapping {mapping} on {}\n\n", visible(page));
+    let mut text = format!("mapping {mapping} on {}\n\n", visible(page));
     for (name, value) in &extraction.fields {
-        let _ = writeln!(told, "field {name}: {}", shortened(&value.to_string()));
+        let _ = writeln!(text, "field {name}: {}", shortened(&value.to_string()));
     }
     for listing in &extraction.listings {
-        let _ = writeln!(told, "{}\n", row_table::text(listing));
+        let _ = writeln!(text, "{}\n", row_table::text(listing));
     }
     for link in &extraction.links {
-        let _ = writeln!(told, "link {}", visible(link));
+        let _ = writeln!(text, "link {}", visible(link));
     }
-    tell_notes(&mut told, &extraction.truncated, &extraction.warnings);
-    told.trim_end().to_owned()
+    render_notes(&mut text, &extraction.truncated, &extraction.warnings);
+    text.trim_end().to_owned()
 }
 
-fn tell_notes(told: &mut String, truncated: &Option<String>, warnings: &[String]) {
+fn render_notes(text: &mut String, truncated: &Option<String>, warnings: &[String]) {
     for (index, note) in truncated.iter().chain(warnings).enumerate() {
         let line_break = if index == 0 { "\n" } else { "" };
-        let _ = writeln!(told, "{line_break}note: {}", shortened(note));
+        let _ = writeln!(text, "{line_break}note: {}", shortened(note));
     }
 }
 
-fn tell_field(told: &mut String, field: &FieldTrace) {
+fn render_field(text: &mut String, field: &FieldTrace) {
     let value = match &field.value {
         Value::Null => "empty".to_owned(),
         value => shortened(&value.to_string()),
     };
-    let _ = writeln!(told, "\nfield {}: {value}", field.name);
+    let _ = writeln!(text, "\nfield {}: {value}", field.name);
     for (index, steps) in field.alternatives.iter().enumerate() {
         if field.alternatives.len() > 1 {
-            let _ = writeln!(told, "  alternative {}", index + 1);
+            let _ = writeln!(text, "  alternative {}", index + 1);
         }
-        tell_steps(told, steps);
+        render_steps(text, steps);
         if let Some(reason) = field.empty_because.get(index) {
-            let _ = writeln!(told, "  empty because {reason}");
+            let _ = writeln!(text, "  empty because {reason}");
         }
     }
 }
 
-fn tell_rows(told: &mut String, rows: &RowsTrace) {
+fn render_rows(text: &mut String, rows: &RowsTrace) {
     let _ = writeln!(
-        told,
+        text,
         "\nrows of {}: {} selected",
         visible(&rows.dataset),
         rows.count
     );
-    tell_steps(told, &rows.select);
+    render_steps(text, &rows.select);
     if let Some(reason) = &rows.empty_because {
-        let _ = writeln!(told, "  empty because {reason}");
+        let _ = writeln!(text, "  empty because {reason}");
     }
     for row in &rows.rows {
-        let _ = writeln!(told, "\nrow {}", row.position);
-        row.fields.iter().for_each(|field| tell_field(told, field));
+        let _ = writeln!(text, "\nrow {}", row.position);
+        row.fields
+            .iter()
+            .for_each(|field| render_field(text, field));
     }
 }
 
-fn tell_parser(told: &mut String, number: usize, parser: &UrlParserTrace) {
+fn render_parser(text: &mut String, number: usize, parser: &UrlParserTrace) {
     let links = parser.links.iter().map(|link| Value::from(link.as_str()));
     let links: Vec<Value> = links.collect();
     let given = match links.len() {
@@ -97,30 +99,30 @@ fn tell_parser(told: &mut String, number: usize, parser: &UrlParserTrace) {
         1 => shortened(&links[0].to_string()),
         count => format!("{count} links"),
     };
-    let _ = writeln!(told, "\nurl_parsers[{number}]: {given}");
-    tell_steps(told, &parser.steps);
+    let _ = writeln!(text, "\nurl_parsers[{number}]: {given}");
+    render_steps(text, &parser.steps);
     if let Some(reason) = &parser.empty_because {
-        let _ = writeln!(told, "  empty because {reason}");
+        let _ = writeln!(text, "  empty because {reason}");
     }
 }
 
-fn tell_steps(told: &mut String, steps: &[StepTrace]) {
+fn render_steps(text: &mut String, steps: &[StepTrace]) {
     for (index, step) in steps.iter().enumerate() {
         let parameters = parameters(step);
         let head = format!("{} {parameters}", step.processor);
-        let _ = writeln!(told, "  {} {}", index + 1, head.trim_end());
-        let _ = writeln!(told, "      reads {}", values(&step.input));
+        let _ = writeln!(text, "  {} {}", index + 1, head.trim_end());
+        let _ = writeln!(text, "      reads {}", values(&step.input));
         for node in &step.reading.nodes {
             let path = visible(&node.path);
-            let _ = writeln!(told, "      finds {path}  {}", quoted(&node.text));
+            let _ = writeln!(text, "      finds {path}  {}", quoted(&node.text));
         }
         for found in &step.reading.matches {
             let place = format!("in value {} at {}", found.value, found.at);
-            let _ = writeln!(told, "      finds {}  {place}", quoted(&found.text));
+            let _ = writeln!(text, "      finds {}  {place}", quoted(&found.text));
         }
-        let _ = writeln!(told, "      gives {}", values(&step.output));
+        let _ = writeln!(text, "      gives {}", values(&step.output));
         if let Some(hint) = &step.reading.hint {
-            let _ = writeln!(told, "      {}", visible(hint));
+            let _ = writeln!(text, "      {}", visible(hint));
         }
     }
 }

@@ -17,7 +17,7 @@ use super::page::{PAGE_TIME, Page};
 use super::sources::{self, Source};
 use super::trace_text;
 use crate::cli::{MappingTestOptions, TrialFormat};
-use crate::stdout::tell;
+use crate::stdout::print;
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     if options.all {
@@ -60,17 +60,17 @@ impl Trial {
         let index = self.chosen.for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
-                tell(trace_text::text(&self.traced(index, &page)?, &page.name))?;
+                print(trace_text::text(&self.traced(index, &page)?, &page.name))?;
             }
             (false, TrialFormat::Text) => {
-                tell(trace_text::result(
+                print(trace_text::result(
                     &self.extracted(index, &page)?,
                     &page.name,
                 ))?;
             }
             (_, TrialFormat::Json) => {
                 let json = self.json(index, &page)?;
-                tell(format_args!("{json:#}"))?;
+                print(format_args!("{json:#}"))?;
             }
         }
         Ok(ExitStatus::Done)
@@ -99,8 +99,8 @@ impl Trial {
             }
         }
         match self.format {
-            TrialFormat::Text => tell(rates.text())?,
-            TrialFormat::Json => tell(rates.json())?,
+            TrialFormat::Text => print(rates.text())?,
+            TrialFormat::Json => print(rates.json())?,
         }
         Ok(match rates.are_good() {
             true => ExitStatus::Done,
@@ -132,14 +132,14 @@ impl Trial {
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
                 let traced = trace_text::text(&self.traced(index, page)?, &page.name);
-                tell(format_args!("{traced}\n"))
+                print(format_args!("{traced}\n"))
             }
             (false, TrialFormat::Text) => Ok(()),
             (_, TrialFormat::Json) => {
                 let mut line = self.json(index, page)?;
                 line["page"] = json!(page.name);
                 line["url"] = json!(page.url.as_ref().map(Url::as_str));
-                tell(line)
+                print(line)
             }
         }
     }

@@ -18,8 +18,8 @@ mod rows;
 pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
 
 /// The most mappings named in text, those with the most pages first, and the most fields of each. JSON has all.
-const MAPPINGS_TOLD: usize = 10;
-const FIELDS_TOLD: usize = 30;
+const MAPPINGS_SHOWN: usize = 10;
+const FIELDS_SHOWN: usize = 30;
 
 /// The findings of a crawl.
 #[derive(Debug, Default)]
@@ -172,59 +172,18 @@ impl Findings {
     pub fn write(&self, text: &mut String) {
         self.write_doubts(text);
         self.write_undecided(text);
-        let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
-        mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
-        for (name, counts) in mappings.iter().take(MAPPINGS_TOLD) {
-            let fields = self.fields(name, counts);
-            let _ = write!(
-                text,
-                "  mapping   {} has read {}",
-                printable(name),
-                pages(counts.pages)
-            );
-            let (full, fields): (Vec<_>, Vec<_>) =
-                fields.iter().partition(|field| field.empty == 0);
-            let full: Vec<_> = full.iter().map(|field| printable(field.name)).collect();
-            let _ = match full.is_empty() {
-                true => writeln!(text),
-                false => writeln!(text, "; always filled: {}", full.join(", ")),
-            };
-            for field in fields.iter().take(FIELDS_TOLD) {
-                let _ = writeln!(text, "            {}", field.text(counts.pages));
-            }
-            tell_rest(text, fields.len().saturating_sub(FIELDS_TOLD), "fields");
-            self.write_rows(name, counts, text);
-        }
-        tell_rest(
-            text,
-            mappings.len().saturating_sub(MAPPINGS_TOLD),
-            "mappings",
-        );
-        if let Some(found) = &self.of_run {
-            let kinds: Vec<String> = found
-                .changes
-                .iter()
-                .map(|(kind, pages)| format!("{pages} {kind}"))
-                .collect();
-            let kinds = match kinds.is_empty() {
-                true => String::from("none"),
-                false => format!("{}; see `webfill changes`", kinds.join(", ")),
-            };
-            let _ = writeln!(text, "  changes   {kinds}");
-            if found.documents > 0 {
-                let _ = writeln!(text, "  documents {} new", found.documents);
-            }
-        }
+        self.write_mappings(text);
+        self.write_changes(text);
         if let Some(lists) = &self.lists {
             let _ = writeln!(text, "  lists     {}", lists.text());
         }
         for alert in &self.alerts {
-            let told = alert.text().escape_debug().to_string();
-            let _ = writeln!(text, "  ALERT     {told}; see `webfill health`");
+            let shown = alert.text().escape_debug().to_string();
+            let _ = writeln!(text, "  ALERT     {shown}; see `webfill health`");
         }
         for warning in &self.warnings {
-            let told = warning.text().escape_debug().to_string();
-            let _ = writeln!(text, "  WARNING   {told}; see `webfill health`");
+            let shown = warning.text().escape_debug().to_string();
+            let _ = writeln!(text, "  WARNING   {shown}; see `webfill health`");
         }
         if self.counts.unmatched > 0 {
             let pages = pages(self.counts.unmatched);
@@ -240,6 +199,56 @@ impl Findings {
                 let records = super::format_counts(&records.collect());
                 let _ = writeln!(text, "  {name:<9} {records} (records, by field)");
             }
+        }
+    }
+
+    fn write_mappings(&self, text: &mut String) {
+        let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
+        mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
+        for (name, counts) in mappings.iter().take(MAPPINGS_SHOWN) {
+            let fields = self.fields(name, counts);
+            let _ = write!(
+                text,
+                "  mapping   {} has read {}",
+                printable(name),
+                pages(counts.pages)
+            );
+            let (full, fields): (Vec<_>, Vec<_>) =
+                fields.iter().partition(|field| field.empty == 0);
+            let full: Vec<_> = full.iter().map(|field| printable(field.name)).collect();
+            let _ = match full.is_empty() {
+                true => writeln!(text),
+                false => writeln!(text, "; always filled: {}", full.join(", ")),
+            };
+            for field in fields.iter().take(FIELDS_SHOWN) {
+                let _ = writeln!(text, "            {}", field.text(counts.pages));
+            }
+            write_rest(text, fields.len().saturating_sub(FIELDS_SHOWN), "fields");
+            self.write_rows(name, counts, text);
+        }
+        write_rest(
+            text,
+            mappings.len().saturating_sub(MAPPINGS_SHOWN),
+            "mappings",
+        );
+    }
+
+    fn write_changes(&self, text: &mut String) {
+        let Some(found) = &self.of_run else {
+            return;
+        };
+        let kinds: Vec<String> = found
+            .changes
+            .iter()
+            .map(|(kind, pages)| format!("{pages} {kind}"))
+            .collect();
+        let kinds = match kinds.is_empty() {
+            true => String::from("none"),
+            false => format!("{}; see `webfill changes`", kinds.join(", ")),
+        };
+        let _ = writeln!(text, "  changes   {kinds}");
+        if found.documents > 0 {
+            let _ = writeln!(text, "  documents {} new", found.documents);
         }
     }
 }
@@ -293,7 +302,7 @@ fn pages(count: u64) -> String {
     }
 }
 
-fn tell_rest(text: &mut String, more: usize, what: &str) {
+fn write_rest(text: &mut String, more: usize, what: &str) {
     if more > 0 {
         let _ = writeln!(
             text,

@@ -37,7 +37,7 @@ pub struct ScriptedSite {
 
 impl Scripts {
     pub fn json(&self) -> Value {
-        let told = |sites: &ScriptedSites| {
+        let shown = |sites: &ScriptedSites| {
             let first = sites.first.iter();
             let first: Vec<Value> = first
                 .map(|site| json!({"site": site.site, "url": site.url, "seen": site.seen}))
@@ -45,9 +45,9 @@ impl Scripts {
             json!({"sites": sites.sites, "first": first})
         };
         json!({
-            "needs_browser": told(&self.wanted),
-            "may_need_browser": told(&self.perhaps),
-            "rendered": told(&self.filled),
+            "needs_browser": shown(&self.wanted),
+            "may_need_browser": shown(&self.perhaps),
+            "rendered": shown(&self.filled),
         })
     }
 

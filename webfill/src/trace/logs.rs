@@ -99,16 +99,11 @@ pub(super) fn read_logs(
     collect_files(folder, MOST_DEEP, &mut files, &mut found);
     files.sort();
     let in_json = serde_json::to_string(url).unwrap_or_default();
+    let is_wanted = |line: &Value| line["url"] == url && wanted.fits(line);
     let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     for file in &files {
         let read = each_line(file, |text| {
-            if !text.contains(&in_json) {
-                return;
-            }
-            let Ok(line) = serde_json::from_str::<Value>(text) else {
-                return;
-            };
-            if line["url"] == url && wanted.fits(&line) {
+            if let Some(line) = parse_if(text, text.contains(&in_json)).filter(is_wanted) {
                 tasks.extend(TaskName::of_line(&line));
                 feeders.note_crawl(&line);
             }
@@ -120,10 +115,8 @@ pub(super) fn read_logs(
         let (mut steps, mut is_cut) = (std::mem::take(&mut found.steps), false);
         let read = each_line(file, |text| {
             let may_be_of_feed = Feeders::may_be_of_feed(text);
-            if !may_be_of_feed && !text.contains(&in_json) && !text.contains("\"task\":") {
-                return;
-            }
-            let Ok(line) = serde_json::from_str::<Value>(text) else {
+            let may_belong = text.contains(&in_json) || text.contains("\"task\":");
+            let Some(line) = parse_if(text, may_be_of_feed || may_belong) else {
                 return;
             };
             if may_be_of_feed {
@@ -157,6 +150,11 @@ pub(super) fn read_logs(
     // Feeds come before their consequences in the same second.
     found.steps.extend(feeders.steps(0));
     found
+}
+
+/// Parses a line that may be wanted.
+fn parse_if(text: &str, may_be_wanted: bool) -> Option<Value> {
+    may_be_wanted.then(|| serde_json::from_str(text).ok())?
 }
 
 /// Files of logs, in any folder below this one.

@@ -102,7 +102,7 @@ impl Step {
         (at_us, self.place)
     }
 
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({
             "at": self.at,
             "process": self.process,
@@ -146,7 +146,7 @@ fn microseconds(at: &str) -> i64 {
 }
 
 /// The history as a table, after the present state of the URL.
-pub(super) fn in_words(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
+pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
     let mut parts = vec![visible(url)];
     for told in crawls {
         let text = |key: &str| visible(told[key].as_str().unwrap_or_default());
@@ -207,7 +207,7 @@ mod tests {
         let page = Step::of_page(&page);
         assert!(page.order() < leased.order());
         let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
-        let told = in_words(
+        let told = render(
             "http://a.org/",
             &known,
             &[page, leased],

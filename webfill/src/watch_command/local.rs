@@ -23,7 +23,7 @@ use crate::crawl::{self, Crawl, CrawlOptions, RunFile, RunNotifications, Watched
 use crate::feeding::now_ms;
 
 /// How often the clock is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// How long to wait after a run that could not begin.
 const TRY_AGAIN_AFTER_MS: i64 = 30_000;
@@ -69,13 +69,13 @@ fn enter_folder(file: &Path) -> Result<(), Fault> {
 }
 
 /// The watch as options of `webfill crawl`.
-pub fn typed(watch: &Watch) -> Result<CrawlOptions, Fault> {
+pub fn crawl_options_of(watch: &Watch) -> Result<CrawlOptions, Fault> {
     parse_options(watch.arguments()).map_err(|error| Fault::usage(usage_sentence(&error)))
 }
 
 fn crawl_options(watch: &Watch, options: &RunOptions, file: &Path) -> Result<CrawlOptions, Fault> {
     let in_file = |fault: Fault| Fault::usage(format!("{}: {fault}", file.display()));
-    let mut crawl = typed(watch).map_err(in_file)?;
+    let mut crawl = crawl_options_of(watch).map_err(in_file)?;
     crawl.summary = options.summary;
     crawl.progress = options.progress;
     crawl.watched_run = Some(WatchedRun {
@@ -92,7 +92,7 @@ struct Attendance {
     runs: RunFile,
     last: Option<WatchRun>,
     arguments: Vec<String>,
-    says: bool,
+    prints: bool,
     since_ms: i64,
     /// Set after a run that could not begin.
     not_before_ms: i64,
@@ -123,7 +123,7 @@ impl Attendance {
             last: runs.last()?,
             runs,
             arguments,
-            says: options.progress != ProgressStyle::None,
+            prints: options.progress != ProgressStyle::None,
             watch,
             file,
             since_ms: now_ms(),
@@ -134,7 +134,7 @@ impl Attendance {
     }
 
     fn attend(mut self) -> Result<ExitStatus, Fault> {
-        let mut told_ms = None;
+        let mut printed_ms = None;
         loop {
             if signals::asked() >= Asked::Drain {
                 return Ok(ExitStatus::Done);
@@ -146,14 +146,14 @@ impl Attendance {
                 return Err(Fault::usage("the schedule has no further time"));
             };
             if due_ms.max(self.not_before_ms) > now_ms() {
-                if told_ms.replace(due_ms) != Some(due_ms) {
-                    self.say(&format!("next run at {}", webfill_store::iso_time(due_ms)));
+                if printed_ms.replace(due_ms) != Some(due_ms) {
+                    self.print(&format!("next run at {}", webfill_store::iso_time(due_ms)));
                 }
                 if self.last.is_some() {
                     let due_ms = due_ms.max(self.not_before_ms);
                     self.left.try_again(|| due_ms <= now_ms());
                 }
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(CHECK_EVERY);
                 continue;
             }
             let status = self.run_once(due_ms)?;
@@ -185,7 +185,7 @@ impl Attendance {
         let last = self.last.as_ref();
         let last = last.filter(|run| ended(run).is_some_and(|run| Some(run) != before));
         match last {
-            Some(run) if run.skipped > 0 => self.say(&format!(
+            Some(run) if run.skipped > 0 => self.print(&format!(
                 "run {} took longer than its schedule: {} due times were skipped",
                 run.number, run.skipped
             )),
@@ -211,8 +211,8 @@ impl Attendance {
         command.spawn().map_err(cannot)
     }
 
-    fn say(&self, what: &str) {
-        if self.says {
+    fn print(&self, what: &str) {
+        if self.prints {
             webfill_service::say!("webfill: {}: {what}", self.watch.name);
         }
     }
@@ -278,7 +278,7 @@ fn wait(run: &mut Child) -> ExitStatus {
                 _ => Asked::Stop,
             };
         }
-        std::thread::sleep(LOOK_EVERY / 4);
+        std::thread::sleep(CHECK_EVERY / 4);
     }
 }
 

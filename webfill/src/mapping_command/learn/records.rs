@@ -24,7 +24,7 @@ const MOST_LINKS_OF_SITE: usize = 1_000;
 const MOST_LINKS: usize = 200_000;
 
 /// The most unusable lines that are reported.
-const FAULTS_TOLD: u64 = 3;
+const FAULTS_SHOWN: u64 = 3;
 
 /// A record that links to a page.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ impl KnownRecords {
                 }
             }
         }
-        if known.faults > FAULTS_TOLD {
-            let more = known.faults - FAULTS_TOLD;
+        if known.faults > FAULTS_SHOWN {
+            let more = known.faults - FAULTS_SHOWN;
             webfill_service::say!("webfill: {from}: {more} more records cannot be used");
         }
         Ok(known)
@@ -93,7 +93,7 @@ impl KnownRecords {
         self.read += 1;
         let seed = match seed {
             Ok(seed) => seed,
-            Err(fault) => return self.tell(&fault),
+            Err(fault) => return self.report(&fault),
         };
         let (Some(id), Some(fields)) = (seed.id, seed.fields) else {
             return;
@@ -141,9 +141,9 @@ impl KnownRecords {
         links.flatten().cloned().collect()
     }
 
-    fn tell(&mut self, fault: &SeedFault) {
+    fn report(&mut self, fault: &SeedFault) {
         self.faults += 1;
-        if self.faults <= FAULTS_TOLD {
+        if self.faults <= FAULTS_SHOWN {
             let place = match &fault.document {
                 Some(document) => format!("record {document}"),
                 None => format!("line {}", fault.line),

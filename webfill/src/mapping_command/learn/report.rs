@@ -12,7 +12,7 @@ use super::records::KnownRecords;
 use crate::cli::{MappingOutputOptions, ReportFormat};
 use crate::demand::table::{table, visible};
 use crate::shell;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 const HEADS: [&str; 6] = [
     "field",
@@ -52,11 +52,11 @@ impl Told<'_> {
             output::write(file, text)?;
         }
         match (to.format, &to.output, text) {
-            (ReportFormat::Json, ..) => tell(format_args!("{:#}", self.json())),
-            (ReportFormat::Text, Some(file), _) => tell(self.text(Some(file))),
+            (ReportFormat::Json, ..) => print(format_args!("{:#}", self.json())),
+            (ReportFormat::Text, Some(file), _) => print(self.text(Some(file))),
             (ReportFormat::Text, None, text) => {
                 webfill_service::say!("{}", self.text(None));
-                text.map_or(Ok(()), |text| tell(text.trim_end()))
+                text.map_or(Ok(()), |text| print(text.trim_end()))
             }
         }
     }
@@ -155,7 +155,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
         ));
     }
     if let Some(url) = &learned.look_at {
-        let word = shell::word(url);
+        let word = shell::quote(url);
         lines.push(visible(&format!(
             "check {url}: give the right value with --correct {word} FIELD=VALUE, and learn again"
         )));

@@ -17,7 +17,7 @@ use crate::mapping_command::learn::gathered::Gathered;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::save::golden_folder;
 use crate::mapping_command::writing::keep_former;
-use crate::stdout::tell;
+use crate::stdout::print;
 
 /// The most pages from before and from after the change that become golden cases, and the most values shown for each
 /// field.
@@ -67,8 +67,8 @@ impl Repair {
         }
         let values = self.values(broken, &reader, evidence);
         match options.to.format {
-            ReportFormat::Json => tell(format_args!("{:#}", self.json(&difference, &values)))?,
-            ReportFormat::Text => tell(self.text(broken, &difference, &values, &written))?,
+            ReportFormat::Json => print(format_args!("{:#}", self.json(&difference, &values)))?,
+            ReportFormat::Text => print(self.text(broken, &difference, &values, &written))?,
         }
         Ok(match self.refused.is_empty() {
             true => ExitStatus::Done,

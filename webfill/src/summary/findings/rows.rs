@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{FieldOfRows, MappingCounts, RowTotals};
 
-use super::{FIELDS_TOLD, Findings, pages, printable, rounded, share, tell_rest};
+use super::{FIELDS_SHOWN, Findings, pages, printable, rounded, share, write_rest};
 
 impl Findings {
     /// The mapping's findings for the dataset in the previous crawl.
@@ -21,16 +21,16 @@ impl Findings {
         for (dataset, totals) in &counts.rows {
             let before = self.rows_before(mapping, dataset);
             let fields = totals.fields.iter().map(|(name, field)| {
-                let told = json!({
+                let shown = json!({
                     "filled": field.filled,
                     "empty": field.rows.saturating_sub(field.filled),
                     "undecided": field.undecided,
                     "share": rounded(share(field.filled, field.rows)),
                     "share_before": share_before(before, name).map(rounded),
                 });
-                (name.as_str(), told)
+                (name.as_str(), shown)
             });
-            let told = json!({
+            let shown = json!({
                 "pages": totals.pages,
                 "pages_without": totals.pages_without,
                 "pages_cut": totals.cut_pages,
@@ -40,7 +40,7 @@ impl Findings {
                 "same_key": totals.same_key,
                 "fields": fields.collect::<BTreeMap<&str, Value>>(),
             });
-            rows.insert(dataset.as_str(), told);
+            rows.insert(dataset.as_str(), shown);
         }
         json!(rows)
     }
@@ -53,7 +53,7 @@ impl Findings {
                 totals.rows,
                 printable(dataset),
                 pages(totals.pages),
-                became(totals)
+                describe_results(totals)
             );
             let before = self.rows_before(mapping, dataset);
             let some_empty = |(_, field): &(&String, &FieldOfRows)| field.filled < field.rows;
@@ -62,17 +62,17 @@ impl Findings {
                 let full: Vec<_> = full.iter().map(|(name, _)| printable(name)).collect();
                 let _ = writeln!(text, "            always filled: {}", full.join(", "));
             }
-            for (name, field) in empty.iter().take(FIELDS_TOLD) {
-                let told = field_text(name, field, share_before(before, name));
-                let _ = writeln!(text, "            {told}");
+            for (name, field) in empty.iter().take(FIELDS_SHOWN) {
+                let shown = field_text(name, field, share_before(before, name));
+                let _ = writeln!(text, "            {shown}");
             }
-            tell_rest(text, empty.len().saturating_sub(FIELDS_TOLD), "fields");
+            write_rest(text, empty.len().saturating_sub(FIELDS_SHOWN), "fields");
         }
     }
 }
 
 /// The results of the rows.
-fn became(totals: &RowTotals) -> String {
+fn describe_results(totals: &RowTotals) -> String {
     let mut parts = vec![format!("{} stored", totals.stored)];
     if totals.without_key > 0 {
         parts.push(format!("{} without key", totals.without_key));

@@ -73,31 +73,9 @@ impl Core {
             LocalRequest::CrawlStatus { crawls, limits } => {
                 crawl_status(&mut self.cx, &mut self.backoffs, &crawls, limits, now_ms)
             }
-            LocalRequest::FailedUrls { crawls, after } => {
-                let (found, next) = self.cx.frontier.reports().failed_urls(&crawls, after)?;
-                let found = found.iter().map(|failed| {
-                    json!({
-                        "site": failed.site,
-                        "outcome": failed.outcome,
-                        "status_code": failed.status_code,
-                        "urls": failed.urls,
-                    })
-                });
-                Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
-            }
+            LocalRequest::FailedUrls { crawls, after } => failed_urls(&mut self.cx, &crawls, after),
             LocalRequest::DeadRecords { crawls, after } => {
-                let (found, next) = self.cx.frontier.reports().dead_records(&crawls, after)?;
-                let found = found.iter().map(|record| {
-                    json!({
-                        "name": record.name,
-                        "url": record.url,
-                        "outcome": record.outcome,
-                        "status_code": record.status_code,
-                        "site": record.site,
-                        "sign": record.sign,
-                    })
-                });
-                Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
+                dead_records(&mut self.cx, &crawls, after)
             }
             LocalRequest::End { crawls } => {
                 crawl_status(&mut self.cx, &mut self.backoffs, &crawls, None, now_ms)
@@ -111,6 +89,34 @@ impl Core {
             }
         }
     }
+}
+
+fn failed_urls(cx: &mut Context, crawls: &[CrawlKey], after: i64) -> Result<Value, FrontierError> {
+    let (found, next) = cx.frontier.reports().failed_urls(crawls, after)?;
+    let found = found.iter().map(|failed| {
+        json!({
+            "site": failed.site,
+            "outcome": failed.outcome,
+            "status_code": failed.status_code,
+            "urls": failed.urls,
+        })
+    });
+    Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
+}
+
+fn dead_records(cx: &mut Context, crawls: &[CrawlKey], after: i64) -> Result<Value, FrontierError> {
+    let (found, next) = cx.frontier.reports().dead_records(crawls, after)?;
+    let found = found.iter().map(|record| {
+        json!({
+            "name": record.name,
+            "url": record.url,
+            "outcome": record.outcome,
+            "status_code": record.status_code,
+            "site": record.site,
+            "sign": record.sign,
+        })
+    });
+    Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
 }
 
 impl BackoffReport {
