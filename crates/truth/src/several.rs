@@ -3,6 +3,7 @@
 //! A site that claims a value speaks for it with its precision, and the more, the rarer it is that two sites make
 //! the same mistake. A site that reads the item without that value speaks against it with its recall.
 
+use crate::evidence::{Known, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
@@ -80,11 +81,16 @@ pub(crate) fn expect(
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
         let cell = of_site[0].cell as usize;
         if !index.known(item).is_empty() {
-            // What is known and not read is missing, unless the record is wrong.
-            let unread = index.known(item).iter().map(|known| known.value);
-            let unread = unread.filter(|value| of_site.iter().all(|read| read.value != *value));
-            counts.lists[cell] += 1.0;
-            counts.whole[cell] += unread.map(|value| 1.0 - of(value)).product::<f64>();
+            let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
+            let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
+            // What stands nowhere on the page is not missing in the list.
+            let is_elsewhere =
+                |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
+            if !unread.iter().any(is_elsewhere) {
+                let right = unread.iter().map(|known| 1.0 - of(known.value));
+                counts.lists[cell] += 1.0;
+                counts.whole[cell] += right.product::<f64>();
+            }
         }
         for (value, probability) in &posterior {
             counts.to_recall[cell] += probability;
