@@ -121,6 +121,7 @@ fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
     let oddities = Oddities {
         lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
         gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        ..Oddities::default()
     };
     let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % books())[2].clone()));
     (oddities, wrong.into_iter().collect())

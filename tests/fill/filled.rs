@@ -91,6 +91,7 @@ fn a_page_without_the_value_leaves_the_gap() {
     let odd = Oddities {
         lack_publisher: (0..books()).filter(|book| book % 6 == 1).collect(),
         gone: (0..books()).filter(|book| book % 12 == 5).collect(),
+        ..Oddities::default()
     };
     serve(&web, &odd);
     work.write("books.csv", table(&BTreeMap::new()));

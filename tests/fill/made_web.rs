@@ -1,10 +1,12 @@
 //! Four sites of books, each in a layout of its own, and a table of their books that lacks some values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::site::{Page, Reply, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
 pub const SITES: [&str; 4] = [
@@ -117,12 +119,23 @@ pub struct Oddities {
     pub lack_publisher: Vec<usize>,
     /// Books whose page is gone.
     pub gone: Vec<usize>,
+    /// So many pages are still answered; all others are kept waiting.
+    pub answers: Option<Arc<AtomicUsize>>,
 }
 
 pub fn serve(web: &Web, oddities: &Oddities) {
     for (number, host) in SITES.iter().enumerate() {
         let odd = oddities.clone();
         web.site(host).otherwise(move |request| -> Reply {
+            let is_spent = |left: &Arc<AtomicUsize>| {
+                let taken = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                });
+                taken.is_err()
+            };
+            if odd.answers.as_ref().is_some_and(is_spent) {
+                return script().hold_open().into();
+            }
             let id = request
                 .path
                 .strip_prefix("/book/")

@@ -16,6 +16,7 @@ fn reported() -> (Workplace, String) {
     let odd = Oddities {
         lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
         gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        ..Oddities::default()
     };
     serve(&web, &odd);
     let wrong: BTreeMap<(usize, usize), String> = (0..books())
