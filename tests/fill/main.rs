@@ -14,3 +14,4 @@ mod proof;
 mod refreshed;
 mod report;
 mod resumed;
+mod review;

@@ -20,12 +20,15 @@ use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct DashboardOptions {
-    /// Store to show; none if only --mappings is given [default: sqlite:webfill.db]
+    /// Store to show; none if only --mappings or --fill is given [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
     /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
+    /// Project folder of a table that `webfill fill` completes, or folder of these; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub fill: Vec<PathBuf>,
     /// Address to listen on; beyond loopback only with TLS and tokens, as set for the dispatcher
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     pub listen: SocketAddr,
@@ -75,14 +78,21 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
 }
 
 fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSetup, Fault> {
-    let store = match (&options.store, &options.mappings) {
-        (Some(store), _) => Some(store.parse().map_err(Fault::usage)?),
-        (None, Some(_)) => None,
-        (None, None) => Some(settings.store_uri()?),
+    let is_of_files = options.mappings.is_some() || !options.fill.is_empty();
+    let store = match &options.store {
+        Some(store) => Some(store.parse().map_err(Fault::usage)?),
+        None if is_of_files => None,
+        None => Some(settings.store_uri()?),
     };
     if let Some(named) = options.mappings.as_ref().filter(|named| !named.is_dir()) {
         return Err(Fault::usage(format!(
             "--mappings {}: no such folder",
+            named.display()
+        )));
+    }
+    if let Some(named) = options.fill.iter().find(|named| !named.is_dir()) {
+        return Err(Fault::usage(format!(
+            "--fill {}: there is no such folder",
             named.display()
         )));
     }
@@ -95,6 +105,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     Ok(DashboardSetup {
         store,
         mappings: mappings.is_dir().then_some(mappings),
+        tables: options.fill.clone(),
         state: None,
         logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),

@@ -22,12 +22,14 @@ mod learning;
 mod linked;
 mod mappings;
 mod options;
+mod overview;
 mod pages;
 mod passing;
 mod plan;
 mod project;
 mod reading;
 mod report;
+mod review;
 mod sample;
 mod summary;
 mod table;
@@ -45,6 +47,7 @@ use self::evidence::Sources;
 use self::judging::{State, Verdict};
 use self::mappings::Mappings;
 pub use self::options::FillOptions;
+use self::overview::{Overview, Stage};
 use self::pages::Pages;
 use self::plan::Plan;
 use self::project::Project;
@@ -189,6 +192,8 @@ impl Fill {
             .collect();
         write_atomically(&self.project.bad_rows(), bad_rows.as_bytes())?;
         doubts::keep(&self.project, &self.answers)?;
+        self.overview(&pages)
+            .write(&self.project, Stage::Running, None, None)?;
         let (mappings, readings, verdict) = self.complete(&mut pages)?;
         self.finish(&pages, &mappings, &readings, verdict)
     }
@@ -220,6 +225,9 @@ impl Fill {
                 reading::read(table, pages, &mappings, &mut readings)?;
             }
             let verdict = judging::judge(table, pages, &mappings, &readings, precision);
+            let tallies = Tallies::of(table, &verdict);
+            self.overview(pages)
+                .write(project, Stage::Running, Some(&tallies), None)?;
             let worth = verdict.worth_fetching(&mappings, precision);
             let before = pages.requested;
             self.fetch(pages, self.links_worth(pages, &worth).into_iter())?;
@@ -228,6 +236,14 @@ impl Fill {
             if pages.requested == before || rounds == MOST_ROUNDS {
                 return Ok((mappings, readings, verdict));
             }
+        }
+    }
+
+    fn overview<'o>(&'o self, pages: &'o Pages<'o>) -> Overview<'o> {
+        Overview {
+            table: &self.table,
+            pages,
+            precision: self.options.precision,
         }
     }
 
@@ -361,6 +377,12 @@ impl Fill {
             doubts: doubtful.len(),
             idle_answers: self.answers.idle,
         };
+        let stage = match pages.cut_short {
+            Some(_) => Stage::CutShort,
+            None => Stage::Complete,
+        };
+        self.overview(pages)
+            .write(&self.project, stage, Some(&tallies), Some(doubtful.len()))?;
         print(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
     }

@@ -146,6 +146,7 @@ fn dashboard_setup(
         store: Some(settings.store_uri()?),
         mappings: Some(settings.mappings.clone()),
         state: Some(state.path().to_owned()),
+        tables: Vec::new(),
         logs: Some(settings.log_folder()),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(config))),

@@ -25,6 +25,8 @@ const ASSETS: &[(&str, &str, &str)] = &[
         SCRIPT,
         include_str!("../assets/dashboard.js"),
     ),
+    ("review.js", SCRIPT, include_str!("../assets/review.js")),
+    ("tables.css", STYLE, include_str!("../assets/tables.css")),
     ("views.css", STYLE, include_str!("../assets/views.css")),
     ("mark.svg", PICTURE, include_str!("../assets/mark.svg")),
     ("overview.js", SCRIPT, include_str!("../assets/overview.js")),

@@ -51,6 +51,7 @@ mod service;
 mod sessions;
 mod snapshot;
 mod store_access;
+mod tables;
 mod templates;
 mod views;
 mod visit;

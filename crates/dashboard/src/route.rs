@@ -7,7 +7,7 @@ use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
 use crate::views::{
     actions, audit, changes, crawl, crawls, find, machines, mapping, mappings, overview, page,
-    record, records, site, sites, watch, watches,
+    record, records, review, site, sites, table, tables, watch, watches,
 };
 use crate::visit::Visit;
 
@@ -27,7 +27,11 @@ pub(crate) fn parts(path: &str) -> Vec<String> {
 /// Shows a path.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     match parts {
+        [] if visit.has_tables_only() => tables::show(visit).await,
         [] => overview::show(visit).await,
+        ["tables"] => tables::show(visit).await,
+        ["table", name] => table::show(visit, name).await,
+        ["table", name, "review"] => review::show(visit, name).await,
         ["crawl", app, id] => crawl::show(visit, app, id).await,
         ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
         ["crawl", app, id, "changes"] => changes::show(visit, app, id).await,
@@ -57,6 +61,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
 /// Handles a post to a path. Its form was already checked to be the visitor's.
 pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
+        ["table", name, "review"] => review::take(visit, name, form).await,
         ["do", action] => actions::take(visit, action, form).await,
         ["editor", rest @ ..] => editor::take(visit, rest, form).await,
         _ => Err(nothing_here()),

@@ -25,6 +25,7 @@ use crate::secrets::new_secret;
 use crate::sessions::Sessions;
 use crate::snapshot::Snapshots;
 use crate::store_access::StoreAccess;
+use crate::tables::Tables;
 use crate::templates;
 
 /// The most listeners of the live overview at a time.
@@ -36,6 +37,8 @@ pub struct DashboardSetup {
     pub store: Option<StoreUri>,
     /// The folder of mappings.
     pub mappings: Option<PathBuf>,
+    /// Project folders of `webfill fill`, or folders of these.
+    pub tables: Vec<PathBuf>,
     /// The folder of metrics over time; `None`: none are recorded.
     pub state: Option<PathBuf>,
     /// The folder of logs, including the audit log. It is created by the first entry.
@@ -52,6 +55,7 @@ pub struct Dashboard {
     pub(crate) fleet: Option<Arc<dyn Fleet>>,
     pub(crate) store: StoreAccess,
     pub(crate) mapping_files: MappingFiles,
+    pub(crate) tables: Tables,
     pub(crate) extractions: Extractions,
     pub(crate) protection: InForce,
     pub(crate) templates: Environment<'static>,
@@ -85,6 +89,7 @@ impl Dashboard {
         Ok(Arc::new(Dashboard {
             store: StoreAccess::new(setup.store.clone()),
             mapping_files: MappingFiles::new(setup.mappings.clone()),
+            tables: Tables::new(setup.tables.clone()),
             extractions: Extractions::default(),
             setup,
             fleet,

@@ -101,6 +101,12 @@ impl Visit {
         self.dashboard.fleet.is_some()
     }
 
+    /// Whether nothing but tables can be shown.
+    pub(crate) fn has_tables_only(&self) -> bool {
+        let has_more = self.has_fleet() || self.has_store() || self.editor().is_some();
+        !self.dashboard.tables.is_empty() && !has_more
+    }
+
     pub(crate) fn editor(&self) -> Option<&Editor> {
         self.dashboard.editor.as_ref()
     }

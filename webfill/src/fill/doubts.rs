@@ -1,6 +1,8 @@
 //! `TABLE.doubts.csv`: known values that their pages contradict. A person writes `accept` or `reject` into the last
 //! column; `--doubts` reads the answers back, and the project keeps them.
 //!
+//! The review in the dashboard answers the same doubts ([`super::review`]).
+//!
 //! What is accepted is what the page had, as the project has noted it: a spreadsheet may have changed the cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,6 +17,7 @@ use webfill_truth::Judgement;
 use super::evidence::Sources;
 use super::judging::{Cell, State, Verdict};
 use super::project::Project;
+use super::review::{self, Decision};
 use super::table::{Change, Table};
 use crate::export::Cells;
 use crate::mapping_command::writing::write_atomically;
@@ -43,7 +46,7 @@ struct Shown {
 
 /// A doubt that was listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
+pub struct Listed {
     /// Of the row. Where there is none, the links tell rows apart: numbers of rows change.
     id: Option<String>,
     links: Vec<String>,
@@ -60,10 +63,19 @@ struct Answer {
     is_accepted: bool,
 }
 
+/// The answers that the project keeps.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    answers: Vec<Answer>,
+    /// How many bytes of the answers of reviews are among them.
+    reviewed: u64,
+}
+
 /// All answers, and what they are answers to.
 #[derive(Debug, Default)]
 pub struct Answers {
     all: Vec<Answer>,
+    reviewed: u64,
     listed: Vec<Listed>,
     /// By the number of the row and the column: those of them that the table has.
     answered: BTreeSet<(u64, usize)>,
@@ -73,17 +85,25 @@ pub struct Answers {
 
 /// The answers of the project, and those of a file that a person has edited.
 pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
+    let kept: Kept = read_json(&project.answers())?;
+    let (reviewed, end) = review::answers_behind(project, kept.reviewed)?;
     let mut answers = Answers {
-        all: read_json(&project.answers())?,
+        all: kept.answers,
+        reviewed: end,
         listed: read_json(&project.listed_doubts())?,
         ..Answers::default()
     };
+    for one in reviewed {
+        let is_accepted = match one.answer {
+            Decision::Accept => Some(true),
+            Decision::Reject => Some(false),
+            Decision::Undo => None,
+        };
+        answers.take(one.doubt, is_accepted);
+    }
     if let Some(file) = edited {
-        for answer in read(file, &answers.listed)? {
-            answers
-                .all
-                .retain(|former| !former.doubt.is_of_same_value(&answer.doubt));
-            answers.all.push(answer);
+        for Answer { doubt, is_accepted } in read(file, &answers.listed)? {
+            answers.take(doubt, Some(is_accepted));
         }
     }
     match answers.unread(project)? {
@@ -100,24 +120,28 @@ pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Faul
 
 /// Keeps answers for later runs.
 pub fn keep(project: &Project, answers: &Answers) -> Result<(), Fault> {
-    if answers.all.is_empty() {
+    if answers.all.is_empty() && answers.reviewed == 0 {
         return Ok(());
     }
-    write_json(&project.answers(), &answers.all)
+    let kept = Kept {
+        answers: answers.all.clone(),
+        reviewed: answers.reviewed,
+    };
+    write_json(&project.answers(), &kept)
 }
 
-/// No file is as an empty list; one that cannot be read is an error, because its answers would be lost.
-fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, Fault> {
+/// No file is as an empty one; one that cannot be read is an error, because its answers would be lost.
+fn read_json<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Fault> {
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     match std::fs::read(file) {
         Ok(json) => serde_json::from_slice(&json).map_err(|error| unread(error.to_string())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(unread(error.to_string())),
     }
 }
 
-fn write_json<T: Serialize>(file: &Path, list: &[T]) -> Result<(), Fault> {
-    let json = serde_json::to_vec_pretty(list).map_err(Fault::error)?;
+fn write_json(file: &Path, content: &impl Serialize) -> Result<(), Fault> {
+    let json = serde_json::to_vec_pretty(content).map_err(Fault::error)?;
     write_atomically(file, &json)
 }
 
@@ -129,6 +153,15 @@ impl Listed {
 }
 
 impl Answers {
+    /// Takes an answer in place of a former one; `None`: the former one is taken back.
+    fn take(&mut self, doubt: Listed, is_accepted: Option<bool>) {
+        self.all
+            .retain(|former| !former.doubt.is_of_same_value(&doubt));
+        if let Some(is_accepted) = is_accepted {
+            self.all.push(Answer { doubt, is_accepted });
+        }
+    }
+
     /// How many answers the file of doubts holds that nobody has read. Writing it anew would lose them.
     fn unread(&self, project: &Project) -> Result<usize, Fault> {
         let file = project.doubts();
@@ -333,6 +366,8 @@ pub fn write(
 ) -> Result<(), Fault> {
     let file = project.doubts();
     let file = file.display();
+    let shown: Vec<review::Shown> = doubtful.iter().map(|cell| shown(sources, cell)).collect();
+    review::list(project, &shown)?;
     if !matches!(answers.unread(project), Ok(0)) {
         webfill_service::say!(
             "webfill: {file} was changed during the run, and is not written again: run the same command with --doubts {file}"
@@ -344,43 +379,24 @@ pub fn write(
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(COLUMNS)
         .map_err(|error| failed(error.to_string()))?;
-    for cell in doubtful {
-        let lines = sources.lines(cell);
-        let line = &lines[0];
+    for one in shown {
         // People open it in a spreadsheet.
         let safe = |text: &str| Cells::Spreadsheet.text(text).into_owned();
-        let text = |name: &str| safe(line[name].as_str().unwrap_or_default());
-        let table = sources.table;
-        let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
-        let shown = Shown {
-            id: text("id"),
-            column: text("column"),
-            known: text("known"),
-            page: safe(&field.joined(&cell.values)),
-            url: text("url"),
-        };
-        let cells = [
-            &line["row"].to_string(),
-            &shown.id,
-            &shown.column,
-            &shown.known,
-            &shown.page,
-            &format!("{:.3}", cell.confidence),
-            &shown.url,
-            &text("excerpt"),
+        let cells = &one.doubt.shown;
+        let record = [
+            &one.row.to_string(),
+            &cells.id,
+            &cells.column,
+            &cells.known,
+            &cells.page,
+            &format!("{:.3}", one.confidence),
+            &cells.url,
+            &safe(one.excerpt.as_deref().unwrap_or_default()),
             &String::new(),
         ];
-        out.write_record(cells)
+        out.write_record(record)
             .map_err(|error| failed(error.to_string()))?;
-        let doubt = Listed {
-            id: row.id.clone(),
-            links: table.links_of(row),
-            column: field.title.clone(),
-            known: row.known(cell.field),
-            page: cell.values.clone(),
-            shown,
-        };
-        listed.push(doubt);
+        listed.push(one.doubt);
     }
     let text = out
         .into_inner()
@@ -394,4 +410,39 @@ pub fn write(
     let listed: Vec<&Listed> = kept.into_iter().map(|at| &listed[at]).collect();
     write_json(&project.listed_doubts(), &listed)?;
     write_atomically(&project.doubts(), &text)
+}
+
+/// A doubt as people see it.
+fn shown(sources: &Sources<'_>, cell: &Cell) -> review::Shown {
+    let lines = sources.lines(cell);
+    let line = &lines[0];
+    let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let safe = |text: &str| Cells::Spreadsheet.text(text).into_owned();
+    let table = sources.table;
+    let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
+    let page = field.joined(&cell.values);
+    review::Shown {
+        row: row.number,
+        id: text("id"),
+        column: text("column"),
+        known: text("known"),
+        confidence: cell.confidence,
+        url: line["url"].as_str().map(str::to_owned),
+        excerpt: line["excerpt"].as_str().map(str::to_owned),
+        doubt: Listed {
+            id: row.id.clone(),
+            links: table.links_of(row),
+            column: field.title.clone(),
+            known: row.known(cell.field),
+            page: cell.values.clone(),
+            shown: Shown {
+                id: safe(&text("id")),
+                column: safe(&text("column")),
+                known: safe(&text("known")),
+                page: safe(&page),
+                url: safe(&text("url")),
+            },
+        },
+        page,
+    }
 }

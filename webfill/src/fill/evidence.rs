@@ -9,14 +9,14 @@ use webfill_service::Fault;
 
 use super::judging::{Cell, Verdict};
 use super::mappings::Mappings;
-use super::pages::Pages;
+use super::pages::{Pages, StoredPage};
 use super::project::Project;
 use super::reading::Readings;
 use super::table::Table;
 use crate::export::columns::{Column, Kind, Of};
 use crate::export::parquet::ParquetFile;
 
-const COLUMNS: [(&str, Kind); 14] = [
+const COLUMNS: [(&str, Kind); 15] = [
     ("row", Kind::Integer),
     ("id", Kind::Text),
     ("column", Kind::Text),
@@ -26,6 +26,7 @@ const COLUMNS: [(&str, Kind); 14] = [
     ("known", Kind::Text),
     ("confidence", Kind::Number),
     ("url", Kind::Text),
+    ("outcome", Kind::Text),
     ("mapping", Kind::Text),
     ("mapping_version", Kind::Text),
     ("chain", Kind::Json),
@@ -62,6 +63,7 @@ impl Sources<'_> {
             "url": url,
         });
         let page = url.and_then(|url| self.pages.get(url));
+        line["outcome"] = json!(page.map(StoredPage::end));
         line["fetched_at"] = json!(page.map(|page| &page.at));
         if cell.values.is_empty() {
             return vec![line];

@@ -46,13 +46,17 @@ pub struct StoredPage {
 }
 
 impl StoredPage {
-    /// Whether the page may be there the next time.
-    pub fn may_return(&self) -> bool {
-        let name = match (self.outcome, self.status) {
+    /// How it ended: its status if that is an error, its outcome else.
+    pub fn end(&self) -> String {
+        match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),
             (outcome, _) => outcome.to_string(),
-        };
-        passing::ENDS.contains(&name.as_str())
+        }
+    }
+
+    /// Whether the page may be there the next time.
+    pub fn may_return(&self) -> bool {
+        passing::ENDS.contains(&self.end().as_str())
     }
 }
 
@@ -137,6 +141,11 @@ impl<'o> Pages<'o> {
         let target = target.filter(|target| *target != link.url);
         let target = target.and_then(|target| Url::parse(target).ok());
         target.map_or_else(|| link.site.to_string(), |target| site(&target))
+    }
+
+    /// How many pages are stored.
+    pub fn len(&self) -> usize {
+        self.stored.len()
     }
 
     /// How many URLs failed for reasons that may pass.

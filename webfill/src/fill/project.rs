@@ -124,6 +124,21 @@ impl Project {
         self.folder.join("doubts.json")
     }
 
+    /// The open doubts, for the review in the dashboard.
+    pub fn review(&self) -> PathBuf {
+        self.folder.join("review.json")
+    }
+
+    /// The answers of the review.
+    pub fn review_answers(&self) -> PathBuf {
+        self.folder.join("review.jsonl")
+    }
+
+    /// How far the work is.
+    pub fn overview(&self) -> PathBuf {
+        self.folder.join("overview.json")
+    }
+
     /// Pages as they were before they were asked again.
     pub fn former(&self) -> PathBuf {
         self.folder.join("former")

@@ -7,7 +7,10 @@ use crate::visit::Visit;
 /// What a view needs to show anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    Nothing,
+    /// More than tables.
+    Crawls,
+    /// Tables, and rights over all applications.
+    Tables,
     Fleet,
     /// A running fleet, and rights over all applications.
     WholeFleet,
@@ -26,12 +29,13 @@ enum Needs {
 
 /// The views in the navigation: path, label, needs.
 const NAVIGATION: &[(&str, &str, Needs)] = &[
-    ("/dashboard/", "Overview", Needs::Nothing),
+    ("/dashboard/", "Overview", Needs::Crawls),
+    ("/dashboard/tables", "Tables", Needs::Tables),
     ("/dashboard/crawls", "Crawls", Needs::Store),
     ("/dashboard/sites", "Sites", Needs::Sites),
     ("/dashboard/records", "Records", Needs::WholeStore),
     ("/dashboard/pages", "Pages", Needs::Store),
-    ("/dashboard/find", "Find a URL", Needs::Nothing),
+    ("/dashboard/find", "Find a URL", Needs::Crawls),
     ("/dashboard/watches", "Watches", Needs::Fleet),
     ("/dashboard/mappings", "Mappings", Needs::Mappings),
     ("/dashboard/editor", "Editor", Needs::Editor),
@@ -57,7 +61,8 @@ pub(crate) fn of(visit: &Visit) -> Vec<Entry> {
     let logs = visit.dashboard.setup.logs.as_deref();
     let has_logs = logs.is_some_and(std::path::Path::is_dir);
     let has = |needs: Needs| match needs {
-        Needs::Nothing => true,
+        Needs::Crawls => !visit.has_tables_only(),
+        Needs::Tables => is_whole && !visit.dashboard.tables.is_empty(),
         Needs::Fleet => has_fleet,
         Needs::WholeFleet => has_fleet && is_whole,
         Needs::Logs => is_whole && has_logs,

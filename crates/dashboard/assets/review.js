@@ -1,0 +1,60 @@
+// The review by keys. A key does what the button or link with its name does, without a whole new page. While an answer
+// is on its way, further keys are not taken: they would answer a doubt that nobody has seen.
+
+import { change } from "./change.js";
+import { showTimes } from "./dashboard.js";
+
+const review = document.getElementById("review");
+let isBusy = false;
+
+/** Shows the review of the page that an answer leads to. */
+async function follow(request, options) {
+  if (isBusy) return;
+  isBusy = true;
+  review.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(request, options);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const next = page.getElementById("review");
+    // A fault, a login, or a message: the browser shows it.
+    if (!answer.ok || !next || page.querySelector("main .message")) throw new Error("no review");
+    change(review, next.innerHTML);
+    showTimes(review);
+    history.pushState(null, "", answer.url);
+    announce();
+  } catch {
+    location.reload();
+  } finally {
+    isBusy = false;
+    review.removeAttribute("aria-busy");
+  }
+}
+
+/** Where the reader is, for those who do not see it. */
+function announce() {
+  const heading = review.querySelector("h2");
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: false });
+}
+
+function send(form) {
+  follow(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.closest("input, select, textarea")) return;
+  const target = review.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!target) return;
+  event.preventDefault();
+  if (target.form) send(target.form);
+  else follow(target.href);
+});
+
+review.addEventListener("submit", (event) => {
+  event.preventDefault();
+  send(event.target);
+});
+
+addEventListener("popstate", () => location.reload());

@@ -1,0 +1,370 @@
+//! The project folders of `webfill fill`: how far each table is, its open doubts, and the answers of their review.
+//!
+//! The command writes `overview.json` and `review.json`, the dashboard only appends to `review.jsonl`: so both may work
+//! at the same time. An answer is on disk before the visitor sees the next doubt, and the next run of the command takes
+//! it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The most bytes of a file that are read, and the most tables.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_TABLES: usize = 500;
+
+/// The end of a project folder's name.
+const ENDING: &str = ".webfill";
+
+/// The folders that were named: project folders, or folders of these.
+#[derive(Debug, Default)]
+pub(crate) struct Tables(Vec<PathBuf>);
+
+/// A project folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Project {
+    /// Among all of this dashboard.
+    pub(crate) name: String,
+    folder: PathBuf,
+}
+
+/// An open doubt of the last run.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(crate) struct Doubt {
+    pub(crate) key: String,
+    pub(crate) row: u64,
+    pub(crate) id: String,
+    pub(crate) column: String,
+    pub(crate) known: String,
+    pub(crate) page: String,
+    pub(crate) confidence: f64,
+    pub(crate) url: Option<String>,
+    pub(crate) excerpt: Option<String>,
+    /// What the command knows it by; it goes back with the answer.
+    doubt: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Decision {
+    Accept,
+    Reject,
+    Undo,
+}
+
+/// The doubts of a table, with the answers since the last run.
+#[derive(Debug, Default)]
+pub(crate) struct Review {
+    pub(crate) doubts: Vec<Doubt>,
+    /// With those that are not listed.
+    pub(crate) total: u64,
+    /// Whether the page is right, by key.
+    answers: BTreeMap<String, bool>,
+    /// The keys of these, the last answer last.
+    order: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    total: u64,
+    doubts: Vec<Doubt>,
+}
+
+#[derive(Deserialize)]
+struct Answered {
+    key: String,
+    answer: Decision,
+}
+
+impl Tables {
+    pub(crate) fn new(folders: Vec<PathBuf>) -> Tables {
+        Tables(folders)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All tables, in the order of their folders and names.
+    pub(crate) fn all(&self) -> Vec<Project> {
+        let mut found: Vec<Project> = Vec::new();
+        for folder in self.0.iter().flat_map(|folder| projects_in(folder)) {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let name = name.strip_suffix(ENDING).unwrap_or(&name).to_owned();
+            let is_taken = |name: &str| found.iter().any(|one| one.name == name);
+            let other = |number: u32| format!("{name}-{number}");
+            let name = match is_taken(&name) {
+                false => name,
+                true => (2..)
+                    .map(other)
+                    .find(|name| !is_taken(name))
+                    .unwrap_or(name),
+            };
+            found.push(Project { name, folder });
+        }
+        found.truncate(MOST_TABLES);
+        found
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Project> {
+        self.all().into_iter().find(|one| one.name == name)
+    }
+}
+
+/// The folder itself, or the project folders in it.
+fn projects_in(folder: &Path) -> Vec<PathBuf> {
+    let is_project = |folder: &Path| folder.join("table.txt").is_file();
+    if is_project(folder) {
+        return vec![folder.to_owned()];
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = folders.filter(|folder| is_project(folder)).collect();
+    found.sort();
+    found
+}
+
+impl Project {
+    /// How far the work is, as the command has noted it; `None` before its first run.
+    pub(crate) fn overview(&self) -> Result<Option<Value>, String> {
+        let Some(mut overview) = read_json::<Value>(&self.folder.join("overview.json"))? else {
+            return Ok(None);
+        };
+        // A run that was killed has not said so.
+        if overview["stage"] == "running" {
+            let process = overview["process"].as_u64().unwrap_or_default();
+            if !Path::new(&format!("/proc/{process}")).exists() {
+                overview["stage"] = "interrupted".into();
+            }
+        }
+        Ok(Some(overview))
+    }
+
+    pub(crate) fn review(&self) -> Result<Review, String> {
+        let listed = read_json::<Listed>(&self.folder.join("review.json"))?;
+        let mut review = match listed {
+            Some(listed) => Review {
+                doubts: listed.doubts,
+                total: listed.total,
+                ..Review::default()
+            },
+            None => return Ok(Review::default()),
+        };
+        let keys = review.doubts.iter().map(|doubt| doubt.key.clone());
+        let keys: std::collections::BTreeSet<String> = keys.collect();
+        for line in lines(&self.answers())? {
+            let read = serde_json::from_str::<Answered>(&line);
+            let Answered { key, answer } =
+                read.map_err(|error| unread(&self.answers(), &error.to_string()))?;
+            if keys.contains(&key) {
+                review.take(&key, answer);
+            }
+        }
+        Ok(review)
+    }
+
+    /// Keeps an answer. It is on disk when this returns.
+    pub(crate) fn answer(
+        &self,
+        doubt: &Doubt,
+        decision: Decision,
+        by: &Value,
+    ) -> Result<(), String> {
+        let line = json!({
+            "key": doubt.key,
+            "answer": decision,
+            "by": by,
+            "doubt": doubt.doubt,
+        });
+        let file = self.answers();
+        append(&file, &line.to_string())
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))
+    }
+
+    fn answers(&self) -> PathBuf {
+        self.folder.join("review.jsonl")
+    }
+}
+
+impl Review {
+    fn take(&mut self, key: &str, decision: Decision) {
+        self.order.retain(|other| other != key);
+        self.answers.remove(key);
+        if decision != Decision::Undo {
+            self.order.push(key.to_owned());
+            let is_accepted = decision == Decision::Accept;
+            self.answers.insert(key.to_owned(), is_accepted);
+        }
+    }
+
+    pub(crate) fn place(&self, key: &str) -> Option<usize> {
+        self.doubts.iter().position(|doubt| doubt.key == key)
+    }
+
+    /// The answer to a doubt, if it has one.
+    pub(crate) fn answer(&self, doubt: &Doubt) -> Option<bool> {
+        self.answers.get(&doubt.key).copied()
+    }
+
+    pub(crate) fn accepted(&self) -> usize {
+        self.answers
+            .values()
+            .filter(|is_accepted| **is_accepted)
+            .count()
+    }
+
+    pub(crate) fn rejected(&self) -> usize {
+        self.answers.len() - self.accepted()
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.doubts.len() - self.answers.len()
+    }
+
+    /// The first open doubt from this place on, or before it.
+    pub(crate) fn next_open(&self, from: usize) -> Option<usize> {
+        let mut places = (from..self.doubts.len()).chain(0..from.min(self.doubts.len()));
+        places.find(|&place| self.answer(&self.doubts[place]).is_none())
+    }
+
+    /// The doubt that was answered last.
+    pub(crate) fn last_answered(&self) -> Option<&Doubt> {
+        let key = self.order.last()?;
+        self.doubts.iter().find(|doubt| doubt.key == *key)
+    }
+}
+
+fn unread(file: &Path, error: &str) -> String {
+    format!("cannot read {}: {error}", file.display())
+}
+
+fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
+    let opened = match File::open(file) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unread(file, &error.to_string())),
+    };
+    let mut bytes = Vec::new();
+    let read = opened.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unread(file, &error.to_string()))?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(unread(file, "it is larger than 64 MiB")),
+        false => Ok(Some(bytes)),
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String> {
+    let read = read(file)?.map(|bytes| serde_json::from_slice(&bytes));
+    read.transpose()
+        .map_err(|error| unread(file, &error.to_string()))
+}
+
+/// The lines that were confirmed: a last one without its end was not.
+fn lines(file: &Path) -> Result<Vec<String>, String> {
+    let bytes = read(file)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().filter(|line| !line.is_empty());
+    Ok(lines.map(str::to_owned).collect())
+}
+
+/// Appends a line, behind the last whole one.
+fn append(file: &Path, line: &str) -> std::io::Result<()> {
+    let is_new = !file.exists();
+    let mut options = OpenOptions::new();
+    let mut opened = options
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(file)?;
+    // Of several dashboards one writes at a time.
+    opened.lock()?;
+    let mut end = opened.seek(SeekFrom::End(0))?;
+    let mut last = [b'\n'];
+    while end > 0 {
+        opened.seek(SeekFrom::Start(end - 1))?;
+        opened.read_exact(&mut last)?;
+        if last == [b'\n'] {
+            break;
+        }
+        end -= 1;
+    }
+    opened.set_len(end)?;
+    opened.seek(SeekFrom::Start(end))?;
+    opened.write_all(format!("{line}\n").as_bytes())?;
+    opened.sync_all()?;
+    if is_new {
+        File::open(file.parent().unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, Project) {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("books.webfill");
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("table.txt"), "books.csv").unwrap();
+        let doubt = |key: &str| {
+            json!({"key": key, "row": 2, "id": "b", "column": "year", "known": "1", "page": "2",
+            "confidence": 0.9, "url": null, "excerpt": null, "doubt": {"id": key}})
+        };
+        let doubts = ["a", "b", "c"].map(doubt);
+        let review = json!({"total": 3, "doubts": doubts});
+        fs::write(own.join("review.json"), review.to_string()).unwrap();
+        let tables = Tables::new(vec![folder.path().to_owned()]);
+        let project = tables.get("books").unwrap();
+        (folder, project)
+    }
+
+    #[test]
+    fn answers_are_kept_and_taken_back_in_their_order() {
+        let (_folder, project) = project();
+        let answer = |place: usize, decision| {
+            let doubt = project.review().unwrap().doubts[place].clone();
+            project.answer(&doubt, decision, &Value::Null).unwrap();
+        };
+        answer(0, Decision::Accept);
+        answer(2, Decision::Reject);
+        let review = project.review().unwrap();
+        assert_eq!(
+            (review.accepted(), review.rejected(), review.open()),
+            (1, 1, 1)
+        );
+        assert_eq!(review.next_open(0), Some(1));
+        assert_eq!(review.next_open(2), Some(1));
+        assert_eq!(review.last_answered().unwrap().key, "c");
+        answer(2, Decision::Undo);
+        let review = project.review().unwrap();
+        assert_eq!(review.last_answered().unwrap().key, "a");
+        assert_eq!(review.next_open(2), Some(2));
+        answer(0, Decision::Reject);
+        assert_eq!(project.review().unwrap().accepted(), 0);
+    }
+
+    /// As after a loss of power in the middle of a write.
+    #[test]
+    fn a_line_without_its_end_is_no_answer_and_is_written_over() {
+        let (_folder, project) = project();
+        let doubts = project.review().unwrap().doubts;
+        project
+            .answer(&doubts[0], Decision::Accept, &Value::Null)
+            .unwrap();
+        let whole = fs::read(project.answers()).unwrap();
+        let torn = [&whole[..], &whole[..20]].concat();
+        fs::write(project.answers(), torn).unwrap();
+        assert_eq!(project.review().unwrap().accepted(), 1);
+        project
+            .answer(&doubts[1], Decision::Reject, &Value::Null)
+            .unwrap();
+        let review = project.review().unwrap();
+        assert_eq!((review.accepted(), review.rejected()), (1, 1));
+    }
+}

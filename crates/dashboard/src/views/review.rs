@@ -1,0 +1,113 @@
+//! The review of a table's doubts, one at a time. Each answer is a form; the page's script sends them by keys.
+
+use serde_json::{Value, json};
+
+use super::tables::{project, reading};
+use crate::answer::{Problem, Shown, see_other};
+use crate::form::Form;
+use crate::messages::Message;
+use crate::tables::{Decision, Doubt, Review};
+use crate::templates::encoded;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
+    let project = project(visit, name)?;
+    let review = reading(move || project.review()).await?;
+    let asked = visit.asked("at").and_then(|key| review.place(key));
+    let place = asked.or_else(|| review.next_open(0));
+    let path = path(name);
+    let link = |place: Option<usize>| {
+        let place = place.filter(|place| *place < review.doubts.len())?;
+        Some(format!("{path}?at={}", encoded(&review.doubts[place].key)))
+    };
+    let content = json!({
+        "name": name,
+        "path": path,
+        "doubt": place.map(|place| shown(&review, place)),
+        "previous": link(place.and_then(|place| place.checked_sub(1))),
+        "next": link(place.map(|place| place + 1)),
+        "first": link(Some(0)).filter(|_| place.is_none()),
+        "last": review.last_answered().map(|doubt| json!({"key": doubt.key, "id": doubt.id, "column": doubt.column})),
+        "counts": {"listed": review.doubts.len(), "open": review.open(), "accepted": review.accepted(),
+            "rejected": review.rejected(), "total": review.total},
+    });
+    visit.page("review.html", "Review of doubts", content)
+}
+
+/// Keeps an answer and leads to the next open doubt, or takes the last one back and leads to its doubt.
+pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
+    let project = project(visit, name)?;
+    if !visit.can_change() {
+        return Err(Problem::forbidden("your token may only read"));
+    }
+    let decision = match form.get("answer") {
+        Some("accept") => Decision::Accept,
+        Some("reject") => Decision::Reject,
+        Some("undo") => Decision::Undo,
+        _ => return Err(Problem::faulty("answer: expected accept, reject or undo")),
+    };
+    let own = project.clone();
+    let review = reading(move || own.review()).await?;
+    let key = form.get("key").unwrap_or_default();
+    let Some(place) = review.place(key) else {
+        let message = Message {
+            is_fault: true,
+            text: String::from(
+                "Nothing was changed: the table was filled again meanwhile, and this doubt is not among its doubts any more",
+            ),
+        };
+        let told = visit.dashboard.messages.keep(message);
+        return Ok(see_other(&format!("{}?told={told}", path(name))));
+    };
+    let doubt = review.doubts[place].clone();
+    let about =
+        json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
+    let by = json!(visit.visitor.name.as_deref());
+    reading(move || project.answer(&doubt, decision, &by)).await?;
+    visit.note("table_review", about).await?;
+    // The answered one is not looked for; of the others the first open one behind it.
+    let mut places = (place + 1..review.doubts.len()).chain(0..place);
+    let next = match decision {
+        Decision::Undo => Some(place),
+        _ => places.find(|&place| review.answer(&review.doubts[place]).is_none()),
+    };
+    Ok(see_other(&match next {
+        Some(next) => format!("{}?at={}", path(name), encoded(&review.doubts[next].key)),
+        None => path(name),
+    }))
+}
+
+fn path(name: &str) -> String {
+    format!("/dashboard/table/{}/review", encoded(name))
+}
+
+fn shown(review: &Review, place: usize) -> Value {
+    let doubt = &review.doubts[place];
+    let mut shown = json!(doubt);
+    shown["number"] = (place + 1).into();
+    let is_link = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+    shown["is_link"] = doubt.url.as_ref().is_some_and(is_link).into();
+    shown["percent"] = json!(100.0 * doubt.confidence);
+    shown["state"] = match review.answer(doubt) {
+        None => "open",
+        Some(true) => "accepted",
+        Some(false) => "rejected",
+    }
+    .into();
+    let [before, value, after] = around(doubt);
+    shown["around"] = json!({"before": before, "value": value, "after": after});
+    shown
+}
+
+/// The excerpt, parted at the value of the page.
+fn around(doubt: &Doubt) -> [&str; 3] {
+    let excerpt = doubt.excerpt.as_deref().unwrap_or_default();
+    let found = (!doubt.page.is_empty()).then(|| excerpt.find(&doubt.page));
+    match found.flatten() {
+        Some(at) => {
+            let end = at + doubt.page.len();
+            [&excerpt[..at], &excerpt[at..end], &excerpt[end..]]
+        }
+        None => [excerpt, "", ""],
+    }
+}

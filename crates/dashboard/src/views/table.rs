@@ -1,0 +1,35 @@
+//! One table: progress, coverage and precision by column and by site, and its doubts.
+
+use serde_json::json;
+
+use super::tables::{project, reading, with_percent};
+use crate::answer::Shown;
+use crate::visit::Visit;
+
+/// Doubts that are shown here; all are in the review.
+const DOUBTS: usize = 10;
+
+pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
+    let project = project(visit, name)?;
+    let own = project.clone();
+    let (overview, review) = reading(move || Ok((own.overview()?, own.review()?))).await?;
+    let open = review
+        .doubts
+        .iter()
+        .filter(|doubt| review.answer(doubt).is_none());
+    let title = match overview
+        .as_ref()
+        .and_then(|overview| overview["table"].as_str())
+    {
+        Some(table) => format!("Table {table}"),
+        None => format!("Table {name}"),
+    };
+    let content = json!({
+        "name": project.name,
+        "overview": overview.map(with_percent),
+        "doubts": open.take(DOUBTS).collect::<Vec<_>>(),
+        "counts": {"open": review.open(), "accepted": review.accepted(), "rejected": review.rejected(), "total": review.total,
+            "listed": review.doubts.len()},
+    });
+    visit.page("table.html", &title, content)
+}

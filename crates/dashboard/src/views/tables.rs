@@ -1,0 +1,73 @@
+//! The tables that `webfill fill` completes.
+
+use serde_json::{Value, json};
+
+use crate::answer::{Problem, Shown};
+use crate::tables::Project;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    visit.needs_whole_fleet()?;
+    let all = visit.dashboard.tables.all();
+    let rows = reading(move || Ok(all.iter().map(row).collect::<Vec<Value>>())).await?;
+    visit.page("tables.html", "Tables", json!({"rows": rows}))
+}
+
+/// Runs what reads or writes files.
+pub(crate) async fn reading<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(Problem::broken)?.map_err(Problem::broken)
+}
+
+/// The table of this name, if the visitor may see it.
+pub(crate) fn project(visit: &Visit, name: &str) -> Result<Project, Problem> {
+    visit.needs_whole_fleet()?;
+    let found = visit.dashboard.tables.get(name);
+    found.ok_or_else(|| Problem::missing("this dashboard has no such table"))
+}
+
+fn row(project: &Project) -> Value {
+    let (overview, review) = (project.overview(), project.review());
+    let fault = overview.as_ref().err().or(review.as_ref().err()).cloned();
+    json!({
+        "name": project.name,
+        "overview": overview.ok().flatten().map(with_percent),
+        "open": review.map(|review| review.open()).ok(),
+        "fault": fault,
+    })
+}
+
+/// The same for people: the share of filled gaps of each part in percent, and probabilities with three digits.
+pub(crate) fn with_percent(mut overview: Value) -> Value {
+    let percent = |part: &Value| {
+        let (filled, gaps) = (part["filled"].as_f64()?, part["gaps"].as_f64()?);
+        (gaps > 0.0).then(|| 100.0 * filled / gaps)
+    };
+    for list in ["fields", "sites"] {
+        for part in overview[list].as_array_mut().into_iter().flatten() {
+            part["percent"] = json!(percent(part));
+            round(part);
+        }
+    }
+    round(&mut overview["all"]);
+    if let Some(share) = overview["share"].as_f64() {
+        overview["percent"] = json!(100.0 * share);
+    }
+    overview
+}
+
+fn round(part: &mut Value) {
+    let digits = |value: &mut Value| {
+        if let Some(share) = value.as_f64() {
+            *value = format!("{share:.3}").into();
+        }
+    };
+    if part["expected"].is_number() {
+        digits(&mut part["expected"]);
+    }
+    if let Value::Object(shares) = &mut part["held_out"] {
+        shares.values_mut().for_each(digits);
+    }
+}

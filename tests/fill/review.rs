@@ -1,0 +1,281 @@
+//! The review of doubts in the dashboard, by the keys of a real Chromium: judged by what the next run makes of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_test_browser::Browser;
+use webfill_test_needs::needs;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth};
+
+const HOSTILE: &str = "<script>window.wasRun = 1</script><b>Nobody</b>\u{202e}";
+
+struct Dashboard {
+    _running: Running,
+    place: String,
+}
+
+impl Dashboard {
+    fn start(work: &Workplace) -> Dashboard {
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let place = format!("127.78.{high}.{low}:8081");
+        let mut running = Run::new(["dashboard", "--listen", &place, "--fill", "books.webfill"])
+            .in_folder(work.path("."))
+            .start();
+        running.wait_for_stderr("ready");
+        Dashboard {
+            _running: running,
+            place,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.place)
+    }
+
+    /// The status of a form without the token of a page.
+    fn forged(&self, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.place).unwrap();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.place,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Some known authors and years are wrong, and one of them is markup.
+fn wrong() -> BTreeMap<(usize, usize), String> {
+    let known = (0..books()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
+    let mut wrong: BTreeMap<(usize, usize), String> = known
+        .map(|book| ((book, 1), format!("Nobody {book}")))
+        .collect();
+    if let Some(first) = wrong.values_mut().next() {
+        *first = HOSTILE.to_owned();
+    }
+    wrong
+}
+
+/// The listed doubts: id, column, known value, value of the page.
+fn doubts(work: &Workplace) -> Vec<[String; 4]> {
+    let lines = rows(work, "books.doubts.csv").into_iter();
+    lines
+        .map(|cells| [1, 2, 3, 4].map(|at: usize| cells[at].clone()))
+        .collect()
+}
+
+fn answers(work: &Workplace) -> Vec<Value> {
+    let text = fs::read_to_string(work.path("books.webfill/review.jsonl")).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Waits until so many answers are on disk, and the page shows the next doubt.
+fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
+    browser.wait_until("the answer is on disk", || {
+        (answers(work).len() == count).then_some(())
+    });
+    browser.wait_until("the page has it", || {
+        browser.find("#review:not([aria-busy])").map(drop)
+    });
+}
+
+fn subject(browser: &Browser) -> String {
+    browser.text_at("#review h2").unwrap_or_default()
+}
+
+#[needs(chromedriver)]
+#[test]
+fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    let wrong = wrong();
+    work.write("books.csv", table(&wrong));
+    let run = || {
+        fill(&work, &web)
+            .args(["--check", "all"])
+            .finish()
+            .expect(0)
+    };
+    run();
+    let listed = doubts(&work);
+    assert_eq!(listed.len(), wrong.len());
+    assert!(listed.len() >= 6, "{listed:?}");
+    let dashboard = Dashboard::start(&work);
+    let browser = Browser::start();
+    browser.set_size(1280, 900);
+    browser.open(&dashboard.url("/dashboard/"));
+    browser.click_at("main table a");
+    assert_eq!(browser.text_at("h1").unwrap(), "Table books.csv");
+    browser.click_at("a.button");
+    browser.wait_for("#review");
+    let is_at = |place: usize| {
+        let expected = format!("{} of {}", listed[place][1], listed[place][0]);
+        browser.wait_until(&expected, || (subject(&browser) == expected).then_some(()));
+    };
+    is_at(0);
+    assert_eq!(
+        browser.run("return window.wasRun === undefined", json!([])),
+        true
+    );
+    // Next, next, previous; accept, reject, accept; the last one is taken back and rejected instead.
+    browser.press(&['n']);
+    is_at(1);
+    browser.press(&['n']);
+    is_at(2);
+    browser.press(&['p']);
+    is_at(1);
+    browser.press(&['a']);
+    wait_for_answers(&browser, &work, 1);
+    is_at(2);
+    browser.press(&['r']);
+    wait_for_answers(&browser, &work, 2);
+    is_at(3);
+    browser.press(&['a']);
+    wait_for_answers(&browser, &work, 3);
+    is_at(4);
+    browser.press(&['u']);
+    wait_for_answers(&browser, &work, 4);
+    is_at(3);
+    browser.press(&['r']);
+    wait_for_answers(&browser, &work, 5);
+    is_at(4);
+    // The same without scripts.
+    browser.command(
+        "Emulation.setScriptExecutionDisabled",
+        json!({"value": true}),
+    );
+    browser.open(&browser.address());
+    browser.click_at("button[data-key=a]");
+    wait_for_answers(&browser, &work, 6);
+    browser.command(
+        "Emulation.setScriptExecutionDisabled",
+        json!({"value": false}),
+    );
+    let told: Vec<String> = answers(&work)
+        .iter()
+        .map(|line| format!("{} {}", line["answer"], line["doubt"]["id"]))
+        .collect();
+    let expected = [
+        ("accept", 1),
+        ("reject", 2),
+        ("accept", 3),
+        ("undo", 3),
+        ("reject", 3),
+        ("accept", 4),
+    ];
+    let expected = expected.map(|(answer, at)| format!("\"{answer}\" \"{}\"", listed[at][0]));
+    assert_eq!(told, expected);
+    let path = "/dashboard/table/books/review";
+    let key = answers(&work)[0]["key"].as_str().unwrap().to_owned();
+    let forged = dashboard.forged(path, &format!("answer=reject&key={key}"));
+    assert!(forged.contains(" 403 "), "{forged}");
+    assert_eq!(answers(&work).len(), 6);
+
+    run();
+    let left = doubts(&work);
+    let open = [&listed[..1], &listed[5..]].concat();
+    assert_eq!(left, open);
+    let filled = rows(&work, "books.filled.csv");
+    for (at, [id, ..]) in listed.iter().enumerate() {
+        let book: usize = id[1..].parse().unwrap();
+        let is_accepted = at == 1 || at == 4;
+        let expected = match is_accepted {
+            true => truth(book)[1].clone(),
+            false => wrong[&(book, 1)].clone(),
+        };
+        assert_eq!(filled[book][3], expected, "{id}");
+    }
+    // A later run keeps to it, and the review shows what is left.
+    run();
+    assert_eq!(doubts(&work), open);
+    browser.open(&dashboard.url(path));
+    let text = browser.page_text();
+    assert!(
+        text.contains(&format!("{} open, 0 accepted", open.len())),
+        "{text}"
+    );
+}
+
+/// Of each view in each size: `judge` gets its name and width.
+fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
+    let (work, web) = (Workplace::new(), Web::start());
+    let odd = Oddities {
+        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        ..Oddities::default()
+    };
+    serve(&web, &odd);
+    work.write("books.csv", table(&wrong()));
+    fill(&work, &web).finish().expect(0);
+    let dashboard = Dashboard::start(&work);
+    let browser = Browser::start();
+    browser.set_zone("Europe/Berlin");
+    for (name, path) in [
+        ("tables", "/dashboard/tables"),
+        ("table", "/dashboard/table/books"),
+        ("review", "/dashboard/table/books/review"),
+    ] {
+        for (width, is_dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
+            browser.set_size(width, 900);
+            browser.prefer_dark(is_dark);
+            browser.open(&dashboard.url(path));
+            let shade = if is_dark { "-dark" } else { "" };
+            judge(&browser, &format!("fill-{name}-{width}{shade}"), width);
+        }
+    }
+    let faults = browser.console();
+    assert!(faults.is_empty(), "{faults:?}");
+    let own = dashboard.url("/");
+    for url in browser.requested() {
+        assert!(
+            url.starts_with(&own) || url.starts_with("data:"),
+            "{url} was asked"
+        );
+    }
+}
+
+#[needs(chromedriver)]
+#[test]
+fn tables_and_their_review_are_shown_whole_on_any_screen() {
+    each_view(&|browser, what, width| {
+        browser.screenshot(what);
+        let wide = browser.run("return document.documentElement.scrollWidth", json!([]));
+        assert!(
+            wide.as_u64().unwrap() <= u64::from(width),
+            "{what} is {wide} wide"
+        );
+        let text = browser.page_text();
+        for wrong in ["undefined", "{{", "cannot be shown", "none of the"] {
+            assert!(!text.contains(wrong), "{what} says {wrong}: {text}");
+        }
+    });
+}
+
+/// By the rules of WCAG 2.2.
+#[needs(chromedriver, axe)]
+#[test]
+fn tables_and_their_review_are_accessible() {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js");
+    let axe = fs::read_to_string(tools).expect("tests/dashboard/install.sh");
+    each_view(&|browser, what, _| {
+        browser.run(&axe, json!([]));
+        let judge = "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then(done)";
+        let judged = browser.run_and_wait(judge, json!([]));
+        let violations = judged["violations"].as_array().expect("a list");
+        assert!(violations.is_empty(), "{what}: {violations:#?}");
+    });
+}

@@ -1,0 +1,99 @@
+//! `overview.json` in the project folder: how far the work on a table is, for the dashboard. It is written as the work
+//! goes on, and says what is known by then.
+
+use serde_json::{Value, json};
+use webfill_service::Fault;
+use webfill_store::iso_time;
+
+use super::judging::State;
+use super::pages::Pages;
+use super::project::Project;
+use super::table::Table;
+use super::tally::{Tallies, Tally};
+use crate::feeding::now_ms;
+use crate::mapping_command::writing::write_atomically;
+
+/// Sites that are listed; those with most gaps.
+const SITES: usize = 1_000;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Running,
+    Complete,
+    CutShort,
+}
+
+/// The overview of a table.
+pub struct Overview<'o> {
+    pub table: &'o Table,
+    pub pages: &'o Pages<'o>,
+    /// What had to be reached.
+    pub precision: f64,
+}
+
+impl Overview<'_> {
+    /// `tallies`: once the first pages were judged; `doubts`: at the end.
+    pub fn write(
+        &self,
+        project: &Project,
+        stage: Stage,
+        tallies: Option<&Tallies>,
+        doubts: Option<usize>,
+    ) -> Result<(), Fault> {
+        let name = self.table.path.file_name().unwrap_or_default();
+        let (stored, failing) = (self.pages.len(), self.pages.failing());
+        let mut overview = json!({
+            "table": name.to_string_lossy(),
+            "stage": match stage {
+                Stage::Running => "running",
+                Stage::Complete => "complete",
+                Stage::CutShort => "cut short",
+            },
+            "process": std::process::id(),
+            "written_at": iso_time(now_ms()),
+            "precision": self.precision,
+            "rows": self.table.rows.len(),
+            "gaps": self.table.gaps(),
+            "bad_rows": self.table.faults.len(),
+            "pages": {"stored": stored, "failing": failing},
+            "doubts": doubts,
+        });
+        if let Some(tallies) = tallies {
+            overview["all"] = of(&tallies.all);
+            overview["share"] = json!(tallies.share());
+            let fields = tallies.by_field.iter();
+            let fields =
+                fields.map(|(field, tally)| named(&self.table.fields[*field].title, tally));
+            overview["fields"] = fields.collect();
+            let sites = tallies.by_site.iter().take(SITES);
+            overview["sites"] = sites.map(|(site, tally)| named(site, tally)).collect();
+            overview["more_sites"] = tallies.by_site.len().saturating_sub(SITES).into();
+            let reasons = tallies.why_not.iter();
+            let reason =
+                |(state, count): (&State, &usize)| json!({"state": state.name(), "count": count});
+            let mut reasons: Vec<Value> = reasons.map(reason).collect();
+            if tallies.without_link() > 0 {
+                reasons.push(json!({"state": "no link", "count": tallies.without_link()}));
+            }
+            overview["reasons"] = reasons.into();
+        }
+        write_atomically(&project.overview(), overview.to_string().as_bytes())
+    }
+}
+
+fn named(name: &str, tally: &Tally) -> Value {
+    let mut told = of(tally);
+    told["name"] = name.into();
+    told
+}
+
+fn of(tally: &Tally) -> Value {
+    let held_out = tally.held_out();
+    json!({
+        "gaps": tally.gaps,
+        "filled": tally.filled,
+        "expected": tally.expected(),
+        "held_out": held_out.map(|share| json!({"low": share.low, "right": share.estimate, "high": share.high})),
+    })
+}
