@@ -143,7 +143,7 @@ impl Judging {
         let check = match check {
             Ok(check) => check,
             Err(error) => {
-                tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a check of a page was not judged");
+                tracing::warn!(event = "check_skipped", url = text(page, "url"), %error, "a check of a page was not judged");
                 return None;
             }
         };
