@@ -10,7 +10,10 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-wanted=${*:-extraction blocks changes learning truth fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names scripts}
+# Benches that are tests with limits of their own run in `make test`; a small run does not repeat them.
+tests="changes truth scripts"
+[ "${BENCH_SIZE:-full}" = full ] || tests=
+wanted=${*:-extraction blocks learning fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
 cache=.cache
 missed=0
 
