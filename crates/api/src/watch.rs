@@ -6,6 +6,7 @@
 
 mod action;
 mod keys;
+mod members;
 mod notify;
 mod run;
 mod spec;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::action::parse_watch_action;
 pub use self::action::{WatchAction, WatchOrder};
 use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, RECORDS_KEYS, WATCH_KEYS};
+use self::members::{duration, object, text, texts};
 pub use self::notify::{About, NotificationTime, Notify};
 use self::notify::{notify_keys, notify_of};
 pub use self::run::{RunEnd, WatchRun};
@@ -306,26 +308,6 @@ fn part<'m>(
     let inner = object(value, &path)?;
     check(keys, inner, &path)?;
     Ok(Some(inner))
-}
-
-fn object<'m>(value: &'m Value, path: &str) -> Result<&'m Map<String, Value>, Refusal> {
-    let members = value.as_object();
-    members.ok_or_else(|| Refusal::new(path, "expected an object"))
-}
-
-fn text(members: &Map<String, Value>, key: &str) -> Option<String> {
-    let text = members.get(key).and_then(Value::as_str);
-    text.map(str::to_owned)
-}
-
-fn texts(members: &Map<String, Value>, key: &str) -> Vec<String> {
-    let list = members.get(key).and_then(Value::as_array);
-    let texts = list.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(str::to_owned).collect()
-}
-
-fn duration(members: &Map<String, Value>, key: &str) -> Option<i64> {
-    crate::duration_ms(members.get(key)?.as_str()?).ok()
 }
 
 /// Makes the JSON Schema (draft 2020-12) of a watch from the tables of its keys.

@@ -17,6 +17,7 @@ mod interval;
 mod judgement;
 mod model;
 mod profile;
+mod rounds;
 mod several;
 mod single;
 

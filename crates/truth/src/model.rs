@@ -1,20 +1,11 @@
-//! What is learned of sites and records: expectation and maximisation in turn.
-//!
-//! Given how precise each cell is and how often records are wrong, each item's truth has a probability; given
-//! these, precisions and errors are counted. Records' errors are apart from those of pages: where sites, kinds
-//! of anchors or the search of the page speak against a record, its disagreement does not count against the
-//! page.
+//! What is known of sites, chains and records while it is learned: precisions, errors, and what they say of one
+//! reading. [`rounds`](crate::rounds) learns it.
 
 use crate::cells::{Cell, weigh_kinds};
-use crate::evidence::{FieldShape, Presence};
+use crate::evidence::Presence;
 use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
-use crate::{copies, several, single};
-
-const ROUNDS: usize = 25;
-/// The rounds after which sites are compared with each other.
-const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
 
 /// How much more frequent each pattern is among right readings than among wrong ones, before it is measured.
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
@@ -43,10 +34,10 @@ pub(crate) struct Model {
     /// By cell: the probability that a list is read whole.
     pub whole: Vec<f64>,
     /// By reading: how much its vote counts, see [`copies::votes`].
-    votes: Vec<f32>,
-    pages: Pages,
+    pub votes: Vec<f32>,
+    pub pages: Pages,
     /// By reading: the probability that its page belongs to its row.
-    own: Vec<f32>,
+    pub own: Vec<f32>,
 }
 
 /// How records go wrong.
@@ -86,7 +77,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn new(index: &Index) -> Counts {
+    pub fn new(index: &Index) -> Counts {
         Counts {
             same_wrong: vec![0.0; index.shapes.len()],
             both_wrong: vec![0.0; index.shapes.len()],
@@ -113,7 +104,8 @@ impl Counts {
 }
 
 impl Model {
-    pub fn learn(index: &Index) -> Model {
+    /// Before anything is counted.
+    pub fn new(index: &Index, frequencies: &Frequencies) -> Model {
         let fields = index.shapes.len();
         let mut model = Model {
             cells: index.cells.clone(),
@@ -135,78 +127,12 @@ impl Model {
             own: vec![1.0; index.readings.len()],
         };
         weigh_kinds(&mut model.cells, index.sites.len(), fields);
-        let frequencies = Frequencies::new(index);
-        model.weigh_patterns(&Counts::new(index), &frequencies);
-        for round in 1..=ROUNDS {
-            model.round(index, &frequencies);
-            if COMPARED_AFTER.contains(&round) {
-                model.votes = copies::votes(index, &model);
-            }
-        }
+        model.weigh_patterns(&Counts::new(index), frequencies);
         model
     }
 
-    fn round(&mut self, index: &Index, frequencies: &Frequencies) {
-        let mut counts = Counts::new(index);
-        let mut cells = index.cells.clone();
-        self.records.compared.fill(0.0);
-        self.records.wrong.fill(0.0);
-        let mut records = Vec::new();
-        for item in &index.items {
-            // One site alone, and no record, say nothing of how right the site is.
-            let measured = item.sites > 1 || index.known(item).iter().any(|known| known.held_out);
-            if !measured && index.known(item).is_empty() {
-                continue;
-            }
-            let right = match index.shape(item) {
-                FieldShape::Single => single::expect(index, self, item, &mut counts, &mut records),
-                FieldShape::Several => {
-                    several::expect(index, self, item, &mut counts, &mut records)
-                }
-            };
-            if !measured {
-                continue;
-            }
-            for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
-                if reading.leads {
-                    // What a foreign page says is no fault of the chain.
-                    let own = f64::from(self.own[item.readings.start + place]);
-                    let right = right.min(own);
-                    let wrong = own - right;
-                    let cell = &mut cells[reading.cell as usize];
-                    cell.trials += own;
-                    cell.right += right;
-                    counts.right[reading.pattern as usize] += right;
-                    counts.wrong[reading.pattern as usize] += wrong;
-                    counts.fits_right[reading.fit as usize] += right;
-                    counts.fits_wrong[reading.fit as usize] += wrong;
-                }
-            }
-        }
-        for (field, wrong) in records {
-            self.records.compared[field as usize] += 1.0;
-            self.records.wrong[field as usize] += wrong;
-        }
-        weigh_kinds(&mut cells, index.sites.len(), index.shapes.len());
-        self.cells = cells;
-        self.weigh_patterns(&counts, frequencies);
-        self.records.count();
-        self.count(&counts);
-        self.compare_pages(index);
-    }
-
-    fn compare_pages(&mut self, index: &Index) {
-        let mut pages = std::mem::replace(&mut self.pages, Pages::new());
-        pages.compare(index, self);
-        for item in &index.items {
-            for (place, reading) in item.readings.clone().zip(index.readings(item)) {
-                self.own[place] = pages.own(index, self, item, reading) as f32;
-            }
-        }
-        self.pages = pages;
-    }
-
-    fn count(&mut self, counts: &Counts) {
+    /// Takes over what a round has counted.
+    pub fn count(&mut self, counts: &Counts) {
         for (field, collision) in self.collisions.iter_mut().enumerate() {
             *collision = (0.8 + counts.same_wrong[field]) / (10.0 + counts.both_wrong[field]);
         }
@@ -238,7 +164,7 @@ impl Model {
         }
     }
 
-    fn weigh_patterns(&mut self, counts: &Counts, frequencies: &Frequencies) {
+    pub fn weigh_patterns(&mut self, counts: &Counts, frequencies: &Frequencies) {
         self.patterns = factors(
             &counts.right,
             &counts.wrong,
@@ -304,7 +230,7 @@ impl Model {
 
 impl Records {
     /// The errors of each field, drawn towards those of all.
-    fn count(&mut self) {
+    pub fn count(&mut self) {
         const ALL_WEIGH: f64 = 20.0;
         let compared: f64 = self.compared.iter().sum();
         let wrong: f64 = self.wrong.iter().sum();
@@ -345,13 +271,13 @@ fn factors<const N: usize>(
 }
 
 /// How frequent patterns and fits are.
-struct Frequencies {
+pub(crate) struct Frequencies {
     patterns: [f64; PATTERNS],
     fits: [f64; FITS],
 }
 
 impl Frequencies {
-    fn new(index: &Index) -> Frequencies {
+    pub fn new(index: &Index) -> Frequencies {
         let mut frequencies = Frequencies {
             patterns: [0.0; PATTERNS],
             fits: [0.0; FITS],

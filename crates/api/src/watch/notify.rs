@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::keys::NOTIFY_KEYS;
+use super::members::{object, text, texts};
 use super::target::{self, NotificationTarget};
-use super::{object, text, texts};
 use crate::refusal::Refusal;
 use crate::rule::{Key, check};
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::keys::key;
-use super::{text, texts};
+use super::members::{text, texts};
 use crate::refusal::Refusal;
 use crate::rule::{Key, Rule};
 

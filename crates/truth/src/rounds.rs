@@ -1,0 +1,91 @@
+//! What is learned of sites and records: expectation and maximisation in turn.
+//!
+//! Given how precise each cell is and how often records are wrong, each item's truth has a probability; given
+//! these, precisions and errors are counted. Records' errors are apart from those of pages: where sites, kinds
+//! of anchors or the search of the page speak against a record, its disagreement does not count against the
+//! page.
+
+use crate::cells::weigh_kinds;
+use crate::evidence::FieldShape;
+use crate::foreign::Pages;
+use crate::index::Index;
+use crate::model::{Counts, Frequencies, Model};
+use crate::{copies, several, single};
+
+const ROUNDS: usize = 25;
+/// The rounds after which sites are compared with each other.
+const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
+
+impl Model {
+    pub fn learn(index: &Index) -> Model {
+        let frequencies = Frequencies::new(index);
+        let mut model = Model::new(index, &frequencies);
+        for round in 1..=ROUNDS {
+            model.round(index, &frequencies);
+            if COMPARED_AFTER.contains(&round) {
+                model.votes = copies::votes(index, &model);
+            }
+        }
+        model
+    }
+
+    fn round(&mut self, index: &Index, frequencies: &Frequencies) {
+        let mut counts = Counts::new(index);
+        let mut cells = index.cells.clone();
+        self.records.compared.fill(0.0);
+        self.records.wrong.fill(0.0);
+        let mut records = Vec::new();
+        for item in &index.items {
+            // One site alone, and no record, say nothing of how right the site is.
+            let measured = item.sites > 1 || index.known(item).iter().any(|known| known.held_out);
+            if !measured && index.known(item).is_empty() {
+                continue;
+            }
+            let right = match index.shape(item) {
+                FieldShape::Single => single::expect(index, self, item, &mut counts, &mut records),
+                FieldShape::Several => {
+                    several::expect(index, self, item, &mut counts, &mut records)
+                }
+            };
+            if !measured {
+                continue;
+            }
+            for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
+                if reading.leads {
+                    // What a foreign page says is no fault of the chain.
+                    let own = f64::from(self.own[item.readings.start + place]);
+                    let right = right.min(own);
+                    let wrong = own - right;
+                    let cell = &mut cells[reading.cell as usize];
+                    cell.trials += own;
+                    cell.right += right;
+                    counts.right[reading.pattern as usize] += right;
+                    counts.wrong[reading.pattern as usize] += wrong;
+                    counts.fits_right[reading.fit as usize] += right;
+                    counts.fits_wrong[reading.fit as usize] += wrong;
+                }
+            }
+        }
+        for (field, wrong) in records {
+            self.records.compared[field as usize] += 1.0;
+            self.records.wrong[field as usize] += wrong;
+        }
+        weigh_kinds(&mut cells, index.sites.len(), index.shapes.len());
+        self.cells = cells;
+        self.weigh_patterns(&counts, frequencies);
+        self.records.count();
+        self.count(&counts);
+        self.compare_pages(index);
+    }
+
+    fn compare_pages(&mut self, index: &Index) {
+        let mut pages = std::mem::replace(&mut self.pages, Pages::new());
+        pages.compare(index, self);
+        for item in &index.items {
+            for (place, reading) in item.readings.clone().zip(index.readings(item)) {
+                self.own[place] = pages.own(index, self, item, reading) as f32;
+            }
+        }
+        self.pages = pages;
+    }
+}
