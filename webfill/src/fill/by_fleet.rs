@@ -21,10 +21,10 @@ use webfill_store::{CrawlId, StoreUri};
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 
+use super::nouns::counted;
 use super::options::FillWebOptions;
 use super::passing;
 use super::project::Project;
-use super::summary::counted;
 use crate::cli::ProgressStyle;
 use crate::control_client::ControlClient;
 use crate::crawl::retry_actions;

@@ -11,15 +11,14 @@ use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use webfill_service::Fault;
 use webfill_store::{Dataset, FilledField, Unwritten, WriteBack};
 
-use super::evidence::whole;
-use super::project::Project;
+use super::options::CollectionOptions;
+use super::project::{Project, whole};
 use crate::dataset::DatasetOptions;
 use crate::feeding::store_fault;
 use crate::mapping_command::learn::runtime;
@@ -32,24 +31,6 @@ const VALUES: usize = 4;
 
 /// Refusals that are listed.
 const REFUSALS_TOLD: usize = 20;
-
-#[derive(Debug, Clone, Args)]
-pub struct CollectionOptions {
-    /// MongoDB database of a collection to complete, instead of TABLE
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "WEBFILL_RECORDS",
-        hide_env_values = true
-    )]
-    pub records: Option<String>,
-    /// Collection to complete; found values are written to it, existing ones stay
-    #[arg(long, value_name = "NAME", requires = "records")]
-    pub records_collection: Option<String>,
-    /// Only documents that match this query, in extended JSON [default: {}]
-    #[arg(long, value_name = "JSON", requires = "records")]
-    pub records_query: Option<String>,
-}
 
 /// See the module.
 pub struct Collection {

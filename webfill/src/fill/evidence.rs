@@ -1,17 +1,16 @@
 //! `TABLE.evidence.jsonl` and `.parquet`: for each value of each cell where it comes from.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{BufWriter, Write};
 
 use serde_json::{Value, json};
 use webfill_service::Fault;
 
 use super::judging::{Cell, Verdict};
 use super::mappings::Mappings;
-use super::pages::{Pages, StoredPage};
-use super::project::Project;
+use super::pages::Pages;
+use super::project::{Project, whole};
 use super::reading::Readings;
+use super::stored_page::StoredPage;
 use super::table::Table;
 use crate::export::columns::{Column, Kind, Of};
 use crate::export::parquet::ParquetFile;
@@ -111,16 +110,4 @@ pub fn write(project: &Project, sources: &Sources<'_>, verdict: &Verdict) -> Res
         }
         parquet.finish()
     })
-}
-
-/// A file that is renamed into its place when it is complete.
-pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let written = File::create(&part).and_then(|mut file| {
-        write(&mut file)?;
-        file.sync_all()?;
-        std::fs::rename(&part, path)
-    });
-    written.map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use webfill_service::Fault;
 use webfill_urls::canonical;
 
-use super::pages::StoredPage;
 use super::project::Project;
+use super::stored_page::StoredPage;
 use crate::mapping_command::learn::gathered::Gathered;
 use crate::mapping_command::writing::write_atomically;
 

@@ -11,7 +11,7 @@ use webfill_truth::{
 use webfill_wire::Outcome;
 
 use super::mappings::Mappings;
-use super::pages::Pages;
+use super::pages::{Pages, rows_of_targets};
 use super::reading::{FieldReading, Reading, Readings, agrees, is_misspelt};
 use super::table::{Refused, Table};
 
@@ -151,7 +151,7 @@ pub fn judge(
     precision: f64,
 ) -> Verdict {
     let fields = table.fields.len();
-    let targets = super::learning::rows_of_targets(table, pages);
+    let targets = rows_of_targets(table, pages);
     let mut values = Values::default();
     let misread = values.number(MISREAD.to_owned(), MISREAD);
     let mut sites: BTreeMap<String, u32> = BTreeMap::new();

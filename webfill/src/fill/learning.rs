@@ -10,7 +10,7 @@ use webfill_wire::Outcome;
 
 use super::linked::{self, Linked};
 use super::mappings::{self, Mappings};
-use super::pages::Pages;
+use super::pages::{Pages, rows_of_targets};
 use super::project::Project;
 use super::reading::Readings;
 use super::sample;
@@ -246,21 +246,6 @@ fn learn_pages(
         limits: Limits::default(),
     };
     webfill_learn::learn_with_links(pages, &links, &[], &task).map_err(Fault::error)
-}
-
-/// The rows that link to each page, by the URL of the page after redirects.
-pub fn rows_of_targets<'t>(
-    table: &'t Table,
-    pages: &'t Pages<'_>,
-) -> BTreeMap<&'t str, BTreeSet<u32>> {
-    let mut rows: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for (place, link) in table.links.iter().enumerate() {
-        if let Some((target, _)) = pages.target(&link.url) {
-            let linking = table.rows_of(place as u32);
-            rows.entry(target).or_default().extend(linking);
-        }
-    }
-    rows
 }
 
 /// The page of a row, with what the row knows. A page to which several rows link is of none of them.

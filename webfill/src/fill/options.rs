@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use webfill_service::Fault;
 use webfill_wire::Lane;
 
-use super::collection::CollectionOptions;
 use super::project::Project;
 use crate::cli::{ProgressStyle, parse_options};
 use crate::crawl::CrawlOptions;
@@ -168,4 +167,22 @@ fn share(text: &str) -> Result<f64, String> {
         Ok(share) if (0.5..1.0).contains(&share) => Ok(share),
         _ => Err("not a share from 0.5 to below 1, such as 0.95".into()),
     }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CollectionOptions {
+    /// MongoDB database of a collection to complete, instead of TABLE
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "WEBFILL_RECORDS",
+        hide_env_values = true
+    )]
+    pub records: Option<String>,
+    /// Collection to complete; found values are written to it, existing ones stay
+    #[arg(long, value_name = "NAME", requires = "records")]
+    pub records_collection: Option<String>,
+    /// Only documents that match this query, in extended JSON [default: {}]
+    #[arg(long, value_name = "JSON", requires = "records")]
+    pub records_query: Option<String>,
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use webfill_service::state::StateFolder;
@@ -13,15 +12,15 @@ use webfill_store::{
     parse_iso_time,
 };
 use webfill_urls::{Url, canonical, site};
-use webfill_wire::Outcome;
 
 use super::by_fleet::{ByFleet, Orders, Waited};
 use super::former::Former;
+use super::nouns::counted;
 use super::options::FillWebOptions;
 use super::passing;
 use super::project::Project;
-use super::summary::counted;
-use super::table::Link;
+use super::stored_page::StoredPage;
+use super::table::{Link, Table};
 use crate::crawl::Crawl;
 use crate::extract::patiently;
 use crate::feeding::now_ms;
@@ -31,34 +30,6 @@ use crate::mapping_command::writing::write_atomically;
 
 /// A redirect is followed so often.
 const MOST_HOPS: usize = 5;
-
-/// What is stored of a page, beside its body.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StoredPage {
-    pub outcome: Outcome,
-    status: Option<u64>,
-    /// Where it leads to, if it is a redirect.
-    pub redirect: Option<String>,
-    pub content_type: Option<String>,
-    pub content_hash: Option<String>,
-    /// When it was fetched, in ISO 8601.
-    pub at: String,
-}
-
-impl StoredPage {
-    /// How it ended: its status if that is an error, its outcome else.
-    pub fn end(&self) -> String {
-        match (self.outcome, self.status) {
-            (Outcome::HttpError, Some(status)) => status.to_string(),
-            (outcome, _) => outcome.to_string(),
-        }
-    }
-
-    /// Whether the page may be there the next time.
-    pub fn may_return(&self) -> bool {
-        passing::ENDS.contains(&self.end().as_str())
-    }
-}
 
 /// How fetching ended.
 enum Ended {
@@ -483,4 +454,19 @@ fn stored_page(page: &Value) -> Option<StoredPage> {
         content_hash: text("content_hash"),
         at: text("started_at")?,
     })
+}
+
+/// The rows that link to each page, by the URL of the page after redirects.
+pub fn rows_of_targets<'t>(
+    table: &'t Table,
+    pages: &'t Pages<'_>,
+) -> BTreeMap<&'t str, BTreeSet<u32>> {
+    let mut rows: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (place, link) in table.links.iter().enumerate() {
+        if let Some((target, _)) = pages.target(&link.url) {
+            let linking = table.rows_of(place as u32);
+            rows.entry(target).or_default().extend(linking);
+        }
+    }
+    rows
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::nouns::{counted, noun};
 use super::options::Check;
 use super::sample;
-use super::summary::{counted, noun};
 use super::table::Table;
 use crate::demand::table::table as for_people;
 

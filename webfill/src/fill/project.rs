@@ -1,6 +1,8 @@
 //! The folder of a table's work, `books.webfill` beside `books.csv`, and the files that are written beside the table.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
@@ -202,6 +204,18 @@ fn beside(table: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(stem);
     name.push(ending);
     table.with_file_name(name)
+}
+
+/// A file that is renamed into its place when it is complete.
+pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let written = File::create(&part).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()?;
+        std::fs::rename(&part, path)
+    });
+    written.map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
 }
 
 #[cfg(test)]

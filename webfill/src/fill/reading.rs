@@ -8,9 +8,8 @@ use webfill_mapping::{Engine, Limits, MappingIndex, PageInput, Wants};
 use webfill_service::Fault;
 
 use super::excerpt::PlainText;
-use super::learning::rows_of_targets;
 use super::mappings::Mappings;
-use super::pages::Pages;
+use super::pages::{Pages, rows_of_targets};
 use super::table::Table;
 
 /// The longest that one page may take.

@@ -14,8 +14,8 @@ use self::charts::{Bars, reason_bars};
 use self::html::{escaped, excerpt, link, shortened};
 use super::evidence::Sources;
 use super::judging::{Cell, State, Verdict};
+use super::nouns::counted;
 use super::project::Project;
-use super::summary::counted;
 use super::tally::Tallies;
 use crate::mapping_command::writing::write_atomically;
 

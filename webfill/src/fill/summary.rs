@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::judging::State;
+use super::nouns::counted;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
@@ -128,18 +129,6 @@ impl Summary<'_> {
             ),
             false => String::from("nothing"),
         }
-    }
-}
-
-/// A count with its noun, such as `1 site` and `2 sites`.
-pub fn counted(count: usize, one: &str) -> String {
-    format!("{count} {}", noun(count, one))
-}
-
-pub fn noun(count: usize, one: &str) -> String {
-    match count {
-        1 => one.to_owned(),
-        _ => format!("{one}s"),
     }
 }
 

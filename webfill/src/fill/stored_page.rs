@@ -1,0 +1,34 @@
+//! A page as the fetching crawl has left it, beside its body.
+
+use serde::{Deserialize, Serialize};
+use webfill_wire::Outcome;
+
+use super::passing;
+
+/// What is stored of a page, beside its body.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredPage {
+    pub outcome: Outcome,
+    pub status: Option<u64>,
+    /// Where it leads to, if it is a redirect.
+    pub redirect: Option<String>,
+    pub content_type: Option<String>,
+    pub content_hash: Option<String>,
+    /// When it was fetched, in ISO 8601.
+    pub at: String,
+}
+
+impl StoredPage {
+    /// How it ended: its status if that is an error, its outcome else.
+    pub fn end(&self) -> String {
+        match (self.outcome, self.status) {
+            (Outcome::HttpError, Some(status)) => status.to_string(),
+            (outcome, _) => outcome.to_string(),
+        }
+    }
+
+    /// Whether the page may be there the next time.
+    pub fn may_return(&self) -> bool {
+        passing::ENDS.contains(&self.end().as_str())
+    }
+}
