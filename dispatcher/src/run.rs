@@ -61,7 +61,7 @@ enum Event {
     WriteResult(WriteResult),
     Reload(ReloadEnded),
     Delivery(Ended),
-    Looks(Vec<PageCheck>),
+    PageChecks(Vec<PageCheck>),
     Changes(ChangesAnswer),
 }
 
@@ -236,7 +236,7 @@ impl Followers {
             content_changes: ContentChanges::start(
                 store(),
                 firehose.notifications(),
-                Box::new(send_as(events, Event::Looks)),
+                Box::new(send_as(events, Event::PageChecks)),
             )?,
             change_reader: change_reader.transpose()?,
             deliveries: Deliveries::start(
@@ -427,7 +427,7 @@ impl Process {
                     Ok(())
                 }
                 Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
-                Event::Looks(looks) => self.core.pages_checked(&looks, now_ms),
+                Event::PageChecks(looks) => self.core.pages_checked(&looks, now_ms),
                 Event::Changes(answer) => self.core.changes_answered(answer, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {

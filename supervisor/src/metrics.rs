@@ -76,7 +76,7 @@ impl Metrics {
         let published = setup.metrics.and_then(|address| {
             serve(address, setup)
                 .inspect_err(|fault| {
-                    tracing::error!(event = "metrics_not_served", error = %fault, "no counts are served");
+                    tracing::error!(event = "metrics_not_served", error = %fault, "no metrics are served");
                 })
                 .ok()
         });

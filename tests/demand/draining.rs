@@ -97,7 +97,7 @@ fn supervisors_drain_by_word_one_or_all() {
         .expect(1)
         .stderr;
     assert!(
-        refused.contains("unknown supervisor three; connected: one, two"),
+        refused.contains("supervisor three is not connected; connected: one, two"),
         "{refused}"
     );
     let told = fleet.run(&["drain", "--supervisor", "two"]).expect(0);

@@ -54,8 +54,11 @@ impl ControlClient {
         request: &impl Serialize,
         mut meanwhile: impl FnMut() -> Result<(), Fault>,
     ) -> Result<A, Fault> {
-        let question = serde_json::to_vec(request)
-            .map_err(|error| Fault::error(format!("cannot reach the dispatcher: {error}")))?;
+        let question = serde_json::to_vec(request).map_err(|error| {
+            Fault::error(format!(
+                "cannot write the request to the dispatcher: {error}"
+            ))
+        })?;
         loop {
             let outbox = self.connection.sockets.outbox();
             outbox.send(DISPATCHER, question.clone());
@@ -115,8 +118,11 @@ impl ControlClient {
         request: &LocalRequest,
         give_up: &impl Fn() -> bool,
     ) -> Result<Option<A>, Fault> {
-        let question = serde_json::to_vec(request)
-            .map_err(|error| Fault::error(format!("cannot reach the dispatcher: {error}")))?;
+        let question = serde_json::to_vec(request).map_err(|error| {
+            Fault::error(format!(
+                "cannot write the request to the dispatcher: {error}"
+            ))
+        })?;
         self.connection.sockets.outbox().send(DISPATCHER, question);
         while !give_up() {
             if let Ok(answer) = self.connection.answers.recv_timeout(LOOK_EVERY) {

@@ -7,7 +7,7 @@
 //! | a request per line | crawl requests, each accepted or refused by itself | [`parse_line`] |
 //! | `{"action": "info" \| "stop" \| "pause" \| "resume", "appid", "crawlid", ...}` | an action on a crawl | [`Action`] |
 //! | `{"action": "prune", "appid", "crawlid", "older_than"}` | finished crawls are dropped | [`PruneAction`] |
-//! | `{"action": "retry", "appid", "crawlid", "outcome": [..], ...}` | finished tasks of a crawl re-queued | [`RetryAction`] |
+//! | `{"action": "retry", "appid", "crawlid", "outcome": [..], ...}` | finished tasks of a crawl are re-queued | [`RetryAction`] |
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
 //! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
 //! | `{"action": "sites", ...}` | the states of sites | [`SitesQuestion`] |

@@ -24,7 +24,7 @@ mod times;
 mod unsteady;
 
 pub use blocks::Block;
-pub use page::{Answer, Judged, LookAt, LookKey, PageVersions};
+pub use page::{Answer, CheckKey, CheckedPage, Judged, PageVersions};
 pub use page_check::{PageCheck, Verdict};
 pub use seen::{Broken, Seen};
 pub use site::SiteBlocks;

@@ -25,7 +25,7 @@ const MISSES: u32 = 2;
 
 /// Identifies a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookKey {
+pub struct CheckKey {
     pub epoch: u64,
     pub task: u64,
     /// Counts the deliveries of the task, from 1, over all runs.
@@ -46,8 +46,8 @@ pub enum Answer {
 
 /// The data of a check.
 #[derive(Debug, Clone)]
-pub struct LookAt<'a> {
-    pub key: LookKey,
+pub struct CheckedPage<'a> {
+    pub key: CheckKey,
     /// When the run of the watch began, if the check may belong to one. A run checks a page once: a repetition after
     /// a crash is the same check.
     pub run_began_ms: Option<i64>,
@@ -100,7 +100,7 @@ struct Version {
 }
 
 impl Version {
-    fn of_unread(look: &LookAt<'_>) -> Version {
+    fn of_unread(look: &CheckedPage<'_>) -> Version {
         Version {
             at_ms: look.key.at_ms,
             hash: look.content_hash.map(str::to_owned),
@@ -109,7 +109,7 @@ impl Version {
         }
     }
 
-    fn of(look: &LookAt<'_>) -> Version {
+    fn of(look: &CheckedPage<'_>) -> Version {
         let is_mapped = look.mapping.is_some();
         Version {
             at_ms: look.key.at_ms,
@@ -167,12 +167,12 @@ pub struct PageVersions {
     /// When the last run that missed it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missed_in: Option<i64>,
-    last: LookKey,
+    last: CheckKey,
 }
 
 impl PageVersions {
     /// Judges a check. `None` if it shows nothing (yet), or was judged before.
-    pub fn judge(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+    pub fn judge(&mut self, look: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if self.last == look.key {
             return None;
         }
@@ -216,7 +216,7 @@ impl PageVersions {
     }
 
     /// An unreadable document does not differ from anything: it may be damaged for one night only.
-    fn judge_unread(&mut self, look: &LookAt<'_>) -> Option<Judged> {
+    fn judge_unread(&mut self, look: &CheckedPage<'_>) -> Option<Judged> {
         if self.versions.is_empty() {
             self.add(Version::of_unread(look));
             return Some(Judged::only(Verdict::New));
@@ -228,7 +228,7 @@ impl PageVersions {
     }
 
     /// `None` if it was never read this way before: the differences may come from the mapping.
-    fn judge_found(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+    fn judge_found(&mut self, look: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if let Some(unsteady) = &look.seen.unsteady {
             site.note_unsteady(&self.unsteady, unsteady);
             self.unsteady.merge(unsteady);

@@ -24,14 +24,14 @@ use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judging::{Batch, Judging};
 
 /// Checks that are read at a time, and the bytes of their versions.
-const CHUNK_LOOKS: usize = 64;
+const CHUNK_CHECKS: usize = 64;
 const CHUNK_BYTES: usize = 2 << 20;
 
 /// How often the position is stored while there are no checks.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
 /// Gets the result of each check once it is stored. It must not wait.
-pub type LookListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
+pub type CheckListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
 
 /// The thread's handle.
 pub struct ContentChanges(FollowerThread);
@@ -41,7 +41,7 @@ impl ContentChanges {
     pub fn start(
         store: StoreUri,
         notifications: Notifications,
-        listener: LookListener,
+        listener: CheckListener,
     ) -> Result<ContentChanges, Fault> {
         let follower = Follower::new(notifications, listener);
         let what = "the thread that judges changes";
@@ -64,7 +64,7 @@ impl ContentChanges {
 /// The state of the thread.
 struct Follower {
     notifications: Notifications,
-    listener: LookListener,
+    listener: CheckListener,
     /// Names this process as the writer of a judgement.
     writer: String,
     /// The stored state; `None`: it must be read.
@@ -104,7 +104,7 @@ impl Follow for Follower {
 }
 
 impl Follower {
-    fn new(notifications: Notifications, listener: LookListener) -> Follower {
+    fn new(notifications: Notifications, listener: CheckListener) -> Follower {
         Follower {
             notifications,
             listener,
@@ -248,7 +248,7 @@ impl Follower {
             ..ExportFilter::default()
         };
         let mut chunk = Chunk::default();
-        let most = (CHUNK_LOOKS, CHUNK_BYTES);
+        let most = (CHUNK_CHECKS, CHUNK_BYTES);
         let read = chunk.read(store, &self.position, &filter, most, size);
         match read.await {
             Ok(()) => {}

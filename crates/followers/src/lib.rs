@@ -17,6 +17,6 @@ pub mod run_changes;
 pub mod thread;
 
 pub use change_reader::ChangeReader;
-pub use content_changes::{ContentChanges, LookListener};
+pub use content_changes::{CheckListener, ContentChanges};
 pub use extraction_health::ExtractionHealth;
 pub use firehose::{Firehose, Notifications, Publish, Subscriptions};

@@ -8,9 +8,9 @@ use webfill_wire::socket::Peer;
 
 /// The permit that a request holds with the process until its answer has left. The core only keeps it.
 pub trait RequestPermit: Debug + Send + Sync {
-    /// The request was read, and holds this permit until it is carried out.
+    /// The request was read, and takes this many bytes until it is carried out.
     fn note_read(&self, bytes: usize);
-    /// The request is answered, and its answer holds this permit until its sender reads it.
+    /// The request is answered; its answer takes this many bytes until its sender reads it.
     fn note_answer(&self, bytes: usize);
     /// Whether its sender has to read answers before there are more.
     fn has_unread(&self) -> bool;

@@ -12,7 +12,7 @@
 //! | `feed_requests` | what requests leave open is as in the sender's own crawl |
 //! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
 //! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
-//! | `failed_urls`, `dead_records` | every URL that failed, page by page |
+//! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, slice by slice |
 //! | `tell_run`, `tell_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
 //! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
@@ -60,7 +60,7 @@ pub enum LocalRequest {
         crawls: Vec<CrawlKey>,
         limits: Option<Limits>,
     },
-    /// Permanently failed URLs of crawls, a slice after this position.
+    /// Counts of permanently failed URLs of crawls, a slice after this position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
     /// Records of crawls without a URL that could be had, the same way.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },

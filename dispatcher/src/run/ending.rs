@@ -41,7 +41,7 @@ impl Process {
         }
         let now_ms = self.clock.now_ms();
         let looks = arrived.try_iter().filter_map(|event| match event {
-            Event::Looks(looks) => Some(looks),
+            Event::PageChecks(looks) => Some(looks),
             _ => None,
         });
         let mut looked = looks.map(|looks| self.core.pages_checked(&looks, now_ms));

@@ -19,15 +19,15 @@ impl Web {
         }
     }
 
-    fn look(&mut self, change: impl FnOnce(&mut LookAt<'_>)) -> Option<Judged> {
+    fn look(&mut self, change: impl FnOnce(&mut CheckedPage<'_>)) -> Option<Judged> {
         self.nights += 1;
         let nothing = Map::new();
-        let mut look = LookAt {
-            key: LookKey {
+        let mut look = CheckedPage {
+            key: CheckKey {
                 task: self.nights,
                 number: 1,
                 at_ms: self.nights as i64 * 86_400_000,
-                ..LookKey::default()
+                ..CheckKey::default()
             },
             run_began_ms: None,
             answer: Answer::Page,
@@ -58,11 +58,11 @@ impl Web {
     fn fields(&mut self, fields: Value, version: &str) -> Option<Judged> {
         let fields = fields.as_object().cloned().unwrap();
         self.nights += 1;
-        let look = LookAt {
-            key: LookKey {
+        let look = CheckedPage {
+            key: CheckKey {
                 task: self.nights,
                 number: 1,
-                ..LookKey::default()
+                ..CheckKey::default()
             },
             run_began_ms: None,
             answer: Answer::Page,
@@ -130,11 +130,11 @@ fn a_check_is_judged_once() {
     let mut web = Web::new();
     web.text("text");
     let again = web.look(|look| {
-        look.key = LookKey {
+        look.key = CheckKey {
             task: 1,
             number: 1,
             at_ms: 86_400_000,
-            ..LookKey::default()
+            ..CheckKey::default()
         };
         look.seen = Seen::of_text("other");
     });
@@ -209,8 +209,8 @@ impl Pages {
         let nothing = Map::new();
         let mut told = Vec::new();
         for (number, page) in self.pages.iter_mut().enumerate() {
-            let look = LookAt {
-                key: LookKey {
+            let look = CheckedPage {
+                key: CheckKey {
                     epoch: 1,
                     task: self.nights as u64,
                     number: 1,

@@ -12,7 +12,7 @@ mod furniture;
 use std::collections::BTreeMap;
 
 use serde_json::Map;
-use webfill_changes::{Answer, LookAt, LookKey, PageVersions, Seen, SiteBlocks, Verdict};
+use webfill_changes::{Answer, CheckKey, CheckedPage, PageVersions, Seen, SiteBlocks, Verdict};
 use webfill_document::{Document, Limits};
 
 use crate::changes::CHANGES;
@@ -158,12 +158,12 @@ impl Looked {
             let second = self.fetched(furniture, second_ms, changing, rng);
             found = found.of_two_fetches(&second);
         }
-        let look = LookAt {
-            key: LookKey {
+        let look = CheckedPage {
+            key: CheckKey {
                 task: look as u64 + 1,
                 number: 1,
                 at_ms,
-                ..LookKey::default()
+                ..CheckKey::default()
             },
             run_began_ms: None,
             answer: Answer::Page,

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 use webfill_changes::{
-    Answer, Judged, LookAt, LookKey, PageCheck, PageVersions, Seen, SiteBlocks, Verdict,
+    Answer, CheckKey, CheckedPage, Judged, PageCheck, PageVersions, Seen, SiteBlocks, Verdict,
 };
 use webfill_store::{
     Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES, Store,
@@ -229,7 +229,7 @@ fn check_of<'p>(
     page: &'p Value,
     nothing: &'p Map<String, Value>,
     run_began_ms: Option<i64>,
-) -> Result<LookAt<'p>, String> {
+) -> Result<CheckedPage<'p>, String> {
     let number = |name: &str| page[name].as_u64().unwrap_or_default();
     let answer = match text(page, "outcome") {
         "ok" => Answer::Page,
@@ -238,8 +238,8 @@ fn check_of<'p>(
     };
     let packed = BASE64_STANDARD.decode(text(page, "snapshot"));
     let packed = packed.map_err(|error| error.to_string())?;
-    Ok(LookAt {
-        key: LookKey {
+    Ok(CheckedPage {
+        key: CheckKey {
             epoch: number("epoch"),
             task: number("task"),
             number: number("attempts"),

@@ -163,9 +163,13 @@ impl Core {
         self.watches.attend_watches(&mut self.cx, sources, now_ms)
     }
 
-    pub fn pages_checked(&mut self, looks: &[PageCheck], now_ms: i64) -> Result<(), FrontierError> {
+    pub fn pages_checked(
+        &mut self,
+        checks: &[PageCheck],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         self.watches
-            .pages_checked(&mut self.cx, &mut self.notifications, looks, now_ms)
+            .pages_checked(&mut self.cx, &mut self.notifications, checks, now_ms)
     }
 
     pub fn run_state(&self, name: &str, run: u64) -> Value {

@@ -255,12 +255,12 @@ impl Watches {
         &mut self,
         cx: &mut Context,
         notifications: &mut Notifications,
-        looks: &[PageCheck],
+        checks: &[PageCheck],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        notifications.note_checks(self, looks);
+        notifications.note_checks(self, checks);
         let wall_ms = cx.wall_ms(now_ms);
-        cx.frontier.runs().count_checks(looks, wall_ms)
+        cx.frontier.runs().count_checks(checks, wall_ms)
     }
 
     /// When the watches are checked next.

@@ -49,6 +49,6 @@ pub enum ChangesFound {
         counts: Map<String, Value>,
         changes: Option<ReadChanges>,
     },
-    /// If the answer takes longer than this, the end of the run is reported without it.
+    /// For a run: the answer has taken too long, so the end of the run is reported without it.
     Late,
 }

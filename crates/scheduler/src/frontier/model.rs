@@ -329,7 +329,7 @@ pub struct AtMost {
 impl AtMost {
     const MOST: i64 = 10_000;
 
-    /// Number of them that were checked.
+    /// At most this many are checked.
     pub(super) const LOOKED_AT: i64 = AtMost::MOST + 1;
 
     pub(super) fn of(found: i64) -> AtMost {

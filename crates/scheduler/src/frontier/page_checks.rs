@@ -129,10 +129,10 @@ impl Runs<'_> {
     /// block others.
     pub fn count_checks(
         &mut self,
-        looks: &[PageCheck],
+        checks: &[PageCheck],
         now_ms: i64,
     ) -> std::result::Result<(), FrontierError> {
-        for look in looks {
+        for look in checks {
             let found = self.0.guarded("look for a crawl", |cx| {
                 crawl_rows::find(&cx.db, &look.app_id, &look.crawl_id)
             })?;

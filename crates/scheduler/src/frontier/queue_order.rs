@@ -1,5 +1,5 @@
 //! The queue of a crawl at a site: which of its tasks are handed out first. The highest priority goes first and,
-//! within it, the oldest task; in a run of a watch the lowest rank (see [`looks`](super::page_checks)).
+//! within it, the oldest task; in a run of a watch the lowest rank (see [`page_checks`](super::page_checks)).
 
 use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use webfill_wire::CrawlKey;

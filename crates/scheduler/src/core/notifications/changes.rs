@@ -135,8 +135,8 @@ impl Notifications {
     }
 
     /// Pages of a watch have changed: changes to report immediately must be read.
-    pub(in crate::core) fn note_checks(&mut self, watches: &Watches, looks: &[PageCheck]) {
-        for look in looks {
+    pub(in crate::core) fn note_checks(&mut self, watches: &Watches, checks: &[PageCheck]) {
+        for look in checks {
             let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
             let watched = watches.by_name.get(&look.crawl_id);
             if look.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {

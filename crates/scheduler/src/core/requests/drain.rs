@@ -74,9 +74,9 @@ impl Drains {
             Some(name) => {
                 let connected: Vec<String> = connected.into_iter().collect();
                 let why = match connected.is_empty() {
-                    true => format!("unknown supervisor {name}: none is connected"),
+                    true => format!("supervisor {name} is not connected, and no other is"),
                     false => format!(
-                        "unknown supervisor {name}; connected: {}",
+                        "supervisor {name} is not connected; connected: {}",
                         connected.join(", ")
                     ),
                 };

@@ -1,4 +1,4 @@
-//! Retries on request: finished tasks of a crawl re-queued, in slices of a few milliseconds, in
+//! Retries on request: finished tasks of a crawl are re-queued, in slices of a few milliseconds, in
 //! turns with everything else. Each slice is committed; the answer comes after the last.
 //!
 //! After a crash the tasks of the earlier slices are queued, and waiting clients get no answer; a repeated request

@@ -101,7 +101,7 @@ CREATE TABLE versions (
     looked_at TEXT NOT NULL,     -- the last time
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
-CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE INDEX versions_by_check ON versions (looked_at);
 -- One row: up to which page checks are judged.
 CREATE TABLE judged (
     revision INTEGER NOT NULL,   -- counts the judgements

@@ -180,7 +180,7 @@ CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
 CREATE INDEX changes_by_time ON page_changes (at);
 CREATE INDEX robots_by_expiry ON robots (expires_at);
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
-CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE INDEX versions_by_check ON versions (looked_at);
 CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
     UPDATE changes SET deleted = max(deleted, OLD.position);
 END;
