@@ -103,6 +103,10 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
 
 /// The text as a pattern in which any white space may stand where there is some.
 fn any_space(text: &str) -> String {
+    if !text.is_empty() && text.trim().is_empty() {
+        // Without any space between them, two numbers are one.
+        return String::from(r"\s+");
+    }
     let escaped: Vec<String> = text.split(' ').map(regex::escape).collect();
     escaped.join(r"\s*")
 }
@@ -158,7 +162,9 @@ fn with_affixes(page: &Places<'_>, value: &str) -> Vec<Formed> {
     if before.len() + behind.len() == 0 || before.ends_with(['-', '\u{2212}']) {
         return Vec::new();
     }
-    let mut processors = Vec::new();
+    // Nothing is put around what is no bare number.
+    let bare = json!({"type": "regex", "parameters": {"pattern": r"^\d[\d.,]*$", "group": 0}});
+    let mut processors = vec![bare];
     if !before.is_empty() {
         processors.push(json!({"type": "prefix", "parameters": {"text": before}}));
     }

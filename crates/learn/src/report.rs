@@ -244,6 +244,9 @@ fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     others.any(|wanted| !page.of(wanted).is_empty())
 }
 
+/// On fewer pages, that two chains read the same says nothing.
+const FEWEST_COMPARED: usize = 5;
+
 fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
     let scores = Scores::new(
         &found.candidates,
@@ -260,9 +263,16 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
     firsts
         .take(3)
         .map(|&one| {
-            let agreement: f64 = (0..pages)
-                .map(|page| scores.likeness(best, one, page))
-                .sum();
+            // That neither reads anything on a page is no agreement.
+            let reads = |one: usize, page: usize| !found.readings[one][page].values.is_empty();
+            let read: Vec<usize> = (0..pages)
+                .filter(|&page| reads(best, page) || reads(one, page))
+                .collect();
+            let likeness = read.iter().map(|&page| scores.likeness(best, one, page));
+            let agreement = match read.len() < FEWEST_COMPARED {
+                true => 0.0,
+                false => likeness.sum::<f64>() / read.len() as f64,
+            };
             let known = found.labels.iter().zip(&scores.credits[one]);
             let agree = known.filter(|(_, credit)| **credit >= 0.99);
             CandidateReport {
@@ -271,7 +281,7 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
                 agree: agree
                     .map(|(label, _)| group.pages[label.page].page.url.to_string())
                     .collect(),
-                agreement: rounded(agreement / pages.max(1) as f64),
+                agreement: rounded(agreement),
             }
         })
         .collect()

@@ -486,6 +486,16 @@ const FORMS: &[Form] = &[
         last: ("not rated yet", None),
     },
     Form {
+        name: "two numbers apart by a space: one number is not two",
+        values: &[("27/36", "27 36"), ("19/26", "19 26"), ("22/31", "22 31")],
+        last: ("2010", None),
+    },
+    Form {
+        name: "amounts with a sign: what is no number gets none",
+        values: &[("$12.50", "12.50"), ("$7.00", "7.00"), ("$9.25", "9.25")],
+        last: ("Sold out", None),
+    },
+    Form {
         name: "feet and inches",
         values: &[
             ("6-5", "6 ft 5 in"),

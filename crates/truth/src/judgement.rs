@@ -239,7 +239,9 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     let confidence = match shape {
         FieldShape::Single => judged[0].confidence,
         FieldShape::Several => {
-            let cells = index.readings(item).iter().map(|reading| reading.cell);
+            let readings = index.readings(item).iter();
+            let chosen = readings.filter(|read| judged.iter().any(|one| one.value == read.value));
+            let cells = chosen.map(|reading| reading.cell);
             let whole = cells.map(|cell| model.whole[cell as usize]);
             whole.fold(0.0, f64::max)
                 * judged
