@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mongodb::bson::doc;
 use rustix::process::Signal;
 use serde_json::Value;
 use webfill_test_mongod::{Database, fresh_database};
 use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
@@ -260,6 +262,57 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
         "{}",
         run.stderr
     );
+}
+
+/// A table whose name is no id, and whose crawl an operator stops.
+#[needs(mongod)]
+#[test]
+fn a_table_is_completed_though_its_crawl_was_stopped() {
+    let fleet = Fleet::start(&Oddities::default());
+    fleet.work.write("my books.csv", table(&BTreeMap::new()));
+    let fill = || {
+        Run::new([
+            "fill",
+            "my books.csv",
+            "--keep",
+            "note",
+            "--progress",
+            "none",
+        ])
+        .args(["--dispatcher", &fleet.endpoint()])
+        .args(["--store", fleet.database.uri()])
+        .in_folder(fleet.work.path("."))
+        .time_limit(Duration::from_secs(300))
+    };
+    let client = fill().start();
+    fleet.wait_for_pages(5);
+    let noted = std::fs::read(fleet.work.path("my books.webfill/fleet.json")).expect("its crawls");
+    let noted: Value = serde_json::from_slice(&noted).expect("JSON");
+    let crawl = noted["crawls"][0].as_str().expect("a crawl");
+    assert!(crawl.starts_with("my_books-"), "{crawl}");
+    Run::new(["stop", "fill", crawl, "--dispatcher", &fleet.endpoint()])
+        .finish()
+        .expect(0);
+    let stopped = client.finish();
+    assert!(!stopped.status.success(), "{}", stopped.stdout);
+    let run = fill().finish().expect(0);
+    let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
+    assert!(run.stdout.contains(&all), "{}", run.stdout);
+    let counts = fleet.web.visits().pages().counts();
+    let again: usize = counts.values().map(|count| count - 1).sum();
+    assert!(again <= 4 * SITES.len(), "{again} again: {counts:#?}");
+
+    // What the store has dropped meanwhile is fetched again, and nothing else.
+    let dropped = Documents::open(fleet.database.uri()).run(doc! {
+        "delete": "pages",
+        "deletes": [{"q": {"url": {"$regex": SITES[0]}}, "limit": 0}],
+    });
+    let dropped = dropped.get_i32("n").expect("a number") as usize;
+    assert!(dropped > 0);
+    let before = fleet.web.visits().pages().len();
+    let run = fill().finish().expect(0);
+    assert!(run.stdout.contains(&all), "{}", run.stdout);
+    assert_eq!(fleet.web.visits().pages().len(), before + dropped);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 //! fleet decides when it requests what; here nothing is fetched.
 //!
 //! The crawls of a table are noted in its folder before the first URL is fed, and a crawl accepts a URL once. So a
-//! client that was killed feeds the same again, and waits for what is left. The first crawl gets each URL of the table.
-//! Pages that are to be refreshed go to a further crawl, because within one crawl they would be duplicates; pages that
-//! failed are queued again where they failed.
+//! client that was killed feeds the same again, and waits for what is left. The first crawl that is not over gets each
+//! URL of the table. Pages that are to be refreshed, or that the store has dropped, go to a further crawl, because
+//! within one crawl they would be duplicates; pages that failed are queued again where they failed.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -52,6 +52,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// What sites wait for that do not answer, as the dispatcher names it.
 const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 
+/// How the dispatcher answers about a crawl that it has pruned, or never had.
+const UNKNOWN_CRAWL: &str = "has no crawl of this id";
+
+/// Characters of the table's name in the id of a crawl, which may have 200.
+const NAME_CHARS: usize = 100;
+
 /// The crawls of a table, as its folder has them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Crawls {
@@ -68,8 +74,8 @@ pub struct Orders {
     /// URLs of pages that are to be refreshed, and whether any of them was fetched by the newest crawl already.
     pub old: Vec<String>,
     pub is_in_newest: bool,
-    /// The places of crawls with failures that are to be queued again.
-    pub failed_in: BTreeSet<usize>,
+    /// URLs that failed and are to be queued again, by the place of their crawl.
+    pub failed: BTreeMap<usize, Vec<String>>,
 }
 
 /// How the wait for the fleet ended.
@@ -94,6 +100,8 @@ pub struct ByFleet {
     file: PathBuf,
     name: String,
     crawls: Crawls,
+    /// How many URLs of the last orders their crawls had already.
+    pub duplicates: u64,
 }
 
 impl ByFleet {
@@ -134,6 +142,7 @@ impl ByFleet {
                 app: options.app.clone(),
                 ..crawls
             },
+            duplicates: 0,
         }))
     }
 
@@ -147,40 +156,92 @@ impl ByFleet {
 
     /// Has the fleet fetch, and waits until it is through.
     pub fn fetch(&mut self, orders: &Orders) -> Result<Waited, Fault> {
-        let mut places = orders.failed_in.clone();
-        if !orders.new.is_empty() {
-            if self.crawls.crawls.is_empty() {
-                self.begin_crawl()?;
-            }
-            places.insert(0);
-        }
-        if !orders.old.is_empty() {
-            if orders.is_in_newest || self.crawls.crawls.len() < 2 {
-                self.begin_crawl()?;
-            }
-            places.insert(self.crawls.crawls.len() - 1);
-        }
         let mut dispatcher = Dispatcher::connect(self)?;
-        for &place in &orders.failed_in {
-            let ends = passing::ends()?;
-            let crawl = &self.crawls.crawls[place];
-            for action in retry_actions(&ends, &self.crawls.app, crawl) {
+        let mut places = BTreeSet::new();
+        let mut new = orders.new.clone();
+        for (&place, urls) in &orders.failed {
+            if self.is_over(&mut dispatcher, place)? {
+                new.extend(urls.iter().cloned());
+            } else {
+                places.insert(place);
+            }
+        }
+        let ends = passing::ends()?;
+        for &place in &places {
+            for action in retry_actions(&ends, &self.crawls.app, &self.crawls.crawls[place]) {
                 dispatcher.ask(&action)?;
             }
         }
-        let newest = self.crawls.crawls.len().saturating_sub(1);
-        for (place, urls) in [(0, &orders.new), (newest, &orders.old)] {
-            for some in urls.chunks(BATCH) {
-                let requests: Vec<Value> =
-                    some.iter().map(|url| self.request(place, url)).collect();
-                dispatcher.ask(&requests)?;
-            }
+        self.duplicates = 0;
+        if !new.is_empty() {
+            let place = self.first_open(&mut dispatcher)?;
+            self.feed(&mut dispatcher, place, &new)?;
+            places.insert(place);
+        }
+        if !orders.old.is_empty() {
+            let place = self.further(&mut dispatcher, orders.is_in_newest)?;
+            self.feed(&mut dispatcher, place, &orders.old)?;
+            places.insert(place);
         }
         let crawls: Vec<&str> = places
             .iter()
             .map(|&place| self.crawls.crawls[place].as_str())
             .collect();
         self.wait(&mut dispatcher, &crawls)
+    }
+
+    fn feed(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        place: usize,
+        urls: &[String],
+    ) -> Result<(), Fault> {
+        for some in urls.chunks(BATCH) {
+            let requests: Vec<Value> = some.iter().map(|url| self.request(place, url)).collect();
+            let answer = dispatcher.ask(&requests)?;
+            self.duplicates += answer["skipped"]["duplicate"].as_u64().unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// The crawl for URLs that were never fetched: the first that accepts some.
+    fn first_open(&mut self, dispatcher: &mut Dispatcher) -> Result<usize, Fault> {
+        for place in 0..self.crawls.crawls.len() {
+            if !self.is_over(dispatcher, place)? {
+                return Ok(place);
+            }
+        }
+        self.begin_crawl()?;
+        Ok(self.crawls.crawls.len() - 1)
+    }
+
+    /// The crawl for URLs that an earlier crawl has fetched: the newest, unless it is the one that did.
+    fn further(&mut self, dispatcher: &mut Dispatcher, is_in_newest: bool) -> Result<usize, Fault> {
+        let newest = self.crawls.crawls.len().checked_sub(1).filter(|at| *at > 0);
+        if let Some(newest) = newest.filter(|_| !is_in_newest)
+            && !self.is_over(dispatcher, newest)?
+        {
+            return Ok(newest);
+        }
+        self.begin_crawl()?;
+        Ok(self.crawls.crawls.len() - 1)
+    }
+
+    /// Whether a crawl accepts nothing more: it was stopped, has expired, or was pruned.
+    fn is_over(&self, dispatcher: &mut Dispatcher, place: usize) -> Result<bool, Fault> {
+        let info = dispatcher.ask(&json!({
+            "action": "info",
+            "appid": self.crawls.app,
+            "crawlid": self.crawls.crawls[place],
+        }));
+        match info {
+            Ok(info) => Ok(matches!(
+                info["state"].as_str(),
+                Some("stopped" | "expired")
+            )),
+            Err(unknown) if unknown.message.contains(UNKNOWN_CRAWL) => Ok(true),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Links are not followed: pages are read by mappings that are learned from them.
@@ -202,7 +263,13 @@ impl ByFleet {
     /// A crawl with an id of its own, which is noted before it is used.
     fn begin_crawl(&mut self) -> Result<(), Fault> {
         let random = std::process::id() & 0xffff;
-        let id = format!("{}-{}-{random:04x}", self.name, now_ms());
+        // An id has no white space and no slash.
+        let plain = |c: char| match c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            true => c,
+            false => '_',
+        };
+        let name: String = self.name.chars().take(NAME_CHARS).map(plain).collect();
+        let id = format!("{name}-{}-{random:04x}", now_ms());
         self.crawls.crawls.push(id);
         let json = serde_json::to_vec_pretty(&self.crawls).map_err(Fault::error)?;
         write_atomically(&self.file, &json)

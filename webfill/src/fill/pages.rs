@@ -159,7 +159,7 @@ impl<'o> Pages<'o> {
             return Ok(());
         }
         let before = self.stored.clone();
-        let ended = match self.fleet.take() {
+        let mut ended = match self.fleet.take() {
             None => self.fetch_here(&wanted)?,
             Some(mut fleet) => {
                 let waited = self.fetch_by(&mut fleet, &wanted);
@@ -169,9 +169,24 @@ impl<'o> Pages<'o> {
         };
         self.look_up()?;
         self.former.forget_all_but(&self.failing);
-        let is_stored = |url: &String| self.stored.contains_key(url);
         let asked = wanted.len();
-        let unanswered: Vec<String> = wanted.into_iter().filter(|url| !is_stored(url)).collect();
+        let is_missing = |pages: &Pages<'_>, url: &String| !pages.stored.contains_key(url);
+        let mut unanswered: Vec<String> = wanted.into_iter().collect();
+        unanswered.retain(|url| is_missing(self, url));
+        if let Some(fleet) = &mut self.fleet
+            && matches!(ended, Ended::Done)
+            && fleet.duplicates > 0
+            && !unanswered.is_empty()
+        {
+            // The fleet has fetched them before, and its store has dropped them since.
+            ended = ended_by(fleet.fetch(&Orders {
+                old: unanswered.clone(),
+                is_in_newest: true,
+                ..Orders::default()
+            })?);
+            self.look_up()?;
+            unanswered.retain(|url| is_missing(self, url));
+        }
         if let Some(fleet) = &self.fleet
             && matches!(ended, Ended::Done)
             && unanswered.len() == asked
@@ -228,7 +243,7 @@ impl<'o> Pages<'o> {
         for url in wanted {
             let place = self.fetched_in.get(url).copied().unwrap_or_default();
             if self.failing.contains(url) {
-                orders.failed_in.insert(place);
+                orders.failed.entry(place).or_default().push(url.clone());
             } else if self.stored.contains_key(url) {
                 orders.is_in_newest |= place == newest;
                 orders.old.push(url.clone());
@@ -236,16 +251,12 @@ impl<'o> Pages<'o> {
                 orders.new.push(url.clone());
             }
         }
-        if !orders.failed_in.is_empty() {
+        if !orders.failed.is_empty() {
             // Each crawl asks all of its own again.
             self.asked.extend(self.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
-        Ok(match fleet.fetch(&orders)? {
-            Waited::Done => Ended::Done,
-            Waited::OutOfPatience => Ended::OutOfPatience,
-            Waited::Stopped => Ended::CutShort(ExitStatus::Limit),
-        })
+        Ok(ended_by(fleet.fetch(&orders)?))
     }
 
     /// Keeps the pages that are asked again, until they are there.
@@ -454,6 +465,14 @@ fn stored_page(page: &Value) -> Option<StoredPage> {
         content_hash: text("content_hash"),
         at: text("started_at")?,
     })
+}
+
+fn ended_by(waited: Waited) -> Ended {
+    match waited {
+        Waited::Done => Ended::Done,
+        Waited::OutOfPatience => Ended::OutOfPatience,
+        Waited::Stopped => Ended::CutShort(ExitStatus::Limit),
+    }
 }
 
 /// The rows that link to each page, by the URL of the page after redirects.

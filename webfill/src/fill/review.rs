@@ -14,8 +14,9 @@ use super::doubts::Listed;
 use super::project::Project;
 use crate::mapping_command::writing::write_atomically;
 
-/// So many doubts are listed; the surest.
+/// So many doubts are listed, in so many bytes; the surest. The dashboard reads them whole for each page.
 const MOST_LISTED: usize = 5_000;
+const MOST_BYTES: usize = 16 << 20;
 
 /// A doubt, as a person is to see it.
 #[derive(Debug, Serialize)]
@@ -52,6 +53,7 @@ pub enum Decision {
 pub fn list(project: &Project, shown: &[Shown]) -> Result<(), Fault> {
     let mut keys = std::collections::BTreeSet::new();
     let mut listed = Vec::new();
+    let mut bytes = 0;
     for one in shown.iter().take(MOST_LISTED) {
         let mut line = serde_json::to_value(one).map_err(Fault::error)?;
         let mut sum = fnv1a(line["doubt"].to_string().as_bytes());
@@ -59,6 +61,10 @@ pub fn list(project: &Project, shown: &[Shown]) -> Result<(), Fault> {
             sum = sum.wrapping_add(1);
         }
         line["key"] = format!("{sum:016x}").into();
+        bytes += line.to_string().len();
+        if bytes > MOST_BYTES {
+            break;
+        }
         listed.push(line);
     }
     let list = json!({"total": shown.len(), "doubts": listed});
