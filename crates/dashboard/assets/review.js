@@ -4,30 +4,45 @@
 import { change } from "./change.js";
 import { showTimes } from "./dashboard.js";
 
-const review = document.getElementById("review");
+let review = document.getElementById("review");
 let isBusy = false;
 
-/** Shows the review of the page that an answer leads to. */
+/** Shows the review of the page that an answer leads to, or the page's message. */
 async function follow(request, options) {
   if (isBusy) return;
   isBusy = true;
-  review.setAttribute("aria-busy", "true");
+  review?.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(request, options);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const next = page.getElementById("review");
-    // A fault, a login, or a message: the browser shows it.
-    if (!answer.ok || !next || page.querySelector("main .message")) throw new Error("no review");
-    change(review, next.innerHTML);
-    showTimes(review);
-    history.pushState(null, "", answer.url);
-    announce();
+    if (answer.ok && next && review && !page.querySelector("main .message")) {
+      change(review, next.innerHTML);
+      showTimes(review);
+      history.pushState(null, "", answer.url);
+      announce();
+    } else {
+      showWhole(page);
+    }
   } catch {
     location.reload();
   } finally {
     isBusy = false;
-    review.removeAttribute("aria-busy");
+    review?.removeAttribute("aria-busy");
   }
+}
+
+/** Shows a refusal, a fault or the end of the review: its page is shown once, so it cannot be loaded again. */
+function showWhole(page) {
+  const main = page.querySelector("main");
+  if (!main) throw new Error("no page");
+  document.querySelector("main").replaceWith(document.adoptNode(main));
+  review = document.getElementById("review");
+  showTimes(main);
+  const message = main.querySelector(".message") ?? main.querySelector("h1");
+  if (!message) return;
+  message.tabIndex = -1;
+  message.focus({ preventScroll: false });
 }
 
 /** Where the reader is, for those who do not see it. */
@@ -45,14 +60,15 @@ function send(form) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.target.closest("input, select, textarea")) return;
-  const target = review.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const target = review?.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (!target) return;
   event.preventDefault();
   if (target.form) send(target.form);
   else follow(target.href);
 });
 
-review.addEventListener("submit", (event) => {
+document.addEventListener("submit", (event) => {
+  if (!event.target.closest("#review")) return;
   event.preventDefault();
   send(event.target);
 });
