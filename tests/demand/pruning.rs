@@ -64,7 +64,7 @@ fn running_or_recent_crawls_are_not_pruned() {
     fleet.feed(&[request(&site.url("/"), "goes-on")]);
     let refused = fleet.run(&["prune", APP, "goes-on"]).expect(1);
     assert!(
-        refused.stderr.contains("stop it first"),
+        refused.stderr.contains("stop the crawl first"),
         "{}",
         refused.stderr
     );
@@ -94,7 +94,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     });
     fleet.feed(&pages.collect::<Vec<Value>>());
     let refused = fleet.run(&["prune", APP, "brief"]).expect(1).stderr;
-    assert!(refused.contains("stop it first"), "{refused}");
+    assert!(refused.contains("stop the crawl first"), "{refused}");
     wait_for("it has expired", || {
         (fleet.pending("brief") == 0).then_some(())
     });
