@@ -98,7 +98,11 @@ fn a_refused_request_ends_the_command_with_one_and_its_reason() {
     let run = fleet.run(&["feed", &request.to_string()]).expect(1);
     assert!(run.one_sentence().contains("maxdepth"), "{}", run.stderr);
     let run = fleet.run(&["feed", "{\"url\": "]).expect(2);
-    assert!(run.one_sentence().contains("not valid JSON"), "{}", run.stderr);
+    assert!(
+        run.one_sentence().contains("not valid JSON"),
+        "{}",
+        run.stderr
+    );
     let run = fleet.run(&["feed", "no-such-file.jsonl"]).expect(2);
     assert!(
         run.one_sentence().contains("no-such-file.jsonl"),
