@@ -89,7 +89,8 @@ fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
     manager.wait_for("clock", |told| told.starts_with("MONOTONIC_USEC="));
     manager.wait_for_word("READY=1");
     manager.wait_for("status of the refused reload", |told| {
-        told.starts_with("STATUS=supervisors: 0; the last reload") && told.contains("broken.json")
+        told.starts_with("STATUS=supervisors: 0; last reload refused")
+            && told.contains("broken.json")
     });
     end(running, &mut manager);
 }
