@@ -69,12 +69,12 @@ impl LocalNotifications {
         reported: BTreeMap<NotificationTime, Reported>,
         last_change: u64,
     ) -> rusqlite::Result<()> {
-        for (time, mut told) in reported {
+        for (time, mut reported) in reported {
             let mut recipients = watch.notify.iter().filter(|notify| notify.when == time);
             let wants_changes = recipients.any(|notify| notify.about.contains(&About::Changes));
-            let changes_to = told.changes_to.unwrap_or(last_change);
-            told.changes_to = wants_changes.then_some(changes_to);
-            outbox::keep_reported(&self.db, &watch.name, time, &told)?;
+            let changes_to = reported.changes_to.unwrap_or(last_change);
+            reported.changes_to = wants_changes.then_some(changes_to);
+            outbox::keep_reported(&self.db, &watch.name, time, &reported)?;
         }
         Ok(())
     }
@@ -82,9 +82,11 @@ impl LocalNotifications {
     /// The numbers of the changes after which recipients get reports; empty: no changes are reported.
     pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
         let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(fault);
-        let told = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
-        let told = told.into_iter().flatten();
-        Ok(told.filter_map(|told| told.changes_to).collect())
+        let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
+        let reported = reported.into_iter().flatten();
+        Ok(reported
+            .filter_map(|reported| reported.changes_to)
+            .collect())
     }
 
     /// Puts new events into the outbox, once.
@@ -109,9 +111,9 @@ impl LocalNotifications {
 
     fn report_at(&self, time: NotificationTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
-        let told = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
+        let reported = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
-        let is_asked = |read: &&ReadChanges| told.changes_to == Some(read.after);
+        let is_asked = |read: &&ReadChanges| reported.changes_to == Some(read.after);
         let facts = Facts {
             watch,
             runs: ended.runs,
@@ -121,7 +123,7 @@ impl LocalNotifications {
             held: None,
             now_ms,
         };
-        watch_reports::report(db, time, &told, &facts).map(drop)
+        watch_reports::report(db, time, &reported, &facts).map(drop)
     }
 
     /// Delivers waiting notifications for at most `within`, and finishes those in progress. Returns how many are left

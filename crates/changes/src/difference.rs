@@ -26,13 +26,13 @@ pub(crate) fn reported(texts: &[&str]) -> Value {
         bytes += text.len();
         bytes <= MOST_BYTES
     };
-    let told: Vec<&str> = texts.iter().take_while(fits).copied().collect();
-    let left = texts.len() - told.len();
-    let mut told: Vec<Value> = told.into_iter().map(Value::from).collect();
+    let shown: Vec<&str> = texts.iter().take_while(fits).copied().collect();
+    let left = texts.len() - shown.len();
+    let mut shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
     if left > 0 {
-        told.push(format!("(and {left} more)").into());
+        shown.push(format!("(and {left} more)").into());
     }
-    told.into()
+    shown.into()
 }
 
 /// The difference of two lists of texts.
@@ -235,7 +235,7 @@ mod tests {
             .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(of_texts(&[], &many).len() <= MOST_BYTES + 10);
-        let told = reported(&many);
-        assert!(told.to_string().len() < 3 * MOST_BYTES);
+        let shown = reported(&many);
+        assert!(shown.to_string().len() < 3 * MOST_BYTES);
     }
 }

@@ -23,6 +23,7 @@ async function follow(request, options) {
       announce();
     } else {
       showWhole(page);
+      if (answer.ok) history.pushState(null, "", answer.url);
     }
   } catch {
     location.reload();

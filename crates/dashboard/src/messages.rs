@@ -45,18 +45,18 @@ mod tests {
 
     #[test]
     fn a_message_is_shown_once_and_few_wait() {
-        let told = Messages::default();
+        let messages = Messages::default();
         let message = |text: &str| Message {
             is_fault: false,
             text: text.to_owned(),
         };
-        let first = told.keep(message("first"));
-        assert_eq!(told.take(&first), Some(message("first")));
-        assert_eq!(told.take(&first), None);
-        let dropped = told.keep(message("dropped"));
+        let first = messages.keep(message("first"));
+        assert_eq!(messages.take(&first), Some(message("first")));
+        assert_eq!(messages.take(&first), None);
+        let dropped = messages.keep(message("dropped"));
         for _ in 0..MOST {
-            told.keep(message("later"));
+            messages.keep(message("later"));
         }
-        assert_eq!(told.take(&dropped), None);
+        assert_eq!(messages.take(&dropped), None);
     }
 }

@@ -44,7 +44,7 @@ pub fn compose(
     if wanted.is_empty() {
         return None;
     }
-    let told = listed(&wanted);
+    let reported = listed(&wanted);
     Some(json!({
         "watch": watch.name,
         "app": watch.app,
@@ -52,8 +52,8 @@ pub fn compose(
         "at": now_ms as f64 / 1_000.0,
         "subject": subject(watch, &wanted),
         "text": text(&wanted),
-        "more": wanted.len() - told.len(),
-        "events": told,
+        "more": wanted.len() - reported.len(),
+        "events": reported,
     }))
 }
 
@@ -187,11 +187,11 @@ mod tests {
         events.push(event(About::Changes, "y".repeat(MOST_BYTES)));
         events.push(event(About::Health, "small".into()));
         let notification = compose(&watch(), NotificationTime::Digest, &about, &events, 0).unwrap();
-        let told = notification["events"].as_array().unwrap();
-        let changes = told.iter().filter(|event| event["about"] == "changes");
+        let reported = notification["events"].as_array().unwrap();
+        let changes = reported.iter().filter(|event| event["about"] == "changes");
         assert_eq!(changes.count(), 2);
-        assert_eq!(told.last().unwrap()["line"], "small");
-        assert_eq!(notification["more"], 12 - told.len());
+        assert_eq!(reported.last().unwrap()["line"], "small");
+        assert_eq!(notification["more"], 12 - reported.len());
         let text = notification["text"].as_str().unwrap();
         assert!(text.contains("- gone: http://a.org/ [2J\n"), "{text}");
     }
@@ -216,9 +216,10 @@ mod tests {
     #[test]
     fn unwanted_events_are_not_reported() {
         let events = [event(About::Health, "a".into())];
-        let told = |about: &[About]| compose(&watch(), NotificationTime::Digest, about, &events, 0);
-        assert_eq!(told(&[About::Changes, About::Runs]), None);
-        assert!(told(&[About::Health]).is_some());
+        let reported =
+            |about: &[About]| compose(&watch(), NotificationTime::Digest, about, &events, 0);
+        assert_eq!(reported(&[About::Changes, About::Runs]), None);
+        assert!(reported(&[About::Health]).is_some());
         let failed = [event(About::Delivery, "a".into())];
         assert!(
             compose(

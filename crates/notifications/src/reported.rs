@@ -155,14 +155,14 @@ impl Reported {
 
     /// The news, and what has then been reported.
     pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
-        let mut told = self.clone();
-        let mut events = told.runs(facts);
-        let has_new_run = told.run != self.run;
-        events.extend(told.health(facts));
-        events.extend(told.silence(facts, has_new_run));
+        let mut reported = self.clone();
+        let mut events = reported.runs(facts);
+        let has_new_run = reported.run != self.run;
+        events.extend(reported.health(facts));
+        events.extend(reported.silence(facts, has_new_run));
         // Last, because there may be many.
-        events.extend(told.changes(facts));
-        (events, told)
+        events.extend(reported.changes(facts));
+        (events, reported)
     }
 
     fn runs(&mut self, facts: &Facts<'_>) -> Vec<Event> {
@@ -246,13 +246,18 @@ impl Reported {
                 events.push(silent_event("silent", name, why, facts.now_ms));
             }
         }
-        for (name, told) in &self.silent {
+        for (name, reported) in &self.silent {
             if !now.contains_key(name) {
-                events.push(silent_event("sees_again", name, &told.why, told.since_ms));
+                events.push(silent_event(
+                    "sees_again",
+                    name,
+                    &reported.why,
+                    reported.since_ms,
+                ));
             }
         }
         let kept = now.into_iter().map(|(name, why)| {
-            let since_ms = self.silent.get(&name).map(|told| told.since_ms);
+            let since_ms = self.silent.get(&name).map(|reported| reported.since_ms);
             let since_ms = since_ms.unwrap_or(facts.now_ms);
             (name, ReportedSilence { since_ms, why })
         });
@@ -263,18 +268,18 @@ impl Reported {
     fn standing(&self) -> BTreeMap<String, String> {
         let standing = self.silent.iter();
         standing
-            .map(|(name, told)| (name.clone(), told.why.clone()))
+            .map(|(name, reported)| (name.clone(), reported.why.clone()))
             .collect()
     }
 }
 
 fn known_alert(alert: &Value) -> (String, ReportedAlert) {
     let word = |key: &str| alert[key].as_str().unwrap_or_default().to_owned();
-    let told = ReportedAlert {
+    let reported = ReportedAlert {
         raised_at: word("layout_changed"),
         fields: word("fields"),
     };
-    (word("mapping"), told)
+    (word("mapping"), reported)
 }
 
 fn run_event(run: &WatchRun) -> Event {
@@ -335,7 +340,7 @@ fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     let (old, new) = (old.as_object(), new.as_object());
     let names = old.into_iter().chain(new).flat_map(|fields| fields.keys());
     let names: BTreeSet<&String> = names.collect();
-    let told = |fields: Option<&Map<String, Value>>, name: &String| {
+    let reported = |fields: Option<&Map<String, Value>>, name: &String| {
         let text = match fields.and_then(|fields| fields.get(name)) {
             None | Some(Value::Null) => String::from("nothing"),
             Some(Value::String(text)) => text.clone(),
@@ -344,9 +349,9 @@ fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
         (text.len() <= MOST_VALUE_BYTES).then_some(text)
     };
     let line = |name: &String| {
-        let new = told(new, name)?;
+        let new = reported(new, name)?;
         Some(match old {
-            Some(_) => format!("{name}: {} -> {new}", told(old, name)?),
+            Some(_) => format!("{name}: {} -> {new}", reported(old, name)?),
             None => format!("{name}: {new}"),
         })
     };
@@ -375,11 +380,11 @@ fn alert_event(name: &'static str, alert: &Value) -> Event {
 
 /// Crawls may belong to other applications.
 fn without_crawls(row: &Value) -> Value {
-    let mut told = row.clone();
-    if let Value::Object(told) = &mut told {
-        told.remove("crawls");
+    let mut reported = row.clone();
+    if let Value::Object(reported) = &mut reported {
+        reported.remove("crawls");
     }
-    told
+    reported
 }
 
 /// A run that began long after its time, or that stands for several missed times.

@@ -186,7 +186,7 @@ fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
     for site in sites {
         by_reason.entry(&site.reason).or_default().push(site);
     }
-    let told = by_reason.into_iter().map(|(reason, sites)| {
+    let reported = by_reason.into_iter().map(|(reason, sites)| {
         let named = sites.iter().take(NAMED_SITES).map(|site| trouble(site));
         let mut sentence = named.collect::<Vec<_>>().join("; ");
         if sites.len() > NAMED_SITES {
@@ -195,7 +195,7 @@ fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
         }
         (format!("site_{reason}"), sentence)
     });
-    told.collect()
+    reported.collect()
 }
 
 fn trouble(site: &SiteTrouble) -> String {

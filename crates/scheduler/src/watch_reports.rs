@@ -32,38 +32,38 @@ pub fn begin(
     now_ms: i64,
 ) -> Result<BTreeMap<NotificationTime, Reported>> {
     outbox::withdraw(db, &watch.name, &target_keys(watch), now_ms)?;
-    let mut reported = BTreeMap::new();
+    let mut all = BTreeMap::new();
     for time in TIMES {
         if !watch.notify.iter().any(|notify| notify.when == time) {
             outbox::forget_reported(db, &watch.name, time)?;
             continue;
         }
-        let told = match outbox::reported(db, &watch.name, time)? {
-            Some(told) => told,
+        let reported = match outbox::reported(db, &watch.name, time)? {
+            Some(reported) => reported,
             None => {
                 outbox::keep_reported(db, &watch.name, time, fresh)?;
                 fresh.clone()
             }
         };
-        reported.insert(time, told);
+        all.insert(time, reported);
     }
-    Ok(reported)
+    Ok(all)
 }
 
-/// Puts what is new since `told` into the outbox, for the recipients of this time. Returns what has then been
+/// Puts what is new since `reported` into the outbox, for the recipients of this time. Returns what has then been
 /// reported, and the notifications that were dropped to make room. The caller's transaction makes it happen once.
 pub fn report(
     db: &Connection,
     time: NotificationTime,
-    told: &Reported,
+    reported: &Reported,
     facts: &Facts<'_>,
 ) -> Result<(Reported, Vec<Undelivered>)> {
-    let (events, told) = told.news(facts);
+    let (events, reported) = reported.news(facts);
     let watch = facts.watch;
     let recipients = watch.notify.iter().filter(|notify| notify.when == time);
     let dropped = put(db, watch, recipients, &events, facts.now_ms)?;
-    outbox::keep_reported(db, &watch.name, time, &told)?;
-    Ok((told, dropped))
+    outbox::keep_reported(db, &watch.name, time, &reported)?;
+    Ok((reported, dropped))
 }
 
 /// Puts events into the outbox, for those of the recipients who want them. Returns the notifications that were

@@ -113,12 +113,12 @@ fn charts_have_gaps_where_nothing_was_noted() {
     for at in [60, 120, 1_020, 1_080] {
         history.note(sample(at));
     }
-    let told = chart_json(&history.since(3_600, 1_000));
-    assert_eq!(told["at"], json!([60, 120, 960, 1_020, 1_080]));
-    assert_eq!(told["queued"], json!([5, 5, null, 5, 5]));
-    assert_eq!(told["pages_per_second"], json!([1.0, 1.0, null, 1.0, 1.0]));
-    assert_eq!(told["ended"]["ok"], json!([0.1, 0.1, null, 0.1, 0.1]));
-    assert_eq!(told["resolved"], json!([null, null, null, null, null]));
+    let chart = chart_json(&history.since(3_600, 1_000));
+    assert_eq!(chart["at"], json!([60, 120, 960, 1_020, 1_080]));
+    assert_eq!(chart["queued"], json!([5, 5, null, 5, 5]));
+    assert_eq!(chart["pages_per_second"], json!([1.0, 1.0, null, 1.0, 1.0]));
+    assert_eq!(chart["ended"]["ok"], json!([0.1, 0.1, null, 0.1, 0.1]));
+    assert_eq!(chart["resolved"], json!([null, null, null, null, null]));
 }
 
 #[test]

@@ -48,25 +48,25 @@ struct Stored {
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.needs_app(app)?;
     let id = CrawlId::new(app, crawl);
-    let (told, read) = tokio::join!(fleet_status(visit, &id), stored(visit, &id));
-    let (told, fleet_fault) = part(told);
-    let told = told.flatten();
+    let (fleet, read) = tokio::join!(fleet_status(visit, &id), stored(visit, &id));
+    let (fleet, fleet_fault) = part(fleet);
+    let fleet = fleet.flatten();
     let (read, store_fault) = part(read);
     let kept = read.as_ref().and_then(|read| read.crawl.as_ref());
-    if told.is_none() && kept.is_none() && store_fault.is_none() {
+    if fleet.is_none() && kept.is_none() && store_fault.is_none() {
         return Err(Problem::missing(format!(
             "unknown crawl {crawl} of application {app}: it may have been pruned"
         )));
     }
-    let counts = match (&told, kept) {
-        (Some(told), _) => told.clone(),
+    let counts = match (&fleet, kept) {
+        (Some(fleet), _) => fleet.clone(),
         (None, Some(kept)) => Value::Object(kept.counts.clone()),
         (None, None) => Value::Null,
     };
     let content = json!({
         "app": app, "crawl": crawl,
-        "state": state_of(told.as_ref(), kept),
-        "told": told, "fleet_fault": fleet_fault, "store_fault": store_fault,
+        "state": state_of(fleet.as_ref(), kept),
+        "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "funnel": funnel(&counts),
         "unmatched": counts["unmatched"],
         "rows": counts["rows"],
@@ -102,10 +102,10 @@ async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
     })
 }
 
-fn state_of(told: Option<&Value>, kept: Option<&Crawl>) -> String {
-    let told = told.and_then(|told| told["state"].as_str());
+fn state_of(fleet: Option<&Value>, kept: Option<&Crawl>) -> String {
+    let fleet = fleet.and_then(|fleet| fleet["state"].as_str());
     let kept = kept.map(|kept| kept.state.as_str());
-    told.or(kept).unwrap_or("unknown").to_owned()
+    fleet.or(kept).unwrap_or("unknown").to_owned()
 }
 
 fn crawl_json(crawl: &Crawl) -> Value {

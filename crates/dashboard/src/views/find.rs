@@ -32,17 +32,17 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
         Ok(url) => url.to_string(),
         Err(refusal) => return Ok(json!({"fault": refusal.to_string()})),
     };
-    let (told, fleet_fault) = part(fleet_status(visit, &url, app, crawl).await);
-    let told = told.flatten().unwrap_or_default();
-    let crawls = crawls_of(&told, app, crawl);
+    let (fleet, fleet_fault) = part(fleet_status(visit, &url, app, crawl).await);
+    let fleet = fleet.flatten().unwrap_or_default();
+    let crawls = crawls_of(&fleet, app, crawl);
     let (pages, store_fault) = match visit.dashboard.store.is_named() {
         true => part(stored(visit, &url, crawls).await),
         false => (None, None),
     };
     Ok(json!({
         "url": url, "fleet_fault": fleet_fault, "store_fault": store_fault,
-        "told": told["crawls"],
-        "left_out": told["left_out"],
+        "fleet": fleet["crawls"],
+        "left_out": fleet["left_out"],
         "pages": pages.unwrap_or_default(),
     }))
 }
@@ -67,10 +67,10 @@ async fn fleet_status(
 }
 
 /// The crawls named by the fleet, and the requested one.
-fn crawls_of(told: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
-    let told = told["crawls"].as_array().into_iter().flatten();
-    let told = told.filter(|one| one["state"] != "unknown");
-    let named = told.filter_map(|one| {
+fn crawls_of(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
+    let fleet = fleet["crawls"].as_array().into_iter().flatten();
+    let fleet = fleet.filter(|one| one["state"] != "unknown");
+    let named = fleet.filter_map(|one| {
         let (app, crawl) = (one["appid"].as_str()?, one["crawlid"].as_str()?);
         Some(CrawlId::new(app, crawl))
     });
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn a_page_is_looked_for_where_its_url_is_known() {
-        let told = json!({"crawls": [
+        let fleet = json!({"crawls": [
             {"appid": "a", "crawlid": "1", "state": "ended"},
             {"appid": "a", "crawlid": "2", "state": "unknown"},
         ]});
         let own = CrawlId::new("a", "1");
-        assert_eq!(crawls_of(&told, "", ""), std::slice::from_ref(&own));
-        assert_eq!(crawls_of(&told, "a", "1"), std::slice::from_ref(&own));
-        assert_eq!(crawls_of(&told, "b", "3"), [own, CrawlId::new("b", "3")]);
+        assert_eq!(crawls_of(&fleet, "", ""), std::slice::from_ref(&own));
+        assert_eq!(crawls_of(&fleet, "a", "1"), std::slice::from_ref(&own));
+        assert_eq!(crawls_of(&fleet, "b", "3"), [own, CrawlId::new("b", "3")]);
         assert!(crawls_of(&Value::Null, "", "").is_empty());
     }
 }

@@ -17,17 +17,17 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     if named != site {
         return Ok(see_other(&format!("/dashboard/site/{}", encoded(&named))));
     }
-    let (told, read) = tokio::join!(fleet_status(visit, site), stored(visit, site));
-    let (told, fleet_fault) = part(told);
+    let (fleet, read) = tokio::join!(fleet_status(visit, site), stored(visit, site));
+    let (fleet, fleet_fault) = part(fleet);
     let (read, store_fault) = part(read);
     let (kept, rows) = read.unwrap_or_default();
-    let told = told.flatten();
-    let reason = told.as_ref().and_then(|told| told["reason"].as_str());
+    let fleet = fleet.flatten();
+    let reason = fleet.as_ref().and_then(|fleet| fleet["reason"].as_str());
     let content = json!({
         "site": site,
         "because": reason.map(words::of_backoff),
-        "rule": told.as_ref().map(rule),
-        "told": told, "kept": kept, "fleet_fault": fleet_fault, "store_fault": store_fault, "rows": rows,
+        "rule": fleet.as_ref().map(rule),
+        "fleet": fleet, "kept": kept, "fleet_fault": fleet_fault, "store_fault": store_fault, "rows": rows,
         "is_bound": visit.visitor.rights.is_bound(),
     });
     visit.page("site.html", &format!("Site {site}"), content)
@@ -77,8 +77,8 @@ async fn stored(visit: &Visit, site: &str) -> Result<(Option<Value>, Vec<Value>)
 }
 
 /// The current rules, if there are any.
-fn rule(told: &Value) -> Value {
-    let of = |name: &str| (!told[name].is_null()).then(|| told[name].clone());
+fn rule(fleet: &Value) -> Value {
+    let of = |name: &str| (!fleet[name].is_null()).then(|| fleet[name].clone());
     json!({"delay": of("delay"), "block_until": of("block_until"), "limit": of("limit")})
 }
 

@@ -13,7 +13,10 @@ impl Reported {
         let now = known(warnings);
         let is_told = |warning: &&Value| {
             let (mapping, field) = field_of(warning);
-            let before = self.served.get(mapping).and_then(|told| told.get(field));
+            let before = self
+                .served
+                .get(mapping)
+                .and_then(|reported| reported.get(field));
             before.map(String::as_str) == warning["alternative_serves"].as_str()
         };
         let new = warnings.iter().filter(|warning| !is_told(warning));

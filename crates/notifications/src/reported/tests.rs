@@ -35,7 +35,7 @@ fn each_thing_is_reported_once_until_it_is_over() {
         ..Standing::default()
     };
     let nothing = Standing::default();
-    let (events, told) = Reported::default().news(&facts(&four, &alerts, None));
+    let (events, reported) = Reported::default().news(&facts(&four, &alerts, None));
     let expected = [
         "run_ended",
         "run_ended",
@@ -45,21 +45,22 @@ fn each_thing_is_reported_once_until_it_is_over() {
         "silent",
     ];
     assert_eq!(names(&events), expected);
-    assert_eq!(told.run, 4);
-    let (events, same) = told.news(&facts(&four, &alerts, None));
-    assert_eq!((names(&events), &same), (vec![], &told));
-    let (events, told) = told.news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
+    assert_eq!(reported.run, 4);
+    let (events, same) = reported.news(&facts(&four, &alerts, None));
+    assert_eq!((names(&events), &same), (vec![], &reported));
+    let (events, reported) =
+        reported.news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
     assert_eq!(names(&events), ["layout_alert_cleared", "silent"]);
     assert!(
         events[1].line.contains("the disk is full"),
         "{}",
         events[1].line
     );
-    assert_eq!(told.silent.len(), 2);
+    assert_eq!(reported.silent.len(), 2);
     let five = [run(5, 5), four[0].clone(), four[1].clone()];
-    let (events, told) = told.news(&facts(&five, &nothing, None));
+    let (events, reported) = reported.news(&facts(&five, &nothing, None));
     assert_eq!(names(&events), ["run_ended", "sees_again", "sees_again"]);
-    assert!(told.silent.is_empty());
+    assert!(reported.silent.is_empty());
 }
 
 #[test]
@@ -93,9 +94,9 @@ fn read(after: u64, changes: &[Value]) -> ReadChanges {
     read
 }
 
-fn changes_told(told: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
+fn changes_told(reported: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
     let watch = watch();
-    let (events, told) = told.news(&Facts {
+    let (events, reported) = reported.news(&Facts {
         watch: &watch,
         runs: &[],
         standing: None,
@@ -104,7 +105,10 @@ fn changes_told(told: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) 
         held: None,
         now_ms: 0,
     });
-    (events.into_iter().map(|event| event.line).collect(), told)
+    (
+        events.into_iter().map(|event| event.line).collect(),
+        reported,
+    )
 }
 
 #[test]
@@ -115,12 +119,12 @@ fn a_change_is_reported_once_and_only_after_the_reported_position() {
         changes_to: Some(7),
         ..Reported::default()
     };
-    let (lines, told) = changes_told(&asked, &read(7, &changes));
+    let (lines, reported) = changes_told(&asked, &read(7, &changes));
     assert_eq!(lines, ["gone: http://a.org/", "gone: http://a.org/"]);
-    assert_eq!(told.changes_to, Some(9));
-    for told in [told, Reported::default()] {
-        let (lines, same) = changes_told(&told, &read(7, &changes));
-        assert_eq!((lines, &same), (vec![], &told));
+    assert_eq!(reported.changes_to, Some(9));
+    for reported in [reported, Reported::default()] {
+        let (lines, same) = changes_told(&reported, &read(7, &changes));
+        assert_eq!((lines, &same), (vec![], &reported));
     }
 }
 
@@ -164,15 +168,15 @@ fn a_change_is_reported_with_its_fields_or_with_its_words() {
 #[test]
 fn the_state_of_the_previous_release_is_read() {
     let kept = r#"{"run": 7, "changes": 0, "alerts": {}, "silent": {}}"#;
-    let told: Reported = serde_json::from_str(kept).unwrap();
-    assert_eq!((told.run, told.changes_to), (7, None));
+    let reported: Reported = serde_json::from_str(kept).unwrap();
+    assert_eq!((reported.run, reported.changes_to), (7, None));
 }
 
 #[test]
 fn a_serving_alternative_is_reported_once_until_it_is_over() {
     let watch = watch();
-    let news = |told: &Reported, standing: &Standing| {
-        told.news(&Facts {
+    let news = |reported: &Reported, standing: &Standing| {
+        reported.news(&Facts {
             watch: &watch,
             runs: &[],
             standing: Some(standing),
@@ -190,27 +194,27 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
         warnings: vec![serves("name", "t")],
         ..Standing::default()
     };
-    let (events, told) = news(&Reported::default(), &one);
+    let (events, reported) = news(&Reported::default(), &one);
     assert_eq!(names(&events), ["alternative_serves"]);
     assert_eq!(
         events[0].line,
         "field name of mapping m: its first chain yields nothing any more; its alternative 2 serves"
     );
     assert!(!events[0].detail.to_string().contains("others/secret"));
-    assert!(told.knows(&one) && !Reported::default().knows(&one));
-    assert_eq!(names(&news(&told, &one).0), [""; 0]);
+    assert!(reported.knows(&one) && !Reported::default().knows(&one));
+    assert_eq!(names(&news(&reported, &one).0), [""; 0]);
     let two = Standing {
         warnings: vec![serves("name", "later"), serves("price", "t")],
         ..Standing::default()
     };
-    let (events, told) = news(&told, &two);
+    let (events, reported) = news(&reported, &two);
     assert_eq!(names(&events), ["alternative_serves"; 2]);
-    let (events, told) = news(&told, &one);
+    let (events, reported) = news(&reported, &one);
     assert_eq!(
         names(&events),
         ["alternative_serves", "alternative_cleared"]
     );
-    let (events, told) = news(&told, &Standing::default());
+    let (events, reported) = news(&reported, &Standing::default());
     assert_eq!(names(&events), ["alternative_cleared"]);
-    assert_eq!(told, Reported::default());
+    assert_eq!(reported, Reported::default());
 }

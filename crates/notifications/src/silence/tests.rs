@@ -87,7 +87,7 @@ fn it_is_silent_after_three_runs_without_its_usual_results() {
 fn it_is_silent_after_as_many_runs_as_the_watch_says() {
     for before in [3, 5, 30] {
         for silent_after in 1..=4 {
-            let told = (1..=8).find(|empty| {
+            let reported = (1..=8).find(|empty| {
                 let mut found = vec![5; before];
                 found.extend(vec![0; *empty]);
                 let runs = runs("fields", &found);
@@ -101,7 +101,7 @@ fn it_is_silent_after_as_many_runs_as_the_watch_says() {
                 judge(&known).contains_key("no_fields")
             });
             let expected = usize::try_from(silent_after).unwrap();
-            assert_eq!(told, Some(expected), "{before} runs before");
+            assert_eq!(reported, Some(expected), "{before} runs before");
         }
     }
 }
@@ -134,9 +134,12 @@ fn a_run_without_pages_is_reported_immediately_and_alone() {
     runs[0].counts.insert("outcomes".into(), json!({}));
     let silent = judged(&runs, &[]);
     assert_eq!(silent.keys().collect::<Vec<_>>(), ["no_pages"]);
-    let told = &silent["no_pages"];
-    assert!(told.contains("the last run has found no pages"), "{told}");
-    assert!(told.contains("the seeds are empty"), "{told}");
+    let reported = &silent["no_pages"];
+    assert!(
+        reported.contains("the last run has found no pages"),
+        "{reported}"
+    );
+    assert!(reported.contains("the seeds are empty"), "{reported}");
     runs[0].how = Some(RunEnd::Interrupted);
     assert!(judged(&runs, &[]).is_empty(), "it was broken off");
 }
@@ -154,8 +157,8 @@ fn the_likely_reason_is_the_outcome_of_most_requests() {
         (json!({"blocked": 2, "timeout": 1}), "blocks"),
     ] {
         runs[0].counts.insert("outcomes".into(), outcomes);
-        let told = &judged(&runs, &[])["no_pages"];
-        assert!(told.contains(reason), "{told}");
+        let reported = &judged(&runs, &[])["no_pages"];
+        assert!(reported.contains(reason), "{reported}");
     }
     let blocking = SiteTrouble {
         site: "a.example".into(),
@@ -221,6 +224,9 @@ fn an_alert_of_a_mapping_or_fewer_pages_are_likely_reasons() {
     };
     assert!(judge(&known)["no_fields"].contains("the layout changed for the mapping shop"));
     judged_runs[0].counts.insert("pages".into(), json!(2));
-    let told = &judged(&judged_runs, &[])["no_fields"];
-    assert!(told.contains("fetches 2 pages, usually 10"), "{told}");
+    let reported = &judged(&judged_runs, &[])["no_fields"];
+    assert!(
+        reported.contains("fetches 2 pages, usually 10"),
+        "{reported}"
+    );
 }

@@ -126,7 +126,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
 
 /// Reads its standard error, and keeps the last line.
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -142,7 +142,7 @@ fn listen(child: &mut Child) -> mpsc::Receiver<String> {
             let _ = tell.send(last);
         });
     }
-    told
+    reported
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub(super) struct Notifications {
     judge_at_ms: i64,
     sweep_at_ms: i64,
     /// Events that were reported, as stored.
-    told: BTreeMap<(String, NotificationTime), Reported>,
+    reported: BTreeMap<(String, NotificationTime), Reported>,
     /// Known changes of watches, by the watch's name, and open questions to the store.
     reading: BTreeMap<String, Reading>,
     pub(super) asked: Vec<ChangesAsked>,
@@ -172,15 +172,15 @@ impl Notifications {
         let (waiting, last) = cx
             .frontier
             .beside(|db| outbox::of_watch(db, watch, SHOWN))?;
-        let told = self.told.iter();
-        let told = told.filter(|((name, _), _)| name == watch);
-        let silent: BTreeMap<&String, Value> = told
-            .flat_map(|(_, told)| &told.silent)
-            .map(|(name, told)| {
-                let since = told.since_ms as f64 / 1_000.0;
+        let reported = self.reported.iter();
+        let reported = reported.filter(|((name, _), _)| name == watch);
+        let silent: BTreeMap<&String, Value> = reported
+            .flat_map(|(_, reported)| &reported.silent)
+            .map(|(name, reported)| {
+                let since = reported.since_ms as f64 / 1_000.0;
                 (
                     name,
-                    json!({"silence": name, "since": since, "why": told.why}),
+                    json!({"silence": name, "since": since, "why": reported.why}),
                 )
             })
             .collect();
@@ -197,8 +197,8 @@ impl Notifications {
 
     /// How many watches with recipients are silent.
     pub(super) fn silent_watches(&self) -> usize {
-        let told = self.told.iter();
-        let silent = told.filter(|(_, told)| !told.silent.is_empty());
+        let reported = self.reported.iter();
+        let silent = reported.filter(|(_, reported)| !reported.silent.is_empty());
         let silent: BTreeSet<&str> = silent.map(|((watch, _), _)| &**watch).collect();
         silent.len()
     }

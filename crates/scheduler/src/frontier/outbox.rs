@@ -139,21 +139,21 @@ pub fn withdraw(
 pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
     let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
-    let told = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
-    Ok(told
+    let reported = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
+    Ok(reported
         .optional()?
-        .and_then(|told| serde_json::from_str(&told).ok()))
+        .and_then(|reported| serde_json::from_str(&reported).ok()))
 }
 
 pub fn keep_reported(
     db: &Connection,
     watch: &str,
     time: NotificationTime,
-    told: &Reported,
+    reported: &Reported,
 ) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO watch_told (watch, time, told) VALUES (?1, ?2, ?3)";
-    let told = json!(told).to_string();
-    let values = params![watch, time.as_str(), told];
+    let reported = json!(reported).to_string();
+    let values = params![watch, time.as_str(), reported];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 

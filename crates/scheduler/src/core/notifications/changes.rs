@@ -42,13 +42,13 @@ impl Notifications {
         let Some(run) = watched.last_run().filter(|run| run.ended_ms.is_some()) else {
             return;
         };
-        let told = self.told.iter();
-        let mut told = told.filter(|((watch, _), _)| watch == name);
-        let is_told = told.all(|(_, told)| told.run >= run.number);
+        let reported = self.reported.iter();
+        let mut reported = reported.filter(|((watch, _), _)| watch == name);
+        let is_told = reported.all(|(_, reported)| reported.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
-        let digest = self.told.get(&digest);
+        let digest = self.reported.get(&digest);
         // Not all that has changed has room in one notification, and some of it may be judged later.
-        let tells_changes = digest.is_some_and(|told| told.changes_to.is_some());
+        let tells_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
         if !is_told || tells_changes || !run.counts.contains_key("changes") {
             self.ask_of_run(watches, name);
         }
@@ -73,11 +73,13 @@ impl Notifications {
             return;
         }
         (reading.run, reading.holds_run) = (Some(run.number), true);
-        let digest = self.told.get(&(name.to_owned(), NotificationTime::Digest));
+        let digest = self
+            .reported
+            .get(&(name.to_owned(), NotificationTime::Digest));
         let question = ChangesQuestion::Run {
             number: run.number,
             began_ms: run.started_ms,
-            after: digest.and_then(|told| told.changes_to),
+            after: digest.and_then(|reported| reported.changes_to),
         };
         let asked = asked(watched, question);
         self.asked.push(asked);
@@ -107,22 +109,22 @@ impl Notifications {
         let mut asked_ms = None;
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
             let key = (name.to_owned(), time);
-            let Some(told) = self.told.get_mut(&key) else {
+            let Some(reported) = self.reported.get_mut(&key) else {
                 continue;
             };
-            let before = told.clone();
-            match (wants_changes(watched, time), told.changes_to) {
+            let before = reported.clone();
+            match (wants_changes(watched, time), reported.changes_to) {
                 (true, None) => {
-                    let since_ms = *told.changes_since_ms.get_or_insert(wall_ms);
+                    let since_ms = *reported.changes_since_ms.get_or_insert(wall_ms);
                     let earliest_ms = asked_ms.map_or(since_ms, |asked: i64| asked.min(since_ms));
                     asked_ms = Some(earliest_ms);
                 }
                 (true, Some(_)) => {}
-                (false, _) => (told.changes_to, told.changes_since_ms) = (None, None),
+                (false, _) => (reported.changes_to, reported.changes_since_ms) = (None, None),
             }
-            if before != *told {
+            if before != *reported {
                 cx.frontier
-                    .beside(|db| outbox::keep_reported(db, name, time, told))?;
+                    .beside(|db| outbox::keep_reported(db, name, time, reported))?;
             }
         }
         if let Some(asked_ms) = asked_ms
@@ -151,7 +153,10 @@ impl Notifications {
     /// Asks for changes to report immediately, if there may be any.
     pub(super) fn ask_for_changes(&mut self, watches: &Watches, name: &str) {
         let key = (name.to_owned(), NotificationTime::AtOnce);
-        let after = self.told.get(&key).and_then(|told| told.changes_to);
+        let after = self
+            .reported
+            .get(&key)
+            .and_then(|reported| reported.changes_to);
         let (Some(after), Some(watched)) = (after, watches.by_name.get(name)) else {
             return;
         };
@@ -171,12 +176,12 @@ impl Notifications {
     pub(super) fn changes_to_report(
         &self,
         (name, time): (&str, NotificationTime),
-        told: &Reported,
+        reported: &Reported,
         is_counted: bool,
     ) -> Option<&ReadChanges> {
         let read = self.reading.get(name)?.read.get(&time)?;
         let may_tell = is_counted || time == NotificationTime::AtOnce;
-        (may_tell && told.changes_to == Some(read.after)).then_some(read)
+        (may_tell && reported.changes_to == Some(read.after)).then_some(read)
     }
 
     /// They are reported. If there are more, asks for these.
@@ -213,8 +218,8 @@ impl Notifications {
             (ChangesFound::Changes(read), _) => {
                 reading.is_after_asked = false;
                 let key = (name.to_owned(), NotificationTime::AtOnce);
-                let told = self.told.get(&key);
-                if told.is_none_or(|told| told.changes_to != Some(read.after)) {
+                let reported = self.reported.get(&key);
+                if reported.is_none_or(|reported| reported.changes_to != Some(read.after)) {
                     // The position has moved since: ask again.
                     reading.is_stale = true;
                 } else if read.is_news() {
@@ -263,14 +268,15 @@ impl Notifications {
             return Ok(());
         };
         for time in [NotificationTime::Digest, NotificationTime::AtOnce] {
-            let told = self.told.get_mut(&(name.to_owned(), time));
+            let reported = self.reported.get_mut(&(name.to_owned(), time));
             let wants = wants_changes(watched, time);
-            let Some(told) = told.filter(|told| wants && told.changes_to.is_none()) else {
+            let Some(reported) = reported.filter(|reported| wants && reported.changes_to.is_none())
+            else {
                 continue;
             };
-            (told.changes_to, told.changes_since_ms) = (Some(last), None);
+            (reported.changes_to, reported.changes_since_ms) = (Some(last), None);
             cx.frontier
-                .beside(|db| outbox::keep_reported(db, name, time, told))?;
+                .beside(|db| outbox::keep_reported(db, name, time, reported))?;
         }
         Ok(())
     }

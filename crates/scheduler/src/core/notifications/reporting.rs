@@ -35,10 +35,10 @@ impl Notifications {
             .frontier
             .beside(|db| watch_reports::begin(db, watch, &fresh, now_ms))?;
         self.forget_taken_out(cx, name, &watch_reports::target_keys(watch))?;
-        self.told.retain(|(watch, _), _| watch != name);
+        self.reported.retain(|(watch, _), _| watch != name);
         let reported = reported.into_iter();
-        self.told
-            .extend(reported.map(|(time, told)| ((name.to_owned(), time), told)));
+        self.reported
+            .extend(reported.map(|(time, reported)| ((name.to_owned(), time), reported)));
         self.begin_changes(cx, watches, name, now_ms)
     }
 
@@ -48,7 +48,7 @@ impl Notifications {
         cx: &mut Context,
         name: &str,
     ) -> Result<(), FrontierError> {
-        self.told.retain(|(watch, _), _| watch != name);
+        self.reported.retain(|(watch, _), _| watch != name);
         self.reading.remove(name);
         self.undelivered.retain(|one| one.target.0 != name);
         self.attempts.forget(name);
@@ -61,8 +61,8 @@ impl Notifications {
         watches: &Watches,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let told: Vec<(String, NotificationTime)> = self.told.keys().cloned().collect();
-        for (name, time) in told {
+        let reported: Vec<(String, NotificationTime)> = self.reported.keys().cloned().collect();
+        for (name, time) in reported {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
                 // Reporting moves the position that the next question starts from.
@@ -82,21 +82,24 @@ impl Notifications {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let key = (name.to_owned(), time);
-        let (Some(watched), Some(told)) = (watches.by_name.get(name), self.told.get(&key)) else {
+        let (Some(watched), Some(reported)) = (watches.by_name.get(name), self.reported.get(&key))
+        else {
             return Ok(());
         };
         // The counts of its feeder and of the judge of its checks belong to the run.
         let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
-        let has_new_run = is_counted && watched.last_ended() > told.run;
+        let has_new_run = is_counted && watched.last_ended() > reported.run;
         let held = why_held(cx, watches, name, watched, now_ms);
         let standing = standing_of(cx, watched);
         let is_alerting = time == NotificationTime::AtOnce
-            && standing.as_ref().is_some_and(|now| !told.knows(now));
-        let changes = self.changes_to_report((name, time), told, is_counted);
-        if !has_new_run && !is_alerting && changes.is_none() && held.is_some() == told.is_held() {
+            && standing.as_ref().is_some_and(|now| !reported.knows(now));
+        let changes = self.changes_to_report((name, time), reported, is_counted);
+        if !has_new_run && !is_alerting && changes.is_none() && held.is_some() == reported.is_held()
+        {
             return Ok(());
         }
-        let (watch, told, changes) = (watched.watch.clone(), told.clone(), changes.cloned());
+        let (watch, reported, changes) =
+            (watched.watch.clone(), reported.clone(), changes.cloned());
         let runs = match has_new_run {
             true => cx.frontier.watches().runs_of(name, RUNS_JUDGED)?,
             false => Vec::new(),
@@ -119,11 +122,11 @@ impl Notifications {
             held,
             now_ms,
         };
-        let (told, dropped) = cx
+        let (reported, dropped) = cx
             .frontier
-            .beside(|db| watch_reports::report(db, time, &told, &facts))?;
+            .beside(|db| watch_reports::report(db, time, &reported, &facts))?;
         self.dropped.extend(dropped);
-        self.told.insert(key, told);
+        self.reported.insert(key, reported);
         if changes.is_some() {
             self.forget_read(watches, name, time);
         }

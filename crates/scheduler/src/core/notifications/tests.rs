@@ -179,9 +179,9 @@ impl World {
         assert!(self.tick(now_ms).is_empty());
         let why = Some("no such file".into());
         self.core.feeder_ended("w", number, why).unwrap();
-        let mut told = self.tick(now_ms + 300);
-        told.extend(self.tick(now_ms + 900));
-        told
+        let mut reported = self.tick(now_ms + 300);
+        reported.extend(self.tick(now_ms + 900));
+        reported
     }
 
     fn ended(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
@@ -221,8 +221,8 @@ fn a_target_that_is_not_reached_is_an_alert_told_by_the_others() {
     let again = world.tick(3_100);
     assert_eq!(again[0].key, first[0].key);
     world.ended(again[0].id, failed(), 10 * MINUTE_MS);
-    let told = world.tick(12 * MINUTE_MS);
-    let names: Vec<&Value> = told
+    let reported = world.tick(12 * MINUTE_MS);
+    let names: Vec<&Value> = reported
         .iter()
         .map(|one| &one.notification["events"][0]["event"])
         .collect();
@@ -241,7 +241,11 @@ fn a_target_that_is_not_reached_is_an_alert_told_by_the_others() {
     );
     let rows = world.core.notifications.undelivered_rows();
     assert_eq!(rows[0]["target"], "webhook https://a.example/***");
-    let run = told.iter().find(|one| one.key == first[0].key).unwrap().id;
+    let run = reported
+        .iter()
+        .find(|one| one.key == first[0].key)
+        .unwrap()
+        .id;
     world.ended(run, Verdict::Delivered, 13 * MINUTE_MS);
     assert!(world.core.notifications.undelivered_rows().is_empty());
     assert_eq!(world.show()["notifications"]["undelivered"], json!([]));
@@ -267,17 +271,20 @@ fn alerts_that_are_not_read_yet_are_not_taken_for_cleared() {
     let alert = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
                        "crawls": ["watches/w"]});
     world.stands(std::slice::from_ref(&alert));
-    let told = world.tick(1_000);
-    assert_eq!(told[0].notification["events"][0]["event"], "layout_changed");
-    world.ended(told[0].id, Verdict::Delivered, 2_500);
+    let reported = world.tick(1_000);
+    assert_eq!(
+        reported[0].notification["events"][0]["event"],
+        "layout_changed"
+    );
+    world.ended(reported[0].id, Verdict::Delivered, 2_500);
     let mut world = world.kill(3_000);
     assert!(world.tick(5_000).is_empty(), "nothing is known yet");
     world.stands(&[alert]);
     assert!(world.tick(7_000).is_empty(), "it stands as before");
     world.stands(&[]);
-    let told = world.tick(9_000);
+    let reported = world.tick(9_000);
     assert_eq!(
-        told[0].notification["events"][0]["event"],
+        reported[0].notification["events"][0]["event"],
         "layout_alert_cleared"
     );
 }
@@ -293,21 +300,21 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
     let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
                        "notify": [hook("b.example"), hook("d.example")]});
     world.ask(json!({"action": "watch_add", "watch": watch}), 3_000);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for minute in 1..30 {
         for one in world.tick(minute * MINUTE_MS) {
             let target = one.target.shown();
             assert!(!target.contains("a.example"), "it was taken out");
             if target.contains("d.example") {
                 world.ended(one.id, Verdict::Delivered, minute * MINUTE_MS);
-                told.push(one.notification["events"][0]["event"].clone());
+                reported.push(one.notification["events"][0]["event"].clone());
             }
         }
         let rows = world.core.notifications.undelivered_rows();
         assert!(rows.len() <= 1, "{rows:?}");
     }
     assert_eq!(
-        told,
+        reported,
         ["notifications_undelivered"],
         "once, of b.example alone"
     );
@@ -380,8 +387,13 @@ fn what_was_before_is_not_told_to_who_asks_later() {
     world.ask(watch("at_once"), 5_000);
     assert!(world.tick(6_000).is_empty(), "also who has asked before");
     world.stands(&[]);
-    let told = world.tick(7_000);
-    assert!(!told[0].notification.to_string().contains("others/secret"));
+    let reported = world.tick(7_000);
+    assert!(
+        !reported[0]
+            .notification
+            .to_string()
+            .contains("others/secret")
+    );
 }
 
 #[test]
@@ -393,11 +405,11 @@ fn a_run_that_does_not_begin_is_told_after_ten_minutes_and_once() {
     let watch = json!({"name": "hourly", "urls": ["http://a.org/"], "schedule": "every 1h", "notify": [hook]});
     world.ask(json!({"action": "watch_add", "watch": watch}), 0);
     assert!(world.tick(9 * MINUTE_MS).is_empty());
-    let told = world.tick(11 * MINUTE_MS).remove(0);
-    let event = &told.notification["events"][0];
+    let reported = world.tick(11 * MINUTE_MS).remove(0);
+    let event = &reported.notification["events"][0];
     assert_eq!(event["detail"]["silence"], "not_started", "{event}");
     let line = event["line"].as_str().unwrap();
     assert!(line.contains("the disk is full"), "{line}");
-    world.ended(told.id, Verdict::Delivered, 11 * MINUTE_MS);
+    world.ended(reported.id, Verdict::Delivered, 11 * MINUTE_MS);
     assert!(world.tick(12 * MINUTE_MS).is_empty(), "it is told once");
 }

@@ -44,20 +44,20 @@ impl World {
 
     /// Runs once, and returns what it tells and brings to its receiver.
     fn run_once(&mut self, number: u64, now_ms: i64) -> Vec<String> {
-        let told = self.fail_a_run(number, now_ms);
-        self.deliver(told, now_ms + 1_000)
+        let reported = self.fail_a_run(number, now_ms);
+        self.deliver(reported, now_ms + 1_000)
     }
 
     fn deliver(&mut self, deliveries: Vec<Delivery>, now_ms: i64) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for delivery in deliveries {
             let events = delivery.notification["events"].as_array().cloned();
             for event in events.unwrap_or_default() {
-                told.push(event["line"].as_str().unwrap_or_default().to_owned());
+                reported.push(event["line"].as_str().unwrap_or_default().to_owned());
             }
             self.ended(delivery.id, Verdict::Delivered, now_ms);
         }
-        told
+        reported
     }
 }
 
@@ -83,8 +83,8 @@ fn a_digest_tells_what_has_changed_since_somebody_asked_and_each_once() {
 fn what_is_told_at_once_does_not_wait_for_the_end_of_a_run() {
     let mut world = asked_for("at_once", &["changes"]);
     world.change(1);
-    let told = world.tick(1_000);
-    assert_eq!(world.deliver(told, 1_500), [gone(3)]);
+    let reported = world.tick(1_000);
+    assert_eq!(world.deliver(reported, 1_500), [gone(3)]);
     assert!(world.tick(2_000).is_empty());
     assert_eq!(world.run_once(1, 3_000), [""; 0]);
 }
@@ -99,8 +99,8 @@ fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
         let mut world = world.kill(5_000);
         assert!(world.tick(6_000).is_empty(), "{when}");
         world.store = store;
-        let told = world.tick(7_000);
-        assert_eq!(world.deliver(told, 7_500), [gone(3)], "{when}");
+        let reported = world.tick(7_000);
+        assert_eq!(world.deliver(reported, 7_500), [gone(3)], "{when}");
         let mut world = world.kill(8_000);
         assert!(world.tick(9_000).is_empty(), "{when}");
     }
@@ -118,14 +118,14 @@ fn a_run_whose_looks_are_judged_late_is_told_without_and_they_are_told_when_they
         let answer = ChangesAnswer { asked, found };
         world.core.changes_answered(answer, 60_000).unwrap();
     }
-    let told = world.tick(60_000);
-    let told = world.deliver(told, 60_500);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].starts_with("run 1: failed"), "{told:?}");
+    let reported = world.tick(60_000);
+    let reported = world.deliver(reported, 60_500);
+    assert_eq!(reported.len(), 1);
+    assert!(reported[0].starts_with("run 1: failed"), "{reported:?}");
     world.store = store;
     world.change(1);
-    let told = world.tick(61_000);
-    assert_eq!(world.deliver(told, 61_500), [gone(3)]);
+    let reported = world.tick(61_000);
+    assert_eq!(world.deliver(reported, 61_500), [gone(3)]);
 }
 
 #[test]
@@ -138,11 +138,11 @@ fn a_dispatcher_that_dies_before_it_has_told_tells_after_its_start() {
     // It has counted what the run has found, and dies before the next look.
     assert!(world.answer(3_000));
     let mut world = world.kill(4_000);
-    let told = world.tick(5_000);
-    let told = world.deliver(told, 5_500);
-    assert!(told[0].starts_with("run 1: failed"), "{told:?}");
-    assert_eq!(told[1], gone(3), "{told:?}");
-    assert_eq!(told.len(), 2);
+    let reported = world.tick(5_000);
+    let reported = world.deliver(reported, 5_500);
+    assert!(reported[0].starts_with("run 1: failed"), "{reported:?}");
+    assert_eq!(reported[1], gone(3), "{reported:?}");
+    assert_eq!(reported.len(), 2);
 }
 
 #[test]
@@ -170,15 +170,15 @@ fn more_changes_than_a_notification_holds_come_in_several() {
     for when in ["digest", "at_once"] {
         let mut world = asked_for(when, &["changes"]);
         world.change(1_000);
-        let mut told = match when {
+        let mut reported = match when {
             "digest" => world.run_once(1, 1_000),
             _ => Vec::new(),
         };
         for second in 3..10 {
             let notifications = world.tick(second * 1_000);
-            told.extend(world.deliver(notifications, second * 1_000 + 500));
+            reported.extend(world.deliver(notifications, second * 1_000 + 500));
         }
-        assert_eq!(told, expected, "{when}");
+        assert_eq!(reported, expected, "{when}");
     }
 }
 
@@ -190,12 +190,12 @@ fn a_page_that_changes_between_question_and_answer_is_told_soon() {
     world.change(1);
     assert!(world.answer(1_100));
     world.change(1);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for second in 2..5 {
         let notifications = world.tick(second * 1_000);
-        told.extend(world.deliver(notifications, second * 1_000 + 500));
+        reported.extend(world.deliver(notifications, second * 1_000 + 500));
     }
-    assert_eq!(told, [gone(3), gone(4), gone(5)]);
+    assert_eq!(reported, [gone(3), gone(4), gone(5)]);
 }
 
 #[test]
@@ -212,9 +212,9 @@ fn what_changes_while_the_store_is_away_after_somebody_has_asked_is_told() {
         assert!(world.tick(3_000).is_empty());
         world.store = store;
         world.change_at(1, 2_500);
-        let mut told = world.tick(4_000);
-        told.extend(world.tick(4_500));
-        let mut lines = world.deliver(told, 5_000);
+        let mut reported = world.tick(4_000);
+        reported.extend(world.tick(4_500));
+        let mut lines = world.deliver(reported, 5_000);
         lines.extend(world.run_once(1, 6_000));
         assert_eq!(lines, [gone(3)], "{when}");
     }
@@ -226,13 +226,13 @@ fn what_a_digest_has_left_is_told_after_a_crash() {
     world.change(1_000);
     let first = world.fail_a_run(1, 1_000);
     // Its further notifications are not made before the first one is on its way.
-    let mut told = world.deliver(first, 2_000);
-    assert!(told.len() < 1_000, "{}", told.len());
+    let mut reported = world.deliver(first, 2_000);
+    assert!(reported.len() < 1_000, "{}", reported.len());
     let mut world = world.kill(3_000);
     for second in 4..12 {
         let notifications = world.tick(second * 1_000);
-        told.extend(world.deliver(notifications, second * 1_000 + 500));
+        reported.extend(world.deliver(notifications, second * 1_000 + 500));
     }
     let expected: Vec<String> = (3..=1_002).map(gone).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
