@@ -38,7 +38,7 @@ pub(super) enum What {
 }
 
 impl Report {
-    /// Tells the log and the application whose page it was.
+    /// Logs it, and notifies the application that owns the page.
     pub(super) fn report(&self, notifications: &Notifications) {
         let (action, mut notification) = match &self.what {
             What::Raised(alert) => {
