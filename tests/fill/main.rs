@@ -10,6 +10,7 @@ mod filled;
 mod forms;
 mod layouts;
 mod made_web;
+mod progress;
 mod proof;
 mod refreshed;
 mod report;

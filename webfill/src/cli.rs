@@ -49,6 +49,9 @@ pub use usage::{print_usage, usage_sentence};
     arg_required_else_help = true
 )]
 pub struct Cli {
+    /// Drain and end once this is not the parent process any more; for programs that start webfill
+    #[arg(long, value_name = "PID", global = true, hide = true)]
+    pub parent_process: Option<u32>,
     #[command(subcommand)]
     pub command: Command,
 }

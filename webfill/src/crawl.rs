@@ -272,7 +272,7 @@ impl Crawl {
         };
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
-        watch.progress.finish();
+        watch.progress.finish(&watch.counters, watch.records);
         // A user who interrupts a crawl does not want to wait until its findings are counted.
         let findings = match end {
             End::Interrupted => None,

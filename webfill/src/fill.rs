@@ -50,7 +50,7 @@ use self::judging::{State, Verdict};
 use self::mappings::Mappings;
 use self::nouns::counted;
 pub use self::options::FillOptions;
-use self::overview::{Overview, Stage};
+use self::overview::{Overview, Stage, Step};
 use self::pages::Pages;
 use self::plan::Plan;
 use self::project::Project;
@@ -59,6 +59,7 @@ use self::report::Report;
 use self::summary::Summary;
 use self::table::{Change, Table};
 use self::tally::Tallies;
+use crate::cli::ProgressStyle;
 use crate::mapping_command::learn::on_thread;
 use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
@@ -213,13 +214,16 @@ impl Fill {
             let link = &table.links[link as usize];
             knowing.contains(&*link.site) || mappings.covers(&link.url)
         });
+        self.begin(Step::Fetch, pages, None);
         self.fetch(pages, sample.iter().copied())?;
+        self.begin(Step::Learn, pages, None);
         if learning::learn_new(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
         let mut readings = Readings::new();
         let mut rounds = 0;
         loop {
+            self.begin(Step::Read, pages, None);
             reading::read(table, pages, &mappings, &mut readings)?;
             let others =
                 learning::of_other_layouts(table, project, pages, &mappings, &readings, most);
@@ -227,10 +231,12 @@ impl Fill {
                 mappings = Mappings::load(project)?;
                 reading::read(table, pages, &mappings, &mut readings)?;
             }
+            self.begin(Step::Judge, pages, None);
             let verdict = judging::judge(table, pages, &mappings, &readings, precision);
             let tallies = Tallies::of(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;
+            self.begin(Step::Fetch, pages, Some(&tallies));
             let worth = verdict.worth_fetching(&mappings, precision);
             let before = pages.requested;
             self.fetch(pages, self.links_worth(pages, &worth).into_iter())?;
@@ -239,6 +245,13 @@ impl Fill {
             if pages.requested == before || rounds == MOST_ROUNDS {
                 return Ok((mappings, readings, verdict));
             }
+        }
+    }
+
+    /// Shows programs what this run does next.
+    fn begin(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
+        if self.options.web.progress == ProgressStyle::Json {
+            self.overview(pages).print_step(step, tallies);
         }
     }
 
@@ -321,6 +334,7 @@ impl Fill {
         readings: &Readings,
         mut verdict: Verdict,
     ) -> Result<ExitStatus, Fault> {
+        self.begin(Step::Write, pages, None);
         let mut changes: HashMap<(u64, usize), Change> = HashMap::new();
         for cell in verdict
             .cells
@@ -386,6 +400,7 @@ impl Fill {
         };
         self.overview(pages)
             .write(&self.project, stage, Some(&tallies), Some(doubtful.len()))?;
+        self.begin(Step::Done, pages, Some(&tallies));
         print(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
     }

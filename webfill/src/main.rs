@@ -26,6 +26,7 @@ mod lists;
 mod manual;
 mod mapping_command;
 mod mapping_files;
+mod parent;
 mod progress;
 mod reload;
 mod roles;
@@ -53,7 +54,10 @@ static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc
 fn main() -> ExitCode {
     child::take_name();
     let ended = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => {
+            cli.parent_process.into_iter().for_each(parent::end_with);
+            run(cli.command)
+        }
         Err(usage) => return cli::print_usage(&usage),
     };
     match ended {

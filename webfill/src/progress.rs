@@ -1,15 +1,19 @@
 //! Shows the progress of a crawl or a feed on standard error: a bar on a terminal, otherwise a plain line after
-//! [`PLAIN_FIRST`] and every [`PLAIN_EVERY`]. The most important facts come first, because a narrow terminal cuts off
-//! the end.
+//! [`PLAIN_FIRST`] and every [`PLAIN_EVERY`], or [`lines`] for programs. The most important facts come first, because a
+//! narrow terminal cuts off the end.
+
+pub mod lines;
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use serde_json::{Value, json};
 use webfill_service::terminal::printable;
 use webfill_store::RecordCounts;
 
+use self::lines::Counts;
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
 use crate::summary::{Counters, CutOff, format_duration};
@@ -47,6 +51,7 @@ pub struct Progress {
     started: Instant,
     samples: VecDeque<Sample>,
     next_line: Instant,
+    counts: Counts,
 }
 
 impl Progress {
@@ -59,10 +64,14 @@ impl Progress {
             started,
             samples: VecDeque::new(),
             next_line: started + PLAIN_FIRST,
+            counts: Counts::default(),
         }
     }
 
     pub fn show(&mut self, counters: &Counters, records: RecordCounts) {
+        if self.style == ProgressStyle::Json {
+            return self.counts.show(counts(counters, records));
+        }
         let now = Instant::now();
         self.samples.push_back(Sample {
             at: now,
@@ -98,14 +107,14 @@ impl Progress {
 
     /// Prints a line, above the bar if there is one.
     pub fn print(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
-            None => webfill_service::say!("{line}"),
-        }
+        print_above(self.bar.as_ref(), self.style, line);
     }
 
-    /// Removes the bar.
-    pub fn finish(self) {
+    /// Removes the bar, or shows the last counts to programs.
+    pub fn finish(mut self, counters: &Counters, records: RecordCounts) {
+        if self.style == ProgressStyle::Json {
+            self.counts.show_last(counts(counters, records));
+        }
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
@@ -164,9 +173,10 @@ impl Progress {
 /// Shows the progress of a feed, whose length is unknown.
 pub struct FeedProgress {
     bar: Option<ProgressBar>,
-    plain: bool,
+    style: ProgressStyle,
     started: Instant,
     next_line: Instant,
+    counts: Counts,
 }
 
 impl FeedProgress {
@@ -179,9 +189,10 @@ impl FeedProgress {
         });
         FeedProgress {
             bar,
-            plain: style == ProgressStyle::Plain,
+            style,
             started: Instant::now(),
             next_line: Instant::now() + FEED_EVERY,
+            counts: Counts::default(),
         }
     }
 
@@ -190,7 +201,9 @@ impl FeedProgress {
         if let Some(bar) = &self.bar {
             bar.set_message(printable(&self.line(tally)));
             bar.tick();
-        } else if self.plain && now >= self.next_line {
+        } else if self.style == ProgressStyle::Json {
+            self.counts.show(tally.counts());
+        } else if self.style == ProgressStyle::Plain && now >= self.next_line {
             webfill_service::say!("{}", self.line(tally));
             self.next_line = now + FEED_EVERY;
         }
@@ -198,13 +211,13 @@ impl FeedProgress {
 
     /// Prints a line of text that stays, above the bar.
     pub fn print(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
-            None => webfill_service::say!("{line}"),
-        }
+        print_above(self.bar.as_ref(), self.style, line);
     }
 
-    pub fn finish(self) {
+    pub fn finish(mut self, tally: &Tally) {
+        if self.style == ProgressStyle::Json {
+            self.counts.show_last(tally.counts());
+        }
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
@@ -214,6 +227,43 @@ impl FeedProgress {
         let rate = tally.accepted as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         format!("{}, {rate:.0}/s", tally.sentence())
     }
+}
+
+/// Prints a sentence of a command that shows progress in this style; nothing if it is off.
+pub fn remark(style: ProgressStyle, sentence: &str) {
+    match style {
+        ProgressStyle::None => {}
+        ProgressStyle::Json => lines::print_message(sentence),
+        _ => webfill_service::say!("webfill: {sentence}"),
+    }
+}
+
+fn print_above(bar: Option<&ProgressBar>, style: ProgressStyle, line: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
+        None if style == ProgressStyle::Json => lines::print_message(line),
+        None => webfill_service::say!("{line}"),
+    }
+}
+
+/// For programs.
+fn counts(counters: &Counters, records: RecordCounts) -> Value {
+    let done: u64 = counters.outcomes.values().sum();
+    json!({
+        "kind": "crawl",
+        "done": done,
+        "total": done + counters.queued + counters.leased,
+        "pages": counters.pages,
+        "errors": counters.errors(),
+        "queued": counters.queued,
+        "leased": counters.leased,
+        "sites": counters.sites,
+        "records": records.total,
+        "resolved": records.resolved,
+        "least_seconds_left": counters.least_time_left_ms / 1_000,
+        "waiting": counters.waiting.text(),
+        "offline": counters.cut_off.as_ref().map(CutOff::text),
+    })
 }
 
 fn chosen(style: ProgressStyle) -> ProgressStyle {

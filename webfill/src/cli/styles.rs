@@ -14,5 +14,7 @@ pub enum ProgressStyle {
     Auto,
     Bar,
     Plain,
+    /// A JSON object per line, at most 10 a second (docs/reference/progress.schema.json)
+    Json,
     None,
 }

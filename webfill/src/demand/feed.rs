@@ -120,7 +120,7 @@ fn feed_lines(
         }
         progress.show(&tally);
     }
-    progress.finish();
+    progress.finish(&tally);
     if tally.refused > MAX_PRINTED {
         webfill_service::say!(
             "webfill: {} more lines refused",

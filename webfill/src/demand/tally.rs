@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The result of feeding the requests.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -20,6 +20,16 @@ impl Tally {
         for (reason, count) in answer["skipped"].as_object().into_iter().flatten() {
             *self.skipped.entry(reason.clone()).or_default() += count.as_u64().unwrap_or_default();
         }
+    }
+
+    /// For programs that follow a feed.
+    pub fn counts(&self) -> Value {
+        json!({
+            "kind": "feed",
+            "accepted": self.accepted,
+            "skipped": self.skipped,
+            "refused": self.refused,
+        })
     }
 
     /// `3 accepted (2 duplicate), 1 refused`.

@@ -31,6 +31,8 @@ use crate::crawl::retry_actions;
 use crate::demand::ConnectionOptions;
 use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
+use crate::progress::lines::Counts;
+use crate::progress::remark;
 use crate::settings::Settings;
 
 /// URLs of one message.
@@ -279,6 +281,7 @@ impl ByFleet {
         let began = Instant::now();
         let mut failing_since = None;
         let mut printed = None;
+        let mut counts = Counts::default();
         loop {
             let (mut left, mut is_failing, mut reasons) = (0, true, Vec::new());
             for crawl in crawls {
@@ -312,14 +315,17 @@ impl ByFleet {
                 return Ok(Waited::OutOfPatience);
             }
             let is_due = printed.map_or(began, |at| at).elapsed() > PRINT_EVERY;
-            if is_due && self.progress != ProgressStyle::None {
+            let reasons = reasons.join("; ");
+            if self.progress == ProgressStyle::Json {
+                counts.show(json!({"kind": "fleet", "left": left, "waiting": reasons}));
+            } else if is_due {
                 printed = Some(Instant::now());
-                let reasons = reasons.join("; ");
-                webfill_service::say!(
-                    "webfill: {} left at the fleet{}{reasons}",
+                let sentence = format!(
+                    "{} left at the fleet{}{reasons}",
                     counted(left as usize, "page"),
                     if reasons.is_empty() { "" } else { ": " }
                 );
+                remark(self.progress, &sentence);
             }
             let next = Instant::now() + ASK_EVERY;
             while Instant::now() < next {
@@ -365,7 +371,7 @@ struct Dispatcher {
     endpoint: String,
     has_keys: bool,
     was_answered: bool,
-    tells: bool,
+    progress: ProgressStyle,
 }
 
 impl Dispatcher {
@@ -376,14 +382,15 @@ impl Dispatcher {
             endpoint,
             has_keys: fleet.keys.is_some(),
             was_answered: false,
-            tells: fleet.progress != ProgressStyle::None,
+            progress: fleet.progress,
         })
     }
 
     fn ask(&mut self, question: &impl Serialize) -> Result<Value, Fault> {
         let asked = Instant::now();
-        let was_told = Cell::new(!self.tells);
+        let was_told = Cell::new(false);
         let (endpoint, has_keys, was_answered) = (&self.endpoint, self.has_keys, self.was_answered);
+        let progress = self.progress;
         let answer = self.client.request(question, || {
             check_signals()?;
             if asked.elapsed() < FIRST_ANSWER {
@@ -400,7 +407,8 @@ impl Dispatcher {
                 )));
             }
             if !was_told.replace(true) {
-                webfill_service::say!("webfill: waiting for the dispatcher at {endpoint}");
+                let sentence = format!("waiting for the dispatcher at {endpoint}");
+                remark(progress, &sentence);
             }
             Ok(())
         });

@@ -1,5 +1,5 @@
-//! `overview.json` in the project folder: how far the work on a table is, for the dashboard. It is written as the work
-//! goes on, and says what is known by then.
+//! How far the work on a table is: `overview.json` in the project folder, for the dashboard, and lines of progress for
+//! programs. Both are written as the work goes on, and say what is known by then.
 
 use serde_json::{Value, json};
 use webfill_service::Fault;
@@ -12,6 +12,7 @@ use super::table::Table;
 use super::tally::{Tallies, Tally};
 use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
+use crate::progress::lines;
 
 /// Sites that are listed; those with most gaps.
 const SITES: usize = 1_000;
@@ -24,6 +25,30 @@ pub enum Stage {
     CutShort,
 }
 
+/// The current step of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Fetch,
+    Learn,
+    Read,
+    Judge,
+    Write,
+    Done,
+}
+
+impl Step {
+    fn name(self) -> &'static str {
+        match self {
+            Step::Fetch => "fetch",
+            Step::Learn => "learn",
+            Step::Read => "read",
+            Step::Judge => "judge",
+            Step::Write => "write",
+            Step::Done => "done",
+        }
+    }
+}
+
 /// The overview of a table.
 pub struct Overview<'o> {
     pub table: &'o Table,
@@ -33,6 +58,18 @@ pub struct Overview<'o> {
 }
 
 impl Overview<'_> {
+    /// Prints the step that begins; `tallies`: once the first pages were judged.
+    pub fn print_step(&self, step: Step, tallies: Option<&Tallies>) {
+        lines::print(&json!({
+            "kind": "fill",
+            "step": step.name(),
+            "rows": self.table.rows.len(),
+            "gaps": self.table.gaps(),
+            "filled": tallies.map(|tallies| tallies.all.filled),
+            "pages": self.pages.len(),
+        }));
+    }
+
     /// `tallies`: once the first pages were judged; `doubts`: at the end.
     pub fn write(
         &self,

@@ -1,0 +1,59 @@
+//! Progress for programs: JSON objects on standard error, one per line, as `docs/reference/progress.schema.json`
+//! describes them. In any second there are at most [`MOST_A_SECOND`]: counts that the next ones outdate are skipped,
+//! other lines wait.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MOST_A_SECOND: usize = 10;
+
+/// The interval of counts, which leaves room for other lines.
+const COUNTS_EVERY: Duration = Duration::from_millis(200);
+
+/// When the last lines of this process were printed.
+static PRINTED: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
+
+/// Counts that change all the time.
+#[derive(Default)]
+pub struct Counts {
+    printed: Option<(Instant, Value)>,
+}
+
+impl Counts {
+    /// Prints a line if anything has changed, and the last one is old enough.
+    pub fn show(&mut self, line: Value) {
+        let is_due = |(at, _): &(Instant, Value)| at.elapsed() >= COUNTS_EVERY;
+        if self.printed.as_ref().is_none_or(is_due) {
+            self.show_last(line);
+        }
+    }
+
+    /// The same for the last line, whenever the one before was printed.
+    pub fn show_last(&mut self, line: Value) {
+        if self.printed.as_ref().is_none_or(|(_, last)| *last != line) {
+            print(&line);
+            self.printed = Some((Instant::now(), line));
+        }
+    }
+}
+
+/// Prints a sentence.
+pub fn print_message(text: &str) {
+    print(&json!({"kind": "message", "text": text}));
+}
+
+/// Prints a line, which waits if there were too many.
+pub fn print(line: &Value) {
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.len() == MOST_A_SECOND
+        && let Some(first) = printed.pop_front()
+    {
+        std::thread::sleep(SECOND.saturating_sub(first.elapsed()));
+    }
+    webfill_service::say!("{line}");
+    printed.push_back(Instant::now());
+}
