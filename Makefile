@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build docs reference quick test chaos power ratings fleet check fuzz bench
+.PHONY: help demo build wheel docs reference quick test chaos power ratings fleet check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -20,6 +20,10 @@ demo: ## Build webfill quickly and let it complete a table from a small web that
 build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
+
+# A wheel holds the program as released, in at most 25 MiB.
+wheel: build ## Build the Python wheel with the program: target/wheels
+	@python/build.sh target/release/webfill target/wheels 25
 
 docs: ## Build the documentation as a site, target/site/docs/README.html; links that lead nowhere are faults
 	@tests/docs/install.sh

@@ -22,7 +22,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 CONTENTS = {
     "Start": ["README"],
     "Tutorials": ["docs/tutorials"],
-    "How-to guides": ["docs/how-to", "deploy/README", "certs/README"],
+    "How-to guides": ["docs/how-to", "python/README", "deploy/README", "certs/README"],
     "Explanation": ["docs/explanation", "ARCHITECTURE"],
     "Reference": ["docs/reference", "etl-mappings/README"],
     "Development": [

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Makes the wheel of Python out of a program that is built: with the shared libraries that it needs, and for all
+# versions of Python from 3.9 on.
+#
+#   python/build.sh BINARY FOLDER [MOST_MIB]     fails if the wheel is larger than MOST_MIB
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() {
+    echo "python/build.sh: $*" >&2
+    exit 1
+}
+
+[ $# -ge 2 ] || fail "give the program and the folder for the wheel"
+tests/python/install.sh
+binary=$(realpath "$1")
+mkdir -p "$2"
+out=$(realpath "$2")
+tools=$PWD/.cache/python-tools/venv/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Names of functions in backtraces stay, lines of source do not.
+install -m 755 "$binary" "$work/webfill"
+strip --strip-debug "$work/webfill"
+# The libraries that are bundled are Debian's, with these terms.
+mkdir "$work/licenses"
+for library in $(ldd "$work/webfill" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
+    package=$(dpkg-query --search "$(realpath "$library")" 2>/dev/null | head -1 | cut -d : -f 1) || continue
+    [ ! -e "/usr/share/doc/$package/copyright" ] || cp "/usr/share/doc/$package/copyright" "$work/licenses/$package.txt"
+done
+
+# The same files give the same wheel.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat --format %Y CHANGELOG.md)
+export SOURCE_DATE_EPOCH
+WEBFILL_BINARY=$work/webfill WEBFILL_LICENSES=$work/licenses \
+    "$tools/python" -m build --wheel --no-isolation --outdir "$work/plain" python >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2 && fail "the wheel could not be built"; }
+PATH=$tools:$PATH "$tools/auditwheel" repair --wheel-dir "$work/repaired" "$work"/plain/*.whl >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2 && fail "the libraries could not be bundled"; }
+wheel=$(basename "$work"/repaired/*.whl)
+mib=$(($(stat --format %s "$work/repaired/$wheel") / 1048576))
+[ "$mib" -lt "${3:-1000}" ] || fail "$wheel has $mib MiB, and $3 are allowed"
+rm -f "$out"/webfill-*.whl
+mv "$work/repaired/$wheel" "$out"
+echo "$out/$wheel: $mib MiB"

@@ -1,0 +1,155 @@
+"""Errors: the program's own sentence, the JSON path of the fault, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Optional
+
+_PREFIX = "webfill: "
+# `$.priority: ...` in a request, `fields.price[1]: ...` in a file.
+_PATH = re.compile(r"(?:^|: )(\$(?:\.[\w-]+|\[\d+\])*|[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])+): ")
+
+
+class WebfillError(Exception):
+    """A command that failed.
+
+    Attributes
+    ----------
+    message : str
+        The sentence of the program.
+    path : str or None
+        The JSON path of the fault, as ``$.priority`` or ``fields.price[1]``, if the sentence names one.
+    exit_code : int
+        How the program ended; negative if a signal ended it.
+    stderr : str
+        Everything that the program printed for people.
+    """
+
+    message: str
+    path: Optional[str]
+    exit_code: int
+    stderr: str
+
+    def __init__(self, message: str, *, path: Optional[str] = None, exit_code: int = 1, stderr: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class UsageError(WebfillError):
+    """Exit code 2: bad arguments, settings or files, found before anything was done."""
+
+
+class InterruptedCommandError(WebfillError):
+    """Exit code 11: the program was asked to end; the same call resumes. Ctrl-C raises ``KeyboardInterrupt``."""
+
+
+class LimitError(WebfillError):
+    """Exit code 12: a limit was reached, or this machine is offline; the same call resumes."""
+
+
+class FatalError(WebfillError):
+    """Exit code 17: a fatal fault such as a full disk; what was stored is intact."""
+
+
+class RequestsRefusedError(WebfillError):
+    """Some crawl requests were refused; the others were accepted and are durable.
+
+    Attributes
+    ----------
+    accepted : int
+        How many were accepted.
+    skipped : dict of str to int
+        Accepted URLs that will not be crawled, by reason.
+    refused : list of tuple
+        Of each refused request its position from 0, the JSON path of the fault or None, and the sentence.
+    """
+
+    accepted: int
+    skipped: dict[str, int]
+    refused: list[tuple[int, Optional[str], str]]
+
+    def __init__(
+        self, accepted: int, skipped: dict[str, int], refused: list[tuple[int, Optional[str], str]], stderr: str
+    ) -> None:
+        first = refused[0] if refused else (0, None, "refused")
+        count = f"{len(refused)} of {len(refused) + accepted} requests refused"
+        super().__init__(f"{count}; the first, [{first[0]}]: {first[2]}", path=first[1], exit_code=1, stderr=stderr)
+        self.accepted = accepted
+        self.skipped = skipped
+        self.refused = refused
+
+
+_BY_CODE: dict[int, type[WebfillError]] = {2: UsageError, 11: InterruptedCommandError, 12: LimitError, 17: FatalError}
+
+
+def path_in(sentence: str) -> Optional[str]:
+    """Return the JSON path that a sentence names.
+
+    >>> path_in("$.priority: expected a whole number from 1 to 100")
+    '$.priority'
+    >>> path_in("shop.json:3: fields.price[1]: invalid XPath")
+    'fields.price[1]'
+    >>> path_in("cannot read books.csv: No such file or directory") is None
+    True
+    """
+    found = _PATH.search(sentence)
+    return found.group(1) if found else None
+
+
+def error_of(exit_code: int, stderr: str, stdout: str = "") -> WebfillError:
+    """Return the error for the end of a command."""
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("{")]
+    starts = [number for number, line in enumerate(lines) if line.startswith(_PREFIX)]
+    # A sentence may have further lines.
+    sentence = "\n".join(lines[starts[-1] :])[len(_PREFIX) :] if starts else "\n".join(lines[-3:])
+    path = path_in(sentence)
+    refusal = _refusal(stdout)
+    if refusal is not None:
+        path, sentence = refusal
+    if exit_code < 0:
+        sentence = sentence or f"the program was ended by signal {-exit_code}"
+    kind = _BY_CODE.get(exit_code, WebfillError)
+    return kind(sentence or f"the program ended with {exit_code}", path=path, exit_code=exit_code, stderr=stderr)
+
+
+def _refusal(stdout: str) -> Optional[tuple[Optional[str], str]]:
+    """``{"error": {"path", "message"}}``, as the dispatcher answers."""
+    if not stdout.startswith('{"error"'):
+        return None
+    try:
+        answer: Any = json.loads(stdout)
+    except ValueError:
+        return None
+    error = answer.get("error")
+    return (error.get("path"), str(error.get("message"))) if isinstance(error, dict) else None
+
+
+def flag(name: str, value: object) -> list[str]:
+    """Return the arguments for an option: nothing for None and False, the name alone for True.
+
+    >>> flag("delay", 0.5), flag("dry-run", True), flag("lane", None)
+    (['--delay=0.5'], ['--dry-run'], [])
+    """
+    if value is None or value is False:
+        return []
+    return [f"--{name}"] if value is True else [f"--{name}={value}"]
+
+
+def columns(name: str, value: object) -> list[str]:
+    """Return the arguments for an option that takes names of columns.
+
+    >>> columns("keep", ["note", "shelf"]), columns("keep", "note")
+    (['--keep=note,shelf'], ['--keep=note'])
+    """
+    if value is None:
+        return []
+    names: Sequence[str] = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
+    for one in names:
+        if "," in one:
+            raise ValueError(f"the column {one!r} has a comma in its name, which --{name} cannot have")
+    return [f"--{name}={','.join(names)}"] if names else []

@@ -1,0 +1,338 @@
+"""``webfill.fill``: a table with gaps goes in and comes out filled."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from . import _rows
+from ._command import run
+from ._engines import Row, engine_for
+from ._errors import columns, flag
+from ._progress import Progress
+from ._tables import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+Names = Union[str, Sequence[str], None]
+
+_DONE, _LIMIT = 0, 12
+
+
+class Filled(Table):
+    """A table whose gaps are filled, with the evidence for each value.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The filled table.
+    evidence : Table
+        For each value the page, its chain, an excerpt, the time, the mapping, the confidence and the state.
+    doubts : Table
+        Known values that their pages contradict. Write ``accept`` or ``reject`` into the column ``answer`` of the file
+        and give it to ``fill`` as ``doubts``.
+    summary : dict
+        ``rows``, ``gaps``, ``pages``, ``doubts``; ``all``: gaps, filled, expected precision; the same by column in
+        ``fields`` and by site in ``sites``; ``reasons``: why gaps are left.
+    report : pathlib.Path
+        A page with pictures for people.
+    complete : bool
+        False if a limit was reached or this machine is offline; the same call resumes.
+    text : str
+        What the program printed: the plan, and its summary in sentences.
+    """
+
+    evidence: Table
+    doubts: Table
+    summary: dict[str, Any]
+    report: Path
+    complete: bool
+    text: str
+
+    def __init__(self, given: _Given, *, complete: bool, text: str) -> None:
+        super().__init__(given.beside(f".filled{given.endings}"), engine=given.engine)
+        self._given = given
+        lines = given.beside(".evidence.jsonl")
+        self.evidence = Table(given.beside(".evidence.parquet"), lines=lines, engine=given.engine)
+        self.doubts = Table(given.beside(".doubts.csv"), engine=given.engine)
+        self.report = given.beside(".html")
+        overview = given.beside(".webfill") / "overview.json"
+        self.summary = json.loads(overview.read_text(encoding="utf-8"))
+        self.complete = complete
+        self.text = text
+
+    def to_dicts(self) -> list[Row]:
+        """Return the rows as dicts; those of a list of dicts with the types that they had."""
+        if self._given.rows is not None:
+            return _rows.FilledRows(self._given.rows, self.path).read()
+        return super().to_dicts()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a DataFrame of pandas, with the index and dtypes that a pandas table had."""
+        frame: Any = super().to_pandas()
+        for name, dtype in self._given.dtypes.items():
+            if frame[name].dtype != dtype:
+                frame[name] = frame[name].astype(dtype)
+            if name in self._given.lists:
+                # Through Arrow they have become arrays of NumPy.
+                frame[name] = [None if value is None else list(value) for value in frame[name]]
+        restored: pandas.DataFrame = frame
+        return restored
+
+    def __repr__(self) -> str:
+        every = self.summary.get("all") or {"filled": 0, "gaps": self.summary["gaps"]}
+        return (
+            f"<webfill.Filled {self.path}: {every['filled']} of {every['gaps']} gaps filled, "
+            f"{self.summary['doubts']} doubts>"
+        )
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        every = summary.get("all") or {"filled": 0, "gaps": summary["gaps"], "expected": None}
+        bars = "".join(_bar(one["name"], one) for one in summary.get("fields", []))
+        reasons = "".join(
+            f"<li>{one['count']} {html.escape(one['state'])}</li>" for one in summary.get("reasons", [])
+        )
+        left = f"<p>Left as gaps:</p><ul>{reasons}</ul>" if reasons else ""
+        cut = "" if self.complete else "<p>Not complete: run the same cell again.</p>"
+        return (
+            f"<div><p><b>{every['filled']} of {every['gaps']} gaps filled</b>{_expected(every)}; "
+            f"{summary['doubts']} doubts; {summary['pages']['stored']} pages</p>{cut}"
+            f"<table><tbody>{bars}</tbody></table>{left}"
+            f"<p>{html.escape(str(self.path))}, {html.escape(str(self.report))}</p></div>"
+        )
+
+
+def _bar(name: str, counts: Mapping[str, Any]) -> str:
+    share = counts["filled"] / counts["gaps"] if counts["gaps"] else 1.0
+    width = round(200 * share)
+    picture = (
+        '<svg width="200" height="12" role="img" '
+        f'aria-label="{share:.0%}"><rect width="200" height="12" fill="#ddd"/>'
+        f'<rect width="{width}" height="12" fill="#2a7"/></svg>'
+    )
+    count = f"{counts['filled']} of {counts['gaps']}{_expected(counts)}"
+    return f"<tr><th>{html.escape(name)}</th><td>{picture}</td><td>{count}</td></tr>"
+
+
+def _expected(counts: Mapping[str, Any]) -> str:
+    expected = counts.get("expected")
+    return "" if expected is None else f", expected precision {expected:.3f}"
+
+
+class _Given:
+    """The table as the program reads it, and what restores its types."""
+
+    path: Path
+
+    @property
+    def endings(self) -> str:
+        """The endings of the name, as the program counts them: ``.csv.gz`` is one."""
+        packed = self.path.suffix if self.path.suffix in {".gz", ".zst"} else ""
+        return Path(self.path.name[: len(self.path.name) - len(packed)]).suffix + packed
+
+    def beside(self, ending: str) -> Path:
+        """The path of an output."""
+        name = self.path.name
+        return self.path.with_name(name[: len(name) - len(self.endings)] + ending)
+
+    def __init__(self, table: Any, folder: Union[str, os.PathLike[str]], name: Optional[str]) -> None:
+        self.rows: Optional[list[Mapping[str, Any]]] = None
+        self.engine: Any = None
+        self.dtypes: dict[Any, Any] = {}
+        self.lists: set[Any] = set()
+        if isinstance(table, (str, os.PathLike)):
+            self.path = Path(table)
+            return
+        if isinstance(table, Sequence):
+            self.rows = list(table)
+            names = list(dict.fromkeys(str(key) for row in self.rows for key in row))
+            self.path = _file(folder, name or _name_of(names), ".jsonl")
+            _replace(self.path, lambda path: _rows.write(self.rows or [], path))
+            return
+        if not any(hasattr(table, way) for way in ("__arrow_c_stream__", "__arrow_c_array__", "write_parquet")):
+            raise TypeError(
+                f"a {type(table).__name__} is no table: give something with __arrow_c_stream__, such as a DataFrame, "
+                "a list of dicts, or the path of a file"
+            )
+        self.engine = engine_for(table)
+        names = [str(one) for one in _names_in(table)]
+        dtypes = getattr(table, "dtypes", None)
+        if type(table).__module__.split(".")[0] == "pandas":
+            self.dtypes = dict(dtypes.items()) if dtypes is not None else {}
+            objects = [name for name, dtype in self.dtypes.items() if dtype == object]
+            self.lists = {name for name in objects if any(isinstance(value, list) for value in table[name])}
+        self.path = _file(folder, name or _name_of(names), ".parquet")
+        _replace(self.path, lambda path: self.engine.write(table, path))
+
+
+def _names_in(table: Any) -> Sequence[Any]:
+    for attribute in ("column_names", "columns"):
+        names = getattr(table, attribute, None)
+        if names is not None and not callable(names):
+            return list(names) if all(isinstance(one, str) for one in names) else [str(one) for one in names]
+    schema = getattr(table, "schema", None)
+    return list(getattr(schema, "names", []))
+
+
+def _name_of(names: Sequence[str]) -> str:
+    """Tables of other columns have other names: what is learned for one does not fit the other."""
+    return "table-" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]
+
+
+def _file(folder: Union[str, os.PathLike[str]], name: str, suffix: str) -> Path:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / f"{name}{suffix}"
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Write a file as a whole. One that is the same stays, so that a run that uses it goes on."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write(new)
+        if path.exists() and filecmp.cmp(new, path, shallow=False):
+            return
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def fill(
+    table: object,
+    *,
+    contact: Optional[str] = None,
+    folder: Union[str, os.PathLike[str]] = "webfill-tables",
+    name: Optional[str] = None,
+    id: Optional[str] = None,
+    url: Names = None,
+    fields: Names = None,
+    keep: Names = None,
+    sample: Optional[int] = None,
+    precision: Optional[float] = None,
+    check: Optional[str] = None,
+    doubts: Union[str, os.PathLike[str], None] = None,
+    delay: Optional[float] = None,
+    lane: Optional[str] = None,
+    workers: Optional[int] = None,
+    ignore_robots: bool = False,
+    allow_private_networks: bool = False,
+    proxy: Optional[str] = None,
+    resolve: Union[str, Sequence[str]] = (),
+    ca_file: Union[str, os.PathLike[str], None] = None,
+    patience: Optional[str] = None,
+    refresh_after: Optional[str] = None,
+    dispatcher: Optional[str] = None,
+    keys: Union[str, os.PathLike[str], None] = None,
+    store: Optional[str] = None,
+    app: Optional[str] = None,
+    config: Union[str, os.PathLike[str], None] = None,
+    progress: Progress = None,
+) -> Filled:
+    """Complete a table from the pages that its rows link to.
+
+    The table itself is not changed. Ctrl-C lets fetches in flight finish; the same call resumes and requests no page
+    twice, as does the same call after any other end.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table, DuckDB relation, list of dict, or path
+        Rows with gaps (null, empty) and at least one column of links. Anything with ``__arrow_c_stream__`` or
+        ``__arrow_c_array__`` is accepted.
+    contact : str, optional
+        URL of a page that explains the crawl, sent in the user agent; required for public addresses.
+    folder : path, default "webfill-tables"
+        Where the outputs and all that is needed to resume are kept; the outputs for a path are beside it.
+    name : str, optional
+        Name of the table in the folder. By default it is made from the names of the columns.
+    id, url, fields, keep : str or list of str, optional
+        Columns: the id; links; those to fill; those to leave as they are. By default they are recognised.
+    sample : int, default 30
+        Pages of each site and kind of URL to learn from.
+    precision : float, default 0.95
+        Fill only values that are right with at least this probability.
+    check : {"none", "sample", "all"}, default "sample"
+        Rows whose known values are compared with their pages, beside those with gaps.
+    doubts : path, optional
+        Doubts that were edited: known values whose row says ``accept`` are replaced.
+    delay : float, default 15
+        Seconds between two requests to a site without a ``Crawl-delay`` in its robots.txt.
+    lane : {"http", "browser"}, default "http"
+        How pages are fetched.
+    workers : int, optional
+        Worker processes; by default one per core.
+    ignore_robots, allow_private_networks : bool
+        For loopback and private addresses.
+    proxy, resolve, ca_file, config : optional
+        As the options of the command ``webfill fill``.
+    patience, refresh_after : str, optional
+        Durations such as ``"90s"``, ``"15m"``, ``"2h"``: how long to wait for dead sites; the age of pages that are
+        fetched again.
+    dispatcher, keys, store, app : optional
+        Have a running fleet fetch the pages.
+    progress : bool or callable, optional
+        True or None shows a bar, or plain lines where there is no terminal; False shows nothing. A callable is called
+        with each event, at most 10 times a second.
+
+    Returns
+    -------
+    Filled
+        The filled table, with as many rows and the same columns and types.
+
+    Raises
+    ------
+    UsageError
+        If the table or an argument cannot be used; nothing was requested.
+    WebfillError
+        If the run failed; its message is the program's sentence.
+    ImportError
+        If no installed library can write the table as Parquet.
+
+    Examples
+    --------
+    >>> import tempfile, webfill
+    >>> webfill.fill([{"name": "Ada", "born": None}], folder=tempfile.mkdtemp())
+    Traceback (most recent call last):
+        ...
+    webfill.UsageError: the table has no column of links: name it with --url
+    """
+    given = _Given(table, folder, name)
+    hosts = [resolve] if isinstance(resolve, str) else list(resolve)
+    arguments = [
+        "fill",
+        os.fspath(given.path),
+        f"--report={given.beside('.html')}",
+        *flag("contact", contact),
+        *flag("id", id),
+        *columns("url", url),
+        *columns("fields", fields),
+        *columns("keep", keep),
+        *flag("sample", sample),
+        *flag("precision", precision),
+        *flag("check", check),
+        *flag("doubts", doubts),
+        *flag("delay", delay),
+        *flag("lane", lane),
+        *flag("workers", workers),
+        *flag("ignore-robots", ignore_robots),
+        *flag("allow-private-networks", allow_private_networks),
+        *flag("proxy", proxy),
+        *(argument for host in hosts for argument in flag("resolve", host)),
+        *flag("ca-file", ca_file),
+        *flag("patience", patience),
+        *flag("refresh-after", refresh_after),
+        *flag("dispatcher", dispatcher),
+        *flag("keys", keys),
+        *flag("store", store),
+        *flag("app", app),
+        *flag("config", config),
+        *flag("progress", "none" if progress is False else "json"),
+    ]
+    ended = run(arguments, progress=progress).expect(_DONE, _LIMIT)
+    return Filled(given, complete=ended.code == _DONE, text=ended.stdout)

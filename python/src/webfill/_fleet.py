@@ -1,0 +1,304 @@
+"""``webfill.Fleet`` and ``webfill.AsyncFleet``: applications of a running dispatcher."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Optional, Union
+
+from ._command import Ended, arguments_of, run
+from ._errors import RequestsRefusedError, error_of, flag, path_in
+
+Requests = Union[Mapping[str, Any], Iterable[Mapping[str, Any]]]
+_PathLike = Union[str, os.PathLike[str]]
+
+_REFUSED = re.compile(r"^webfill: line (\d+): (.*)$")
+
+
+class Fed(NamedTuple):
+    """Requests that were accepted: durable, and to be crawled.
+
+    Attributes
+    ----------
+    accepted : int
+        How many.
+    skipped : dict of str to int
+        How many of their URLs will not be crawled, by reason: seen before, out of scope.
+    """
+
+    accepted: int
+    skipped: dict[str, int]
+
+
+class _Commands:
+    """The arguments of the commands, and the reading of their answers."""
+
+    address: str
+
+    def __init__(
+        self, address: str = "tcp://127.0.0.1:5555", keys: Optional[_PathLike] = None, config: Optional[_PathLike] = None
+    ) -> None:
+        self.address = address
+        self._connection = [*flag("dispatcher", address), *flag("keys", keys), *flag("config", config)]
+
+    def _action(self, *words: Union[str, None]) -> list[str]:
+        return [*(word for word in words if word is not None), "--json", *self._connection]
+
+    def _retry(
+        self, app: str, crawl: str, outcomes: Sequence[str], statuses: Sequence[int], site: Optional[str]
+    ) -> list[str]:
+        some = [f"--outcome={outcome}" for outcome in outcomes] + [f"--status={status}" for status in statuses]
+        return [*self._action("retry", app, crawl), *some, *flag("site", site)]
+
+    def _dump(self, app: Optional[str]) -> list[str]:
+        return ["dump", *flag("app", app), *self._connection]
+
+    def __repr__(self) -> str:
+        return f"<webfill.{type(self).__name__} {self.address}>"
+
+
+def _write_requests(requests: Requests, file: IO[str]) -> None:
+    some = [requests] if isinstance(requests, Mapping) else requests
+    for request in some:
+        file.write(json.dumps(dict(request), ensure_ascii=False) + "\n")
+    file.flush()
+
+
+def _fed(ended: Ended) -> Fed:
+    if not ended.stdout.startswith("{"):
+        raise error_of(ended.code, ended.stderr)
+    answer = ended.json()
+    found = [match for line in ended.stderr.splitlines() if (match := _REFUSED.match(line))]
+    refused = [(int(match[1]) - 1, path_in(match[2]), match[2]) for match in found]
+    accepted, skipped = int(answer.get("accepted", 0)), dict(answer.get("skipped", {}))
+    if ended.code != 0:
+        raise RequestsRefusedError(accepted, skipped, refused, ended.stderr)
+    return Fed(accepted, skipped)
+
+
+def _answer(ended: Ended) -> dict[str, Any]:
+    answer: dict[str, Any] = ended.expect(0).json()
+    return answer
+
+
+class Fleet(_Commands):
+    """The dispatcher of a running fleet.
+
+    Parameters
+    ----------
+    address : str, default "tcp://127.0.0.1:5555"
+        Address of the dispatcher's tasks socket.
+    keys : path, optional
+        Folder of keys; needed beyond this machine.
+    config : path, optional
+        Settings file, of which only the address and the keys are used.
+    """
+
+    def feed(self, requests: Requests) -> Fed:
+        """Send crawl requests. Once this returns, they are durable.
+
+        Parameters
+        ----------
+        requests : dict or iterable of dict
+            Crawl requests, such as ``{"url": ..., "appid": ..., "crawlid": ...}``.
+
+        Returns
+        -------
+        Fed
+            How many were accepted.
+
+        Raises
+        ------
+        RequestsRefusedError
+            If some were refused; the others were accepted.
+        """
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            _write_requests(requests, file)
+            return _fed(run([*self._action("feed", file.name), "--progress=none"]))
+
+    def info(self, app: str, crawl: Optional[str] = None) -> dict[str, Any]:
+        """Return what is pending of an application, or of one crawl."""
+        return _answer(run(self._action("info", app, crawl)))
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of the fleet."""
+        return _answer(run(self._action("status")))
+
+    def stop(self, app: str, crawl: str) -> dict[str, Any]:
+        """Stop a crawl permanently: drop its pending tasks and accept no more."""
+        return _answer(run(self._action("stop", app, crawl)))
+
+    def pause(self, app: str, crawl: str) -> dict[str, Any]:
+        """Pause a crawl until it is resumed. No fetch starts after the answer."""
+        return _answer(run(self._action("pause", app, crawl)))
+
+    def resume(self, app: str, crawl: str) -> dict[str, Any]:
+        """Resume a paused crawl."""
+        return _answer(run(self._action("resume", app, crawl)))
+
+    def retry(
+        self,
+        app: str,
+        crawl: str,
+        outcomes: Sequence[str],
+        *,
+        statuses: Sequence[int] = (),
+        site: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Queue finished tasks with these outcomes again, such as ``["timeout", "http_error"]``."""
+        return _answer(run(self._retry(app, crawl, outcomes, statuses, site)))
+
+    def follow(self, app: Optional[str] = None) -> Follower:
+        """Iterate over results and notifications as they come, each a dict, until the loop is left.
+
+        A subscriber that is slow or not there misses messages; the store misses none.
+
+        Examples
+        --------
+        ``with fleet.follow("prices") as messages: print(next(messages))``
+        """
+        return Follower(self._dump(app))
+
+
+class Follower(Iterator[dict[str, Any]]):
+    """Messages of a fleet. Leave it by ``with``, ``close()`` or Ctrl-C."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._stderr = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            arguments_of(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            start_new_session=True,
+        )
+
+    def __iter__(self) -> Follower:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = b"" if self._process.stdout.closed else self._process.stdout.readline()
+        if line:
+            message: dict[str, Any] = json.loads(line)
+            return message
+        code = self._process.wait()
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            said = self._stderr.read().decode(errors="replace")
+            self.close()
+            if code != 0:
+                raise error_of(code, said)
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the subscription."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process.wait()
+        self._stderr.close()
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_process"):
+            self.close()
+
+
+class AsyncFleet(_Commands):
+    """The same as :class:`Fleet` for asyncio."""
+
+    async def feed(self, requests: Requests) -> Fed:
+        """Send crawl requests, as :meth:`Fleet.feed`."""
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            _write_requests(requests, file)
+            return _fed(await _run([*self._action("feed", file.name), "--progress=none"]))
+
+    async def info(self, app: str, crawl: Optional[str] = None) -> dict[str, Any]:
+        """Return what is pending of an application, or of one crawl."""
+        return _answer(await _run(self._action("info", app, crawl)))
+
+    async def status(self) -> dict[str, Any]:
+        """Return the state of the fleet."""
+        return _answer(await _run(self._action("status")))
+
+    async def stop(self, app: str, crawl: str) -> dict[str, Any]:
+        """Stop a crawl permanently."""
+        return _answer(await _run(self._action("stop", app, crawl)))
+
+    async def pause(self, app: str, crawl: str) -> dict[str, Any]:
+        """Pause a crawl until it is resumed."""
+        return _answer(await _run(self._action("pause", app, crawl)))
+
+    async def resume(self, app: str, crawl: str) -> dict[str, Any]:
+        """Resume a paused crawl."""
+        return _answer(await _run(self._action("resume", app, crawl)))
+
+    async def retry(
+        self,
+        app: str,
+        crawl: str,
+        outcomes: Sequence[str],
+        *,
+        statuses: Sequence[int] = (),
+        site: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Queue finished tasks with these outcomes again."""
+        return _answer(await _run(self._retry(app, crawl, outcomes, statuses, site)))
+
+    async def follow(self, app: Optional[str] = None) -> AsyncIterator[dict[str, Any]]:
+        """Iterate over results and notifications as they come: ``async for message in fleet.follow("prices")``."""
+        process = await _start(self._dump(app))
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            async for line in process.stdout:
+                yield json.loads(line)
+            said = (await process.stderr.read()).decode(errors="replace")
+            code = await process.wait()
+            if code != 0:
+                raise error_of(code, said)
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+                await process.wait()
+
+
+# A result may have large fields.
+_MOST_BYTES_OF_A_LINE = 256 * 1024 * 1024
+
+
+async def _start(arguments: list[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *arguments_of(arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        limit=_MOST_BYTES_OF_A_LINE,
+    )
+
+
+async def _run(arguments: list[str]) -> Ended:
+    process = await _start(arguments)
+    try:
+        stdout, stderr = await process.communicate()
+    finally:
+        if process.returncode is None:  # cancelled
+            process.send_signal(signal.SIGINT)
+            await process.wait()
+    return Ended(process.returncode or 0, stdout.decode(errors="replace"), stderr.decode(errors="replace"))

@@ -1,0 +1,86 @@
+"""Lists of dicts: written as JSON lines for the program, and returned with the types that they had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from ._engines import Row
+from ._tables import Table
+
+# Types that JSON does not have, with what reads their text.
+_READERS: dict[type, Callable[[str], Any]] = {
+    Decimal: Decimal,
+    datetime: datetime.fromisoformat,
+    date: date.fromisoformat,
+    time: time.fromisoformat,
+}
+
+
+def encoded(row: Mapping[str, Any]) -> Row:
+    """Return a row in the types of JSON.
+
+    >>> encoded({"price": Decimal("1.50"), "on": date(2026, 1, 2), "tags": ["a"], "note": None})
+    {'price': '1.50', 'on': '2026-01-02', 'tags': ['a'], 'note': None}
+    """
+    return {str(name): _encoded(value) for name, value in row.items()}
+
+
+def _encoded(value: Any) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        # JSON has no NaN, by which others say that there is no value.
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, (list, tuple)):
+        return [_encoded(one) for one in value]
+    if isinstance(value, Mapping):
+        return encoded(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if hasattr(value, "item"):  # a number of NumPy
+        return _encoded(value.item())
+    raise TypeError(f"a value of the type {type(value).__name__} cannot be in a list of dicts")
+
+
+class FilledRows:
+    """The rows with gaps filled: what was there is the same object, what was not has the type of its column."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+        self._rows = rows
+        self._path = path
+
+    def read(self) -> list[Row]:
+        """Return the rows."""
+        readers: dict[str, Optional[Callable[[str], Any]]] = {}
+        filled: list[Row] = []
+        for given, now in zip(self._rows, Table(self._path).to_dicts()):
+            row, before = dict(given), encoded(given)
+            for name, value in now.items():
+                if name in before and before[name] == value:
+                    continue
+                if name not in readers:
+                    readers[name] = self._reader_of(name)
+                read = readers[name]
+                row[name] = read(value) if read is not None and isinstance(value, str) else value
+            filled.append(row)
+        return filled
+
+    def _reader_of(self, name: str) -> Optional[Callable[[str], Any]]:
+        """Return what reads the values of a column, if all its values are of one such type."""
+        kinds = {type(value) for row in self._rows if (value := row.get(name)) not in (None, "")}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return _READERS.get(kind) if kind is not None else None
+
+
+def write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write rows as JSON lines; each has all columns, so that a gap is null."""
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(encoded(row), ensure_ascii=False, allow_nan=False) + "\n")

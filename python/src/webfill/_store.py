@@ -1,0 +1,108 @@
+"""``webfill.Store``: records, pages and changes as Arrow streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import weakref
+from pathlib import Path
+from shutil import rmtree
+from typing import Optional, Union
+
+from ._command import run
+from ._uri import uri_of
+from ._engines import Row
+from ._errors import flag
+from ._tables import Table
+
+
+class Export(Table):
+    """What was read from a store when this was made: a Parquet file among the temporary ones, gone with this object."""
+
+    def __init__(self, what: str, uri: str, arguments: list[str]) -> None:
+        folder = tempfile.mkdtemp(prefix="webfill-")
+        super().__init__(Path(folder) / f"{what}.parquet")
+        self._end = weakref.finalize(self, rmtree, folder, ignore_errors=True)
+        self._command = ["export", what, *arguments]
+        self._environment = {"WEBFILL_STORE": uri}
+        run(
+            [*self._command, "--format=parquet", f"--output={self.path}"], environment=self._environment
+        ).expect(0)
+
+    def to_dicts(self) -> list[Row]:
+        """Return the rows as dicts, with the members of an export as JSON lines: objects are dicts."""
+        ended = run([*self._command, "--format=jsonl"], environment=self._environment).expect(0)
+        return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+class Store:
+    """A store of records, pages and changes, which only has to be readable.
+
+    Parameters
+    ----------
+    uri : str or path, default "sqlite:webfill.db"
+        ``sqlite:FILE``, ``mongodb://...``, or the path of a SQLite store. It is not shown in the list of processes.
+
+    Examples
+    --------
+    >>> import webfill
+    >>> webfill.Store("none.db").records()
+    Traceback (most recent call last):
+        ...
+    webfill.WebfillError: sqlite:none.db: there is no such file
+    """
+
+    uri: str
+
+    def __init__(self, uri: Union[str, os.PathLike[str]] = "sqlite:webfill.db") -> None:
+        self.uri = uri_of(uri)
+
+    def records(
+        self,
+        *,
+        app: Optional[str] = None,
+        crawl: Optional[str] = None,
+        dataset: Optional[str] = None,
+        sources: bool = False,
+        with_gone: bool = False,
+    ) -> Export:
+        """Read records: a row for each, with a column for each field.
+
+        Parameters
+        ----------
+        app, crawl, dataset : str, optional
+            Only those of this application, crawl or dataset.
+        sources : bool
+            Add the columns ``urls`` and ``source.FIELD``, the page of each value.
+        with_gone : bool
+            Include rows that are gone from their lists.
+
+        Returns
+        -------
+        Export
+            A table with the types of the values.
+
+        Raises
+        ------
+        WebfillError
+            If there is no such store.
+        """
+        arguments = [*_of(app, crawl), *flag("dataset", dataset), *flag("sources", sources)]
+        return Export("records", self.uri, [*arguments, *flag("with-gone", with_gone)])
+
+    def pages(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
+        """Read pages: a row for each URL, with its outcome, its fields, times and sizes."""
+        return Export("pages", self.uri, _of(app, crawl))
+
+    def changes(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
+        """Read changes: a row for each page that was new, changed, removed or has returned."""
+        return Export("changes", self.uri, _of(app, crawl))
+
+    def __repr__(self) -> str:
+        # An address may hold a password.
+        return f"<webfill.Store {self.uri.split(':')[0]}>"
+
+
+def _of(app: Optional[str], crawl: Optional[str]) -> list[str]:
+    return [*flag("app", app), *flag("crawl", crawl)]

@@ -1,0 +1,327 @@
+"""Check, test, learn and repair mappings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Union
+
+from ._command import run
+from ._errors import error_of, flag
+from ._rows import encoded
+from ._uri import uri_of
+
+__all__ = ["Fault", "Learned", "Tested", "check", "learn", "repair", "test"]
+
+_PathLike = Union[str, os.PathLike[str]]
+
+_FAULT = re.compile(r"^(?P<file>.+?\.json)(?::(?P<line>\d+))?: (?:(?P<path>[\w$][\w.$\[\]-]*): )?(?P<message>.+)$")
+
+
+class Fault(NamedTuple):
+    """A fault of a mapping file.
+
+    Attributes
+    ----------
+    file : str
+        The file.
+    line : int or None
+        The line, counted from 1.
+    path : str or None
+        The JSON path, as ``fields.price[1]``.
+    message : str
+        The program's sentence.
+    is_warning : bool
+        Whether the mapping can be used all the same.
+    """
+
+    file: str
+    line: Optional[int]
+    path: Optional[str]
+    message: str
+    is_warning: bool
+
+
+class Tested(NamedTuple):
+    """What mappings extract from pages.
+
+    Attributes
+    ----------
+    pages : list of dict
+        For each page its ``fields``, ``links`` and ``rows``, as ``webfill mapping test --format json`` prints them.
+    summary : dict or None
+        Of several pages: the share of filled pages by mapping and field.
+    failures : list of str
+        A sentence for each page that could not be read.
+    """
+
+    pages: list[dict[str, Any]]
+    summary: Optional[dict[str, Any]]
+    failures: list[str]
+
+
+class Learned(NamedTuple):
+    """A mapping that was learned or repaired.
+
+    Attributes
+    ----------
+    mapping : dict or list of dict or None
+        The mapping, or several of them; None if nothing was learned.
+    report : dict
+        Confidence, agreement and chains by field.
+    complete : bool
+        Whether all that was wanted was learned or repaired.
+    """
+
+    mapping: Any
+    report: dict[str, Any]
+    complete: bool
+
+
+def check(*paths: _PathLike) -> list[Fault]:
+    """Check mapping files.
+
+    Parameters
+    ----------
+    *paths : path
+        Files or folders.
+
+    Returns
+    -------
+    list of Fault
+        Every fault and every warning; empty if there is none.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, webfill
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "bad.json"
+    >>> _ = file.write_text('{"name": "a", "fieldz": {}}')
+    >>> [(fault.line, fault.path, fault.message) for fault in webfill.mapping.check(file)][0]
+    (1, 'fieldz', 'unknown key `fieldz`, did you mean `fields`?')
+    """
+    ended = run(["mapping", "check", *(os.fspath(path) for path in paths)])
+    is_good = ended.code == 0
+    faults: list[Fault] = []
+    for text in ended.stderr.splitlines():
+        text = text[len("webfill: ") :] if text.startswith("webfill: ") else text
+        is_warning = is_good or text.startswith("warning: ")
+        found = _FAULT.match(text[len("warning: ") :] if text.startswith("warning: ") else text)
+        if found:
+            line = found["line"]
+            faults.append(
+                Fault(found["file"], int(line) if line else None, found["path"], found["message"], is_warning)
+            )
+        elif faults and text.strip():
+            faults[-1] = faults[-1]._replace(message=f"{faults[-1].message}\n{text}")
+    if not is_good and not any(not fault.is_warning for fault in faults):
+        raise error_of(ended.code, ended.stderr)
+    return faults
+
+
+def test(
+    mapping: _PathLike,
+    *pages: _PathLike,
+    name: Optional[str] = None,
+    fields: Sequence[str] = (),
+    url: Optional[str] = None,
+    contact: Optional[str] = None,
+    allow_private_networks: bool = False,
+    config: Optional[_PathLike] = None,
+) -> Tested:
+    """Run mappings on pages.
+
+    Parameters
+    ----------
+    mapping : path
+        Mapping file, or a folder of them.
+    *pages : path or URL
+        Saved pages, folders of them, or URLs, which are fetched once and kept.
+    name : str, optional
+        Use the mapping of this name, whatever the page's URL.
+    fields : list of str
+        Only these fields.
+    url : str, optional
+        URL of the page.
+    contact, allow_private_networks, config
+        As of ``webfill.crawl``.
+
+    Returns
+    -------
+    Tested
+        What was extracted.
+
+    Raises
+    ------
+    UsageError
+        If a mapping has a fault, or the only page cannot be read or has no mapping.
+    """
+    arguments = [
+        "mapping",
+        "test",
+        os.fspath(mapping),
+        *(os.fspath(page) for page in pages),
+        "--format=json",
+        *flag("mapping", name),
+        *(f"--field={field}" for field in fields),
+        *flag("url", url),
+        *flag("contact", contact),
+        *flag("allow-private-networks", allow_private_networks),
+        *flag("config", config),
+    ]
+    ended = run(arguments)
+    if ended.code not in (0, 1) or not ended.stdout.startswith("{"):
+        raise error_of(ended.code, ended.stderr)
+    try:
+        found: list[dict[str, Any]] = [ended.json()]
+    except ValueError:
+        found = ended.json_lines()
+    summary = found.pop() if "mappings" in found[-1] else None
+    failures = [line[len("webfill: ") :] for line in ended.stderr.splitlines() if line.startswith("webfill: ")]
+    return Tested(found, summary, failures)
+
+
+def learn(
+    records: Union[_PathLike, Iterable[Mapping[str, Any]], None] = None,
+    *,
+    pages: Optional[_PathLike] = None,
+    warc: Optional[_PathLike] = None,
+    crawl: Optional[str] = None,
+    store: Optional[_PathLike] = None,
+    fetch: Optional[int] = None,
+    fields: Sequence[str] = (),
+    name: Optional[str] = None,
+    rows: bool = False,
+    output: Optional[_PathLike] = None,
+    contact: Optional[str] = None,
+    allow_private_networks: bool = False,
+    flags: Sequence[str] = (),
+) -> Learned:
+    """Learn a mapping from pages and the records that link to them.
+
+    Parameters
+    ----------
+    records : path or iterable of dict
+        Records with known values: a file as for ``webfill crawl --seeds``, or dicts with ``id``, ``urls`` and
+        ``fields``.
+    pages : path, optional
+        Folder of pages with their URLs in its ``pages.jsonl``, or of golden cases.
+    warc, crawl, store, fetch : optional
+        Other sources of pages: a WARC file; a crawl with kept bodies and its store; the number of pages to fetch.
+    fields : list of str
+        Fields to learn; by default all that the records have values of.
+    name : str, optional
+        Name of the mapping.
+    rows : bool
+        Learn rows for pages that list several records.
+    output : path, optional
+        Write the mapping to this file, which must not exist.
+    flags : list of str
+        Further arguments of ``webfill mapping learn``, such as ``["--force"]``.
+
+    Returns
+    -------
+    Learned
+        The mapping and how sure it is.
+
+    Raises
+    ------
+    UsageError
+        If records or pages cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="webfill-") as folder:
+        arguments = [
+            "mapping",
+            "learn",
+            *flag("records", _file_of(records, Path(folder))),
+            *flag("pages", pages),
+            *flag("warc", warc),
+            *flag("crawl", crawl),
+            *flag("store", uri_of(store) if store is not None else None),
+            *flag("fetch", fetch),
+            *flag("fields", ",".join(fields) or None),
+            *flag("name", name),
+            *flag("rows", rows),
+            *flag("contact", contact),
+            *flag("allow-private-networks", allow_private_networks),
+            *flags,
+        ]
+        return _learned(arguments, output, Path(folder))
+
+
+def repair(
+    mapping: _PathLike,
+    *,
+    name: Optional[str] = None,
+    crawl: Optional[str] = None,
+    pages: Optional[_PathLike] = None,
+    store: Optional[_PathLike] = None,
+    records: Union[_PathLike, Iterable[Mapping[str, Any]], None] = None,
+    apply: bool = False,
+    output: Optional[_PathLike] = None,
+    flags: Sequence[str] = (),
+) -> Learned:
+    """Relearn the fields of a mapping that a changed layout has broken, from their earlier values.
+
+    Parameters
+    ----------
+    mapping : path
+        Mapping file.
+    name : str, optional
+        Name of the mapping, if the file has several.
+    crawl, pages, store, records : optional
+        Where pages as they are now and known values come from, as of ``learn``.
+    apply : bool
+        Replace the file; the old one is kept beside it.
+    output : path, optional
+        Write the repaired mapping to this file, which must not exist.
+
+    Returns
+    -------
+    Learned
+        The repaired mapping, and what was done to each field.
+
+    Raises
+    ------
+    UsageError
+        If the mapping, records or pages cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="webfill-") as folder:
+        arguments = [
+            "mapping",
+            "repair",
+            os.fspath(mapping),
+            *flag("mapping", name),
+            *flag("crawl", crawl),
+            *flag("pages", pages),
+            *flag("store", uri_of(store) if store is not None else None),
+            *flag("records", _file_of(records, Path(folder))),
+            *flags,
+        ]
+        if apply:
+            return _learned([*arguments, "--apply"], mapping, Path(folder), names_output=False)
+        return _learned(arguments, output, Path(folder))
+
+
+def _file_of(records: Union[_PathLike, Iterable[Mapping[str, Any]], None], folder: Path) -> Optional[str]:
+    if records is None or isinstance(records, (str, os.PathLike)):
+        return None if records is None else os.fspath(records)
+    file = folder / "records.jsonl"
+    lines = (json.dumps(encoded(record), ensure_ascii=False) + "\n" for record in records)
+    file.write_text("".join(lines), encoding="utf-8")
+    return str(file)
+
+
+def _learned(
+    arguments: list[str], output: Optional[_PathLike], folder: Path, *, names_output: bool = True
+) -> Learned:
+    """Run a command that writes a mapping to a file; its report is on standard output then."""
+    file = Path(output) if output is not None else folder / "mapping.json"
+    ended = run([*arguments, "--format=json", *([f"--output={file}"] if names_output else [])])
+    if ended.code not in (0, 1) or not ended.stdout.startswith("{"):
+        raise error_of(ended.code, ended.stderr)
+    mapping = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    return Learned(mapping, ended.json(), ended.code == 0)

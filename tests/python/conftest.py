@@ -1,0 +1,17 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import made_site
+import pytest
+
+if sys.version_info < (3, 11):
+    # Their tools are installed for one version; what kills processes takes long, and is the same in all.
+    collect_ignore = ["test_types.py", "test_notebooks.py", "test_ends.py"]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[made_site.Site]:
+    monkeypatch.chdir(tmp_path)
+    with made_site.served() as site:
+        yield site

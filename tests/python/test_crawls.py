@@ -1,0 +1,114 @@
+"""Crawls, stores and mappings."""
+
+import json
+
+import made_site
+import polars
+import pyarrow
+import pytest
+import webfill
+from webfill import mapping
+
+SHELF = {
+    "name": "shelf",
+    "url_patterns": [{"type": "regex", "pattern": r"^http://shelf\.example/book/\d+$"}],
+    "fields": [
+        {"name": "title", "processors": [{"type": "xpath", "parameters": {"expression": "//h1"}}]},
+        {
+            "name": "pages",
+            "processors": [
+                {"type": "xpath", "parameters": {"expression": "//th[.='Pages']/following-sibling::td"}},
+                {"type": "number"},
+            ],
+        },
+    ],
+}
+
+
+def crawl(site, path, **others):
+    (path / "mappings").mkdir(exist_ok=True)
+    (path / "mappings" / "shelf.json").write_text(json.dumps(SHELF))
+    seeds = [{"id": f"b{book}", "urls": [made_site.url(book)], "fields": {"title": None, "pages": None}} for book in range(4)]
+    (path / "books.jsonl").write_text("".join(json.dumps(seed) + "\n" for seed in seeds))
+    return webfill.crawl(
+        seeds="books.jsonl",
+        mappings="mappings",
+        store="books.db",
+        crawl="once",
+        delay=0,
+        workers=1,
+        allow_private_networks=True,
+        flags=[f"--resolve={site.resolve}"],
+        progress=False,
+        **others,
+    )
+
+
+def test_a_crawl_and_its_store(site, tmp_path):
+    done = crawl(site, tmp_path)
+    assert done.complete and done.summary["records"]["resolved"] == 4, done.summary
+    records = polars.DataFrame(done.store.records(dataset="books")).sort("id")
+    assert records["title"].to_list() == [made_site.truth(book)["title"] for book in range(4)]
+    assert records["pages"].to_list() == [made_site.truth(book)["pages"] for book in range(4)]
+    pages = webfill.Store("books.db").pages(crawl="once")
+    assert {page["outcome"] for page in pages.to_dicts()} == {"ok"}
+    assert pyarrow.RecordBatchReader.from_stream(pages).read_all().num_rows == 4
+    path = pages.path
+    del pages
+    assert not path.exists()
+    changes = done.store.changes()
+    assert changes.to_dicts() == [] and changes.to_arrow().num_rows == 0
+    # A limit is no error: the same call resumes.
+    assert crawl(site, tmp_path).summary["pages"] == 4
+    assert len(site.asked) == 4
+
+
+def test_what_a_crawl_cannot_do(site, tmp_path):
+    with pytest.raises(webfill.WebfillError) as caught:
+        webfill.crawl("http://none.example/", delay=0, allow_private_networks=True, progress=False, mappings=tmp_path,
+                      flags=["--resolve=*:80:127.0.0.1:1", "--patience=1s"])
+    assert caught.value.exit_code in (1, 2) and caught.value.message
+    with pytest.raises(webfill.WebfillError, match="no such file"):
+        webfill.Store("none.db").pages()
+
+
+def test_mappings_are_checked_tested_and_learned(site, tmp_path):
+    crawl(site, tmp_path, keep_bodies=True)
+    good = tmp_path / "mappings" / "shelf.json"
+    assert mapping.check(good) == []
+    page = tmp_path / "1000.html"
+    page.write_text(made_site.page(0))
+    tested = mapping.test(good, page, url=made_site.url(0))
+    assert tested.pages[0]["fields"] == {key: made_site.truth(0)[key] for key in ("title", "pages")}, tested
+    bad = json.loads(good.read_text())
+    bad["fields"][0]["processors"][0]["parameters"]["expression"] = "//h1["
+    good.write_text(json.dumps(bad))
+    [fault] = mapping.check(good)
+    assert fault.path is not None and fault.path.startswith("fields[0]") and not fault.is_warning, fault
+    with pytest.raises(webfill.UsageError) as caught:
+        mapping.test(good, page, url=made_site.url(0))
+    assert caught.value.path == fault.path, caught.value
+    records = [
+        {"id": f"b{book}", "urls": [made_site.url(book)], "fields": {"title": made_site.truth(book)["title"]}}
+        for book in range(4)
+    ]
+    learned = mapping.learn(records, crawl="once", store="books.db")
+    assert learned.complete and [field["name"] for field in learned.mapping["fields"]] == ["title"], learned
+
+
+def test_a_mapping_is_repaired(site, tmp_path):
+    done = crawl(site, tmp_path, keep_bodies=True)
+    assert done.complete
+    broken = json.loads(json.dumps(SHELF))
+    broken["fields"][0]["processors"][0]["parameters"]["expression"] = "//h5/text()"
+    file = tmp_path / "mappings" / "shelf.json"
+    file.write_text(json.dumps(broken))
+    records = [
+        {"id": f"b{book}", "urls": [made_site.url(book)], "fields": {"title": made_site.truth(book)["title"]}}
+        for book in range(4)
+    ]
+    repaired = mapping.repair(file, crawl="once", store="books.db", records=records, apply=True)
+    assert "h1" in json.dumps(repaired.mapping), repaired
+    page = tmp_path / "1002.html"
+    page.write_text(made_site.page(2))
+    assert mapping.test(file, page, url=made_site.url(2)).pages[0]["fields"]["title"] == made_site.truth(2)["title"]

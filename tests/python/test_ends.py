@@ -1,0 +1,111 @@
+"""Errors, Ctrl-C, and the death of the interpreter: nothing is left running, nothing is lost, the same call resumes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_site
+import pytest
+import webfill
+
+SCRIPT = """
+import sys, made_site, webfill
+webfill.fill(made_site.rows(), delay=0.05, workers=1, allow_private_networks=True, keep="note", progress=False,
+             resolve=sys.argv[1])
+print("filled")
+"""
+
+
+def start(site):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, site.resolve],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "MARK": str(os.getpid()) + site.resolve},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def processes_of(site):
+    """All processes that the interpreter of this site has started, itself among them."""
+    mark = f"MARK={os.getpid()}{site.resolve}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0") and folder.joinpath("exe").readlink():
+                found.append(int(folder.name))
+        except (OSError, AttributeError):
+            pass
+    return found
+
+
+def wait_for(what, condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def assert_resumed(site, killed_at):
+    wait_for("no process is left", lambda: not processes_of(site))
+    site.answers = 10**9
+    done = webfill.fill(made_site.rows(), **site.options())
+    for book, row in enumerate(done.to_dicts()):
+        assert {**row, **made_site.truth(book)} == row
+    again = len(site.asked) - len(set(site.asked))
+    # At each site, what was under way is asked again.
+    assert again <= 2 * len(made_site.HOSTS), f"{again} again after {killed_at}"
+
+
+@pytest.mark.parametrize("pages", [1, 17, 40])
+def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
+    process = start(site)
+    wait_for("pages are fetched", lambda: len(site.asked) >= pages)
+    # From the terminal it comes to the whole group, and only once to the program.
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert said.rstrip().endswith(b"KeyboardInterrupt"), said
+    assert process.returncode != 0
+    # What was under way was drained, so nothing is asked twice.
+    wait_for("no process is left", lambda: not processes_of(site), seconds=2)
+    webfill.fill(made_site.rows(), **site.options())
+    assert len(site.asked) == len(set(site.asked))
+
+
+@pytest.mark.parametrize("pages", [0, 1, 9, 30, 47])
+def test_nothing_is_left_of_a_killed_interpreter(site, pages):
+    site.answers = pages
+    process = start(site)
+    if pages:
+        wait_for("a page is held", lambda: len(site.asked) > pages)
+    else:
+        wait_for("the program runs", lambda: len(processes_of(site)) > 1)
+    process.kill()
+    process.wait()
+    # A page that is held keeps the program from draining, for its patience.
+    site.answers = 10**9
+    assert_resumed(site, pages)
+
+
+def test_an_error_of_a_callback_ends_the_run_and_is_raised(site):
+    def fail(event):
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        webfill.fill(made_site.rows(), **site.options(progress=fail))
+    assert_resumed(site, "an error")
+
+
+def test_errors_have_sentence_and_code(tmp_path):
+    with pytest.raises(webfill.UsageError) as caught:
+        webfill.fill(tmp_path / "none.csv")
+    assert caught.value.exit_code == 2 and "No such file" in caught.value.message
+    with pytest.raises(webfill.UsageError, match="invalid value '3' for '--precision"):
+        webfill.fill([{"url": "http://a.example/"}], precision=3, folder=tmp_path)
+    with pytest.raises(webfill.UsageError, match="contact"):
+        webfill.fill([{"url": f"http://a.example/{number}", "name": None} for number in range(3)], folder=tmp_path)
+    with pytest.raises(ValueError, match="comma"):
+        webfill.fill([{"url": "http://a.example/"}], keep=["a,b"], folder=tmp_path)

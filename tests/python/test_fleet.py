@@ -1,0 +1,123 @@
+"""Applications of a real fleet."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import time
+
+import made_site
+import pytest
+import webfill
+
+
+@pytest.fixture
+def fleet(site, tmp_path):
+    """The address of a dispatcher, which has one supervisor."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        # Four ports in a row, above those that others are given.
+        port = 20_000 + free.getsockname()[1] % 10_000 // 5 * 5
+    address = f"tcp://127.0.0.1:{port}"
+    (tmp_path / "mappings").mkdir()
+    common = [f"--parent-process={os.getpid()}"]
+    (tmp_path / "webfill.toml").write_text(
+        f'mappings = "{tmp_path}/mappings"\nstore = "sqlite:{tmp_path}/fleet.db"\n'
+        "[politeness]\nallow_private_networks = true\ndelay = 0.0\n"
+        f'[fetch]\nresolve = ["{site.resolve}"]\n'
+    )
+    dispatcher = [f"--port={port}", "--http=off", f"--state={tmp_path}/dispatcher"]
+    supervisor = [f"--dispatcher={address}", f"--state={tmp_path}/supervisor", "--workers=1"]
+    started = [
+        subprocess.Popen([webfill.find_bin(), role, "--config=webfill.toml", *arguments, *common], stderr=subprocess.PIPE)
+        for role, arguments in (("dispatcher", dispatcher), ("supervisor", supervisor))
+    ]
+    try:
+        for process in started:
+            said = []
+            while True:
+                line = process.stderr.readline()
+                said.append(line)
+                assert line, said
+                if line == b"ready\n":
+                    break
+        yield address
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+
+def requests(crawl, books):
+    return [
+        {"url": made_site.url(book), "appid": "books", "crawlid": crawl, "maxdepth": 0} for book in books
+    ]
+
+
+def wait_until_finished(fleet, crawl):
+    end = time.monotonic() + 60
+    while fleet.info("books", crawl)["state"] != "finished":
+        assert time.monotonic() < end, fleet.info("books", crawl)
+        time.sleep(0.2)
+
+
+def test_feed_follow_and_steer(fleet, site):
+    application = webfill.Fleet(fleet)
+    with application.follow("books") as messages:
+        time.sleep(1.5)  # a subscription has no answer
+        assert application.feed(requests("one", range(3))) == webfill.Fed(3, {})
+        results = [next(messages) for _ in range(3)]
+    assert {result["url"] for result in results if "url" in result} <= set(map(made_site.url, range(3))), results
+    wait_until_finished(application, "one")
+    assert sorted(site.asked) == sorted(map(made_site.url, range(3)))
+    assert application.feed(requests("one", [1])[0]).skipped == {"duplicate": 1}
+    with pytest.raises(webfill.RequestsRefusedError) as caught:
+        application.feed([*requests("one", [3]), {**requests("one", [4])[0], "priority": 900}])
+    error = caught.value
+    assert error.accepted == 1 and error.path == "$.priority" and error.exit_code == 1
+    assert [(index, path) for index, path, _ in error.refused] == [(1, "$.priority")]
+    with pytest.raises(webfill.WebfillError) as caught:
+        application.info("books", "none")
+    assert "no crawl of this id" in caught.value.message
+    wait_until_finished(application, "one")
+    assert application.retry("books", "one", ["ok"])["total_requeued"] == 4
+    assert application.status()
+    stopped = application.stop("books", "one")
+    assert "total_purged" in stopped
+    with pytest.raises(webfill.RequestsRefusedError):
+        application.feed(requests("one", [5]))
+
+
+def test_the_same_by_asyncio(fleet, site):
+    async def main():
+        application = webfill.AsyncFleet(fleet)
+        results = []
+
+        async def follow():
+            messages = application.follow("books")
+            async for message in messages:
+                results.append(message)
+                if len(results) == 2:
+                    await messages.aclose()
+                    return
+
+        following = asyncio.ensure_future(follow())
+        await asyncio.sleep(1.5)
+        assert (await application.feed(requests("async", [0, 1]))).accepted == 2
+        await asyncio.wait_for(following, 60)
+        assert (await application.pause("books", "async"))["action"] == "pause"
+        assert (await application.info("books", "async"))["crawlid"] == "async"
+        await application.resume("books", "async")
+        await application.retry("books", "async", ["timeout"])
+        assert await application.status()
+        await application.stop("books", "async")
+        with pytest.raises(webfill.RequestsRefusedError):
+            await application.feed(requests("async", [2]))
+
+    asyncio.run(main())
+
+
+def test_a_dispatcher_that_is_not_there():
+    with pytest.raises(webfill.WebfillError, match="has not answered"):
+        webfill.Fleet("tcp://127.0.0.1:9").info("books")

@@ -1,0 +1,111 @@
+"""Whatever speaks Arrow goes in, and comes out with the same types and every value."""
+
+import os
+from pathlib import Path
+
+import duckdb
+import made_site
+import pandas
+import polars
+import pyarrow
+import pytest
+import webfill
+
+
+def assert_true(rows):
+    for book, row in enumerate(rows):
+        for name, value in {**made_site.rows()[book], **made_site.truth(book)}.items():
+            assert row[name] == value, (book, name)
+
+
+def table():
+    return pyarrow.Table.from_pylist(made_site.rows())
+
+
+def test_pyarrow(site):
+    done = webfill.fill(table(), **site.options())
+    assert_true(done.to_dicts())
+    stream = pyarrow.RecordBatchReader.from_stream(done)
+    assert stream.schema.equals(table().schema, check_metadata=True)
+    assert_true(stream.read_all().to_pylist())
+    evidence = pyarrow.table(pyarrow.RecordBatchReader.from_stream(done.evidence).read_all())
+    assert set(evidence["state"].to_pylist()) == {"filled", "known"}
+    assert done.report.exists()
+
+
+def test_a_record_batch_which_is_one_arrow_array(site):
+    class Array:
+        def __init__(self, batch):
+            self.batch = batch
+
+        def __arrow_c_array__(self, requested_schema=None):
+            return self.batch.__arrow_c_array__(requested_schema)
+
+    batch = table().to_batches()[0]
+    assert_true(webfill.fill(batch, name="a", **site.options()).to_dicts())
+    assert_true(webfill.fill(Array(batch), name="a", **site.options()).to_dicts())
+
+
+def test_polars(site):
+    frame = polars.DataFrame(made_site.rows())
+    done = webfill.fill(frame, **site.options())
+    assert done.to_polars().schema == frame.schema
+    assert polars.DataFrame(done).schema == frame.schema
+    assert_true(done.to_polars().with_columns(polars.col("seen").dt.convert_time_zone("UTC")).to_dicts())
+
+
+def test_duckdb(site):
+    arrow = table()
+    relation = duckdb.sql("SELECT * FROM arrow")
+    done = webfill.fill(relation, **site.options())
+    filled = duckdb.sql("SELECT * FROM done")
+    assert (filled.columns, filled.types) == (relation.columns, relation.types)
+    assert_true(done.to_dicts())
+    # In place, as any file.
+    states = duckdb.sql(f"SELECT DISTINCT state FROM '{done.evidence.path}' ORDER BY state").fetchall()
+    assert states == [("filled",), ("known",)]
+
+
+def test_pandas_with_its_index_and_dtypes(site):
+    frame = pandas.DataFrame(made_site.rows()).set_index("id")
+    frame["pages"] = frame["pages"].astype("Int64")
+    frame["shelf"] = pandas.Categorical(["a", "b", "c"] * 16)
+    before = frame.copy()
+    done = webfill.fill(frame, **site.options(keep=["note", "shelf"]))
+    pandas.testing.assert_frame_equal(frame, before)
+    filled = done.to_pandas()
+    assert (filled.dtypes == frame.dtypes).all()
+    assert filled.index.equals(frame.index) and filled.index.name == "id"
+    assert list(filled["pages"]) == [made_site.truth(book)["pages"] for book in range(48)]
+    assert list(filled["tags"]) == [made_site.truth(book)["tags"] for book in range(48)]
+    pandas.testing.assert_series_equal(filled["note"], frame["note"])
+    pandas.testing.assert_series_equal(filled["shelf"], frame["shelf"])
+    # A refresh of every night requests nothing that is stored.
+    asked = len(site.asked)
+    again = webfill.fill(filled, **site.options(keep=["note", "shelf"])).to_pandas()
+    pandas.testing.assert_frame_equal(again, filled)
+    assert len(site.asked) == asked
+
+
+def test_a_file_is_completed_where_it_is(site):
+    frame = pandas.DataFrame(made_site.rows()).drop(columns="tags")
+    frame.to_csv("books.csv.gz", index=False)
+    frame.to_csv("books2.csv", index=False)
+    done = webfill.fill(Path("books2.csv"), **site.options())
+    assert done.path == Path("books2.filled.csv")
+    assert done.to_pandas()["title"].tolist() == [made_site.truth(book)["title"] for book in range(48)]
+    assert webfill.fill("books.csv.gz", **site.options()).path == Path("books.filled.csv.gz")
+
+
+def test_other_columns_are_another_table(site):
+    rows = made_site.rows()
+    first = webfill.fill(rows, **site.options())
+    second = webfill.fill([{key: row[key] for key in ("id", "link", "note", "title")} for row in rows], **site.options())
+    assert first.path != second.path and os.path.exists(first.path)
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(TypeError, match="a int is no table"):
+        webfill.fill(3)
+    with pytest.raises(TypeError, match="a value of the type object"):
+        webfill.fill([{"url": object()}])
