@@ -21,25 +21,24 @@ add() {
 }
 
 for file in "${changed[@]}"; do
-    folder=${file%%/*}
     case $file in
         # A test of whole crawls: the module itself.
-        tests/crawls/*.rs | tests/demand/*.rs | tests/chaos/*.rs)
+        tests/chaos/*.rs | tests/crawls/*.rs | tests/dashboard/*.rs | tests/demand/*.rs | tests/fill/*.rs)
             binary=$(cut -d / -f 2 <<<"$file")
             module=$(cut -d / -f 3 <<<"$file")
             add webfill-tests "(binary(=$binary) & test(/^${module%.rs}::/))"
             ;;
         tests/src/*) add webfill-tests 'binary(=webfill-tests)' ;;
-        */*.rs | */Cargo.toml | */*.json)
+        tests/fleet/*) ;; # minutes: `make fleet`
+        *.md) add webfill 'package(=webfill)' ;;
+        */*)
+            folder=$(dirname "$file")
             while [ "$folder" != . ] && ! [ -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
-            for nested in tests/browser tests/mongod tests/simulation; do
-                case $file in "$nested"/*) folder=$nested ;; esac
-            done
-            [ "$folder" != . ] || continue
+            # The folder `tests` has shared tools beside its modules.
+            [ "$folder" != . ] && [ "$folder" != tests ] || continue
             package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml" | head -n 1)
             add "$package" "package(=$package)"
             ;;
-        *.md) add webfill 'package(=webfill)' ;;
     esac
 done
 

@@ -10,6 +10,7 @@ mod markdown;
 mod names;
 mod plain_words;
 mod program;
+mod quick;
 mod readme;
 mod reference;
 mod repository;
