@@ -3,15 +3,16 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts]...
+#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/../.."
-# Benches that are tests with limits of their own run in `make test`; a small run does not repeat them.
-tests="changes truth scripts"
+# Benches that are tests with limits of their own run in `make test`, and `tests/python/run` tries the package; a small
+# run does not repeat them.
+tests="changes truth scripts python"
 [ "${BENCH_SIZE:-full}" = full ] || tests=
 wanted=${*:-extraction blocks learning fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
 cache=.cache
@@ -70,6 +71,15 @@ truth() {
 # Of made sites; the test has the limits.
 scripts() {
     cargo test --locked -q -p webfill-tests --test crawls -- of_twenty_sites --nocapture
+}
+
+# Of the package as it is installed, beside the command that it starts.
+python_package() {
+    tests/python/install.sh --tests >/dev/null
+    python/build.sh "$programs/webfill" "$cache/python-bench" 25
+    rm -rf "$cache/python-bench/installed"
+    "$cache/python-tools/system/bin/pip" install -q --no-index --target "$cache/python-bench/installed" "$cache"/python-bench/*.whl
+    PYTHONPATH=$cache/python-bench/installed "$cache/python-tools/system/bin/python" -B tests/bench/python.py
 }
 
 conditions
@@ -146,6 +156,7 @@ if wants dashboard; then
 fi
 # shellcheck disable=SC2086 # one argument for each name
 if [ -n "$crawls" ]; then run "$programs/crawl" $crawls; fi
+if wants python; then run python_package; fi
 if wants names; then
     if isolated true 2>/dev/null; then run names; else echo "names: left out, this system forbids namespaces"; fi
 fi

@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import made_site
 import polars
 import pyarrow
@@ -44,6 +45,10 @@ def crawl(site, path, **others):
     )
 
 
+def path_of_an_export(store):
+    return store.pages().path
+
+
 def test_a_crawl_and_its_store(site, tmp_path):
     done = crawl(site, tmp_path)
     assert done.complete and done.summary["records"]["resolved"] == 4, done.summary
@@ -53,9 +58,10 @@ def test_a_crawl_and_its_store(site, tmp_path):
     pages = webfill.Store("books.db").pages(crawl="once")
     assert {page["outcome"] for page in pages.to_dicts()} == {"ok"}
     assert pyarrow.RecordBatchReader.from_stream(pages).read_all().num_rows == 4
-    path = pages.path
-    del pages
-    assert not path.exists()
+    records = done.store.records()
+    assert duckdb.sql("SELECT count(*), max(title) FROM records WHERE pages > 101").fetchall()[0][0] == 3
+    # The file of an export goes with it.
+    assert pages.path.exists() and not path_of_an_export(done.store).exists()
     changes = done.store.changes()
     assert changes.to_dicts() == [] and changes.to_arrow().num_rows == 0
     # A limit is no error: the same call resumes.

@@ -20,9 +20,10 @@ print("filled")
 
 
 def start(site):
+    path = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, site.resolve],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "MARK": str(os.getpid()) + site.resolve},
+        env={**os.environ, "PYTHONPATH": path, "MARK": str(os.getpid()) + site.resolve},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -42,7 +43,7 @@ def processes_of(site):
     return found
 
 
-def wait_for(what, condition, seconds=30):
+def wait_for(what, condition, seconds=90):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what
@@ -60,22 +61,28 @@ def assert_resumed(site, killed_at):
     assert again <= 2 * len(made_site.HOSTS), f"{again} again after {killed_at}"
 
 
-@pytest.mark.parametrize("pages", [1, 17, 40])
+# How many pages are fetched before the end; MOMENTS=15 tries fifteen of each kind.
+MOMENTS = int(os.environ.get("MOMENTS", "0"))
+INTERRUPTED = [47 * moment // MOMENTS + 1 for moment in range(MOMENTS)] or [1, 17, 40]
+KILLED = [48 * moment // MOMENTS for moment in range(MOMENTS)] or [0, 1, 9, 30, 47]
+
+
+@pytest.mark.parametrize("pages", INTERRUPTED)
 def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
     process = start(site)
-    wait_for("pages are fetched", lambda: len(site.asked) >= pages)
+    wait_for("pages are fetched", lambda: len(site.asked) >= pages or process.poll() is not None)
     # From the terminal it comes to the whole group, and only once to the program.
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=90)
     assert said.rstrip().endswith(b"KeyboardInterrupt"), said
     assert process.returncode != 0
     # What was under way was drained, so nothing is asked twice.
-    wait_for("no process is left", lambda: not processes_of(site), seconds=2)
+    wait_for("no process is left", lambda: not processes_of(site), seconds=15)
     webfill.fill(made_site.rows(), **site.options())
     assert len(site.asked) == len(set(site.asked))
 
 
-@pytest.mark.parametrize("pages", [0, 1, 9, 30, 47])
+@pytest.mark.parametrize("pages", KILLED)
 def test_nothing_is_left_of_a_killed_interpreter(site, pages):
     site.answers = pages
     process = start(site)

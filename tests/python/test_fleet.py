@@ -4,7 +4,9 @@ import asyncio
 import os
 import socket
 import subprocess
+import threading
 import time
+from contextlib import contextmanager
 
 import made_site
 import pytest
@@ -55,6 +57,29 @@ def requests(crawl, books):
     ]
 
 
+# Its page is fetched for crawls that show when a subscription has begun, which has no answer.
+PROBE = 40
+
+
+@contextmanager
+def probing(application):
+    over = threading.Event()
+
+    def probe():
+        number = 0
+        while not over.wait(0.3):
+            application.feed(requests(f"probe{number}", [PROBE]))
+            number += 1
+
+    prober = threading.Thread(target=probe)
+    prober.start()
+    try:
+        yield
+    finally:
+        over.set()
+        prober.join()
+
+
 def wait_until_finished(fleet, crawl):
     end = time.monotonic() + 60
     while fleet.info("books", crawl)["state"] != "finished":
@@ -65,12 +90,17 @@ def wait_until_finished(fleet, crawl):
 def test_feed_follow_and_steer(fleet, site):
     application = webfill.Fleet(fleet)
     with application.follow("books") as messages:
-        time.sleep(1.5)  # a subscription has no answer
+        with probing(application):
+            next(messages)
         assert application.feed(requests("one", range(3))) == webfill.Fed(3, {})
-        results = [next(messages) for _ in range(3)]
-    assert {result["url"] for result in results if "url" in result} <= set(map(made_site.url, range(3))), results
+        results = []
+        while len(results) < 3:
+            message = next(messages)
+            if message["crawlid"] == "one" and "url" in message:
+                results.append(message["url"])
+    assert sorted(results) == sorted(map(made_site.url, range(3)))
     wait_until_finished(application, "one")
-    assert sorted(site.asked) == sorted(map(made_site.url, range(3)))
+    assert sorted(set(site.asked)) == sorted(map(made_site.url, [0, 1, 2, PROBE]))
     assert application.feed(requests("one", [1])[0]).skipped == {"duplicate": 1}
     with pytest.raises(webfill.RequestsRefusedError) as caught:
         application.feed([*requests("one", [3]), {**requests("one", [4])[0], "priority": 900}])
@@ -103,9 +133,10 @@ def test_the_same_by_asyncio(fleet, site):
                     return
 
         following = asyncio.ensure_future(follow())
-        await asyncio.sleep(1.5)
+        with probing(webfill.Fleet(fleet)):
+            await asyncio.wait_for(following, 60)
+        assert [message["appid"] for message in results] == ["books", "books"]
         assert (await application.feed(requests("async", [0, 1]))).accepted == 2
-        await asyncio.wait_for(following, 60)
         assert (await application.pause("books", "async"))["action"] == "pause"
         assert (await application.info("books", "async"))["crawlid"] == "async"
         await application.resume("books", "async")

@@ -1,6 +1,7 @@
 """Whatever speaks Arrow goes in, and comes out with the same types and every value."""
 
 import os
+import time
 from pathlib import Path
 
 import duckdb
@@ -51,6 +52,7 @@ def test_polars(site):
     done = webfill.fill(frame, **site.options())
     assert done.to_polars().schema == frame.schema
     assert polars.DataFrame(done).schema == frame.schema
+    assert polars.DataFrame(done.evidence).schema["chain"] == polars.String
     assert_true(done.to_polars().with_columns(polars.col("seen").dt.convert_time_zone("UTC")).to_dicts())
 
 
@@ -97,6 +99,15 @@ def test_a_file_is_completed_where_it_is(site):
     assert webfill.fill("books.csv.gz", **site.options()).path == Path("books.filled.csv.gz")
 
 
+def test_a_refresh_requests_what_is_older(site):
+    frame = polars.DataFrame(made_site.rows())
+    filled = webfill.fill(frame, **site.options()).to_polars()
+    assert len(site.asked) == 48
+    time.sleep(1.1)
+    assert webfill.fill(frame, **site.options(refresh_after="1s")).to_polars().equals(filled)
+    assert len(site.asked) == 96
+
+
 def test_other_columns_are_another_table(site):
     rows = made_site.rows()
     first = webfill.fill(rows, **site.options())
@@ -104,8 +115,11 @@ def test_other_columns_are_another_table(site):
     assert first.path != second.path and os.path.exists(first.path)
 
 
-def test_what_is_no_table_is_refused():
+def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(TypeError, match="a int is no table"):
         webfill.fill(3)
     with pytest.raises(TypeError, match="a value of the type object"):
         webfill.fill([{"url": object()}])
+    with pytest.raises(TypeError, match="something else than dicts"):
+        webfill.fill([3])

@@ -18,15 +18,19 @@ class Engine(Protocol):
         """Write a table with all its types."""
         ...
 
-    def stream(self, path: Path) -> Any:
-        """Return something with ``__arrow_c_stream__``."""
+    def stream(self, path: Path, is_ours: bool) -> Any:
+        """Return something with ``__arrow_c_stream__``. Files of ours have no bytes, but texts and JSON."""
+        ...
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names of the columns."""
         ...
 
     def stream_of_rows(self, rows: Sequence[Row]) -> Any:
         """The same for rows in memory."""
         ...
 
-    def rows(self, path: Path) -> list[Row]:
+    def rows(self, path: Path, is_ours: bool) -> list[Row]:
         """Return a list of dicts."""
         ...
 
@@ -54,7 +58,7 @@ class _Pyarrow:
                 for batch in reader:
                     writer.write_batch(batch)
 
-    def stream(self, path: Path) -> Any:
+    def stream(self, path: Path, is_ours: bool) -> Any:
         # Group by group, so that one group is in memory.
         file = self.parquet.ParquetFile(path)
         return self.pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
@@ -62,12 +66,15 @@ class _Pyarrow:
     def stream_of_rows(self, rows: Sequence[Row]) -> Any:
         return self.pa.Table.from_pylist(list(rows))
 
-    def rows(self, path: Path) -> list[Row]:
+    def names(self, path: Path) -> list[str]:
+        return list(self.parquet.read_schema(path).names)
+
+    def rows(self, path: Path, is_ours: bool) -> list[Row]:
         rows: list[Row] = self.parquet.read_table(path).to_pylist()
         return rows
 
 
-class _Polars:
+class Polars:
     def __init__(self) -> None:
         self.pl: Any = import_module("polars")
 
@@ -76,14 +83,28 @@ class _Polars:
             table = self.pl.DataFrame(table)
         table.write_parquet(path, compression="zstd")
 
-    def stream(self, path: Path) -> Any:
-        return self.pl.read_parquet(path)
+    def stream(self, path: Path, is_ours: bool) -> Any:
+        return self.read(path, is_ours)
+
+    def read(self, path: Path, is_ours: bool) -> Any:
+        """Return a DataFrame. JSON, which polars reads as bytes, is text."""
+        try:
+            frame = self.pl.read_parquet(path)
+        except self.pl.exceptions.ComputeError:
+            # polars 1 does not read the metadata of files that the program makes.
+            if not is_ours or find_spec("pyarrow") is None:
+                raise
+            frame = self.pl.from_arrow(_Pyarrow().parquet.read_table(path))
+        return frame.cast({self.pl.Binary: self.pl.String}) if is_ours else frame
 
     def stream_of_rows(self, rows: Sequence[Row]) -> Any:
         return self.pl.DataFrame(list(rows), infer_schema_length=None)
 
-    def rows(self, path: Path) -> list[Row]:
-        rows: list[Row] = self.pl.read_parquet(path).to_dicts()
+    def names(self, path: Path) -> list[str]:
+        return list(self.pl.read_parquet_schema(path))
+
+    def rows(self, path: Path, is_ours: bool) -> list[Row]:
+        rows: list[Row] = self.read(path, is_ours).to_dicts()
         return rows
 
 
@@ -96,14 +117,17 @@ class _Duckdb:
             raise TypeError(f"DuckDB cannot write a {type(table).__name__}: pip install pyarrow or polars")
         table.write_parquet(str(path), compression="zstd")
 
-    def stream(self, path: Path) -> Any:
+    def stream(self, path: Path, is_ours: bool) -> Any:
         return _DuckdbStream(self.duckdb.connect(), path)
 
     def stream_of_rows(self, rows: Sequence[Row]) -> Any:
         raise TypeError("DuckDB cannot read a list of dicts: pip install pyarrow or polars")
 
-    def rows(self, path: Path) -> list[Row]:
-        source = self.stream(path)
+    def names(self, path: Path) -> list[str]:
+        return list(self.stream(path, False).relation.columns)
+
+    def rows(self, path: Path, is_ours: bool) -> list[Row]:
+        source = self.stream(path, is_ours)
         return [dict(zip(source.relation.columns, row)) for row in source.relation.fetchall()]
 
 
@@ -119,7 +143,7 @@ class _DuckdbStream:
         return stream
 
 
-_ENGINES: dict[str, Any] = {"pyarrow": _Pyarrow, "polars": _Polars, "duckdb": _Duckdb}
+_ENGINES: dict[str, Any] = {"pyarrow": _Pyarrow, "polars": Polars, "duckdb": _Duckdb}
 
 
 def engine_for(table: Any = None) -> Engine:

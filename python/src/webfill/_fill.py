@@ -7,9 +7,10 @@ import hashlib
 import html
 import json
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _rows
 from ._command import run
@@ -60,7 +61,8 @@ class Filled(Table):
         super().__init__(given.beside(f".filled{given.endings}"), engine=given.engine)
         self._given = given
         lines = given.beside(".evidence.jsonl")
-        self.evidence = Table(given.beside(".evidence.parquet"), lines=lines, engine=given.engine)
+        evidence = given.beside(".evidence.parquet")
+        self.evidence = Table(evidence, lines=lines, engine=given.engine, is_ours=True)
         self.doubts = Table(given.beside(".doubts.csv"), engine=given.engine)
         self.report = given.beside(".html")
         overview = given.beside(".webfill") / "overview.json"
@@ -152,10 +154,12 @@ class _Given:
             self.path = Path(table)
             return
         if isinstance(table, Sequence):
-            self.rows = list(table)
-            names = list(dict.fromkeys(str(key) for row in self.rows for key in row))
-            self.path = _file(folder, name or _name_of(names), ".jsonl")
-            _replace(self.path, lambda path: _rows.write(self.rows or [], path))
+            rows = list(table)
+            if not all(isinstance(row, Mapping) for row in rows):
+                raise TypeError("a list of something else than dicts is no table")
+            names = list(dict.fromkeys(str(key) for row in rows for key in row))
+            self.path = _write(folder, name, ".jsonl", lambda path: _rows.write(rows, path), lambda _: names)
+            self.rows = rows
             return
         if not any(hasattr(table, way) for way in ("__arrow_c_stream__", "__arrow_c_array__", "write_parquet")):
             raise TypeError(
@@ -163,43 +167,34 @@ class _Given:
                 "a list of dicts, or the path of a file"
             )
         self.engine = engine_for(table)
-        names = [str(one) for one in _names_in(table)]
-        dtypes = getattr(table, "dtypes", None)
         if type(table).__module__.split(".")[0] == "pandas":
-            self.dtypes = dict(dtypes.items()) if dtypes is not None else {}
+            self.dtypes = dict(table.dtypes.items())
             objects = [name for name, dtype in self.dtypes.items() if dtype == object]
             self.lists = {name for name in objects if any(isinstance(value, list) for value in table[name])}
-        self.path = _file(folder, name or _name_of(names), ".parquet")
-        _replace(self.path, lambda path: self.engine.write(table, path))
-
-
-def _names_in(table: Any) -> Sequence[Any]:
-    for attribute in ("column_names", "columns"):
-        names = getattr(table, attribute, None)
-        if names is not None and not callable(names):
-            return list(names) if all(isinstance(one, str) for one in names) else [str(one) for one in names]
-    schema = getattr(table, "schema", None)
-    return list(getattr(schema, "names", []))
+        self.path = _write(folder, name, ".parquet", lambda path: self.engine.write(table, path), self.engine.names)
 
 
 def _name_of(names: Sequence[str]) -> str:
-    """Tables of other columns have other names: what is learned for one does not fit the other."""
+    """Return the name of a table by its columns: what is learned for one does not fit another."""
     return "table-" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]
 
 
-def _file(folder: Union[str, os.PathLike[str]], name: str, suffix: str) -> Path:
+def _write(
+    folder: Union[str, os.PathLike[str]],
+    name: Optional[str],
+    suffix: str,
+    write: Callable[[Path], object],
+    names: Callable[[Path], Sequence[str]],
+) -> Path:
+    """Write the table as a whole. A file that is the same stays, so that a run that uses it goes on."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder) / f"{name}{suffix}"
-
-
-def _replace(path: Path, write: Any) -> None:
-    """Write a file as a whole. One that is the same stays, so that a run that uses it goes on."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new = Path(folder) / f".new-{os.getpid()}-{threading.get_ident()}{suffix}"
     try:
         write(new)
-        if path.exists() and filecmp.cmp(new, path, shallow=False):
-            return
-        new.replace(path)
+        path = Path(folder) / f"{name or _name_of([suffix, *names(new)])}{suffix}"
+        if not (path.exists() and filecmp.cmp(new, path, shallow=False)):
+            new.replace(path)
+        return path
     finally:
         new.unlink(missing_ok=True)
 

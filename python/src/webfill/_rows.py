@@ -12,14 +12,6 @@ from typing import Any, Callable, Optional
 from ._engines import Row
 from ._tables import Table
 
-# Types that JSON does not have, with what reads their text.
-_READERS: dict[type, Callable[[str], Any]] = {
-    Decimal: Decimal,
-    datetime: datetime.fromisoformat,
-    date: date.fromisoformat,
-    time: time.fromisoformat,
-}
-
 
 def encoded(row: Mapping[str, Any]) -> Row:
     """Return a row in the types of JSON.
@@ -74,9 +66,30 @@ class FilledRows:
 
     def _reader_of(self, name: str) -> Optional[Callable[[str], Any]]:
         """Return what reads the values of a column, if all its values are of one such type."""
-        kinds = {type(value) for row in self._rows if (value := row.get(name)) not in (None, "")}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        return _READERS.get(kind) if kind is not None else None
+        kinds = {type(row[name]) for row in self._rows if not _is_gap(row.get(name))}
+        return _reader_of(kinds.pop()) if len(kinds) == 1 else None
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value)
+
+
+def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
+    """Return what reads a text as a value of a type.
+
+    >>> _reader_of(datetime)("2026-01-02T03:04:05Z")
+    datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+    >>> _reader_of(Decimal)("1.50")
+    Decimal('1.50')
+    >>> _reader_of(int) is None
+    True
+    """
+    if issubclass(kind, Decimal):
+        return lambda text: kind(text)
+    if issubclass(kind, (date, time)):
+        # Python 3.9 and 3.10 do not read the Z.
+        return lambda text: kind.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    return None
 
 
 def write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

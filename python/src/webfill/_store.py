@@ -22,7 +22,7 @@ class Export(Table):
 
     def __init__(self, what: str, uri: str, arguments: list[str]) -> None:
         folder = tempfile.mkdtemp(prefix="webfill-")
-        super().__init__(Path(folder) / f"{what}.parquet")
+        super().__init__(Path(folder) / f"{what}.parquet", is_ours=True)
         self._end = weakref.finalize(self, rmtree, folder, ignore_errors=True)
         self._command = ["export", what, *arguments]
         self._environment = {"WEBFILL_STORE": uri}

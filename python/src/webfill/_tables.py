@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._engines import Engine, Row, engine_for
+from ._engines import Engine, Polars, Row, engine_for
 
 if TYPE_CHECKING:
     import pandas
@@ -35,8 +35,16 @@ class Table:
 
     path: Path
 
-    def __init__(self, path: Path, *, lines: Optional[Path] = None, engine: Optional[Engine] = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lines: Optional[Path] = None,
+        engine: Optional[Engine] = None,
+        is_ours: bool = False,
+    ) -> None:
         self.path = path
+        self._is_ours = is_ours
         self._lines = lines if lines is not None or path.suffix != ".jsonl" else path
         self._engine = engine
         # What streams are read from, which must not end before them.
@@ -56,12 +64,12 @@ class Table:
 
     def to_polars(self) -> polars.DataFrame:
         """Return the rows as a DataFrame of polars."""
-        library: Any = import_module("polars")
+        engine = Polars()
         frame: polars.DataFrame
         if self.path.suffix == ".parquet":
-            frame = library.read_parquet(self.path)
+            frame = engine.read(self.path, self._is_ours)
         else:
-            frame = library.DataFrame(self.to_dicts(), infer_schema_length=None)
+            frame = engine.stream_of_rows(self.to_dicts())
         return frame
 
     def to_arrow(self) -> Any:
@@ -76,7 +84,7 @@ class Table:
             with self._lines.open(encoding="utf-8") as lines:
                 return [json.loads(line) for line in lines if line.strip()]
         if self.path.suffix == ".parquet":
-            return self._reader().rows(self.path)
+            return self._reader().rows(self.path, self._is_ours)
         if self.path.suffix == ".json":
             rows: list[Row] = json.loads(self.path.read_text(encoding="utf-8"))
             return rows
@@ -86,7 +94,7 @@ class Table:
 
     def _arrow(self) -> Any:
         if self.path.suffix == ".parquet":
-            return self._reader().stream(self.path)
+            return self._reader().stream(self.path, self._is_ours)
         return self._reader().stream_of_rows(self.to_dicts())
 
     def _reader(self) -> Engine:
