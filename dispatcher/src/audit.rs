@@ -110,11 +110,11 @@ impl AuditLog {
         let mut lines = self.unwritten.clone();
         if self.lost > 0 {
             let (since, last) = self.lost_ms;
-            let told = json!({
+            let entry = json!({
                 "timestamp": iso_time(last), "action": "audit_lost", "by": Way::Socket.as_str(),
                 "lines": self.lost, "since": iso_time(since),
             });
-            lines += &format!("{told}\n");
+            lines += &format!("{entry}\n");
         }
         let sums = self.sums.iter();
         let open: String = sums.map(|(sum, times)| sum.line(*times)).collect();

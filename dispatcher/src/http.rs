@@ -5,7 +5,8 @@
 //! type is not JSON and, where no token is needed, `Host` names that are not this machine's. One thread serves all
 //! connections. It only reads and waits; the dispatcher's loop carries out the requests.
 //!
-//! What is below `/dashboard` is the dashboard's ([`webfill_dashboard`]), which lets its visitors in by rules of its own.
+//! Paths below `/dashboard` belong to the dashboard ([`webfill_dashboard`]), which lets its visitors in by rules of its
+//! own.
 
 mod answers;
 mod body;
@@ -287,20 +288,22 @@ impl Visit {
 
     async fn answer_request(&self, asked: Asked) -> Answer {
         match self.request(asked).await {
-            Some(told) if told.get("error").is_some() => json_answer(refusal_status(&told), told),
-            Some(told) => json_answer(200, told),
+            Some(answer) if answer.get("error").is_some() => {
+                json_answer(refusal_status(&answer), answer)
+            }
+            Some(answer) => json_answer(200, answer),
             None => refused(503, "the dispatcher does not answer"),
         }
     }
 }
 
-fn of_health((status, told): (u16, Value)) -> Answer {
-    json_answer(status, told)
+fn of_health((status, answer): (u16, Value)) -> Answer {
+    json_answer(status, answer)
 }
 
 /// The status of a refusal: whether the request is at fault, or may be repeated as it is.
-fn refusal_status(told: &Value) -> u16 {
-    match told["error"]["retry"] == true {
+fn refusal_status(answer: &Value) -> u16 {
+    match answer["error"]["retry"] == true {
         true => 503,
         false => 400,
     }

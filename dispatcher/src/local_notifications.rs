@@ -15,7 +15,7 @@ use webfill_scheduler::frontier::outbox;
 use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
-/// How often further due deliveries are looked for.
+/// How often there is a check for further due deliveries.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Deliveries that began in time are awaited: a command may take a minute.

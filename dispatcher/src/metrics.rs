@@ -40,12 +40,12 @@ struct Shared {
     folders: Vec<PathBuf>,
     clock: SteadyClock,
     /// `None`: the frontier is being opened.
-    loop_told: Mutex<Option<Arc<LoopTold>>>,
+    loop_metrics: Mutex<Option<Arc<LoopMetrics>>>,
     counts: Mutex<Counts>,
 }
 
 /// The published values of the loop.
-struct LoopTold {
+struct LoopMetrics {
     at: Instant,
     core: CoreMetrics,
     turns: Histogram,
@@ -68,7 +68,7 @@ impl Metrics {
             starts: setup.starts,
             folders: setup.disks.folders().to_vec(),
             clock,
-            loop_told: Mutex::default(),
+            loop_metrics: Mutex::default(),
             counts: Mutex::default(),
         });
         let served = Arc::clone(&shared);
@@ -105,7 +105,7 @@ impl Metrics {
     pub(crate) fn publish(&mut self, core: CoreMetrics, traffic: BTreeMap<&'static str, Traffic>) {
         let at = Instant::now();
         self.next = at + PUBLISH_EVERY;
-        *lock(&self.shared.loop_told) = Some(Arc::new(LoopTold {
+        *lock(&self.shared.loop_metrics) = Some(Arc::new(LoopMetrics {
             at,
             core,
             turns: self.turns,
@@ -117,11 +117,11 @@ impl Metrics {
 impl Shared {
     /// The last published values of the loop; `None`: none yet.
     fn conditions(&self) -> Option<Conditions> {
-        let told = lock(&self.loop_told).clone()?;
+        let published = lock(&self.loop_metrics).clone()?;
         let (is_store_away, _) = self.health.store();
         Some(Conditions {
             is_store_away,
-            ..told.core.conditions.clone()
+            ..published.core.conditions.clone()
         })
     }
 }

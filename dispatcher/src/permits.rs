@@ -1,6 +1,6 @@
 //! Limits the dispatcher's work for clients. The work in progress for a client is counted for its connection, for its
-//! key, and for all: requests, from their arrival until their answers have left; their bytes, until they are
-//! answered; and the bytes of answers that it has not read.
+//! key, and for all. Counted are requests, from their arrival until their answers have left; their bytes, until they
+//! are answered; and the bytes of answers that it has not read.
 //!
 //! A request beyond a limit is refused, for now, before it is read. A client with nothing else in progress is always
 //! admitted. So a client that sends one request at a time is never refused because of others, unless its key does so
@@ -345,14 +345,14 @@ impl Held for OfAnswer {
 struct Kept<K, V> {
     held: HashMap<K, Weak<V>>,
     /// At this many entries, unused ones are dropped.
-    look_at: usize,
+    prune_at: usize,
 }
 
 impl<K, V> Default for Kept<K, V> {
     fn default() -> Kept<K, V> {
         Kept {
             held: HashMap::new(),
-            look_at: 64,
+            prune_at: 64,
         }
     }
 }
@@ -369,9 +369,9 @@ impl<K: Clone + Eq + std::hash::Hash, V> Kept<K, V> {
         if let Some(held) = self.held.get(key).and_then(Weak::upgrade) {
             return held;
         }
-        if self.held.len() >= self.look_at {
+        if self.held.len() >= self.prune_at {
             self.held.retain(|_, held| held.strong_count() > 0);
-            self.look_at = (2 * self.held.len()).max(64);
+            self.prune_at = (2 * self.held.len()).max(64);
         }
         let made = Arc::new(make());
         self.held.insert(key.clone(), Arc::downgrade(&made));

@@ -43,7 +43,7 @@ impl<E> Postponed<E> {
         }
         Turn {
             postponed: self,
-            looked_at: events.len(),
+            taken: events.len(),
             events,
             bytes,
         }
@@ -54,14 +54,14 @@ impl<E> Postponed<E> {
 pub(crate) struct Turn<'p, E> {
     postponed: &'p mut Postponed<E>,
     events: Vec<E>,
-    looked_at: usize,
+    taken: usize,
     bytes: usize,
 }
 
 impl<E> Turn<'_, E> {
     /// Adds an event, or postpones it. Only outcomes are postponed; `outcome_bytes` is their length.
     pub(crate) fn add(&mut self, outcome_bytes: Option<usize>, event: E) {
-        self.looked_at += 1;
+        self.taken += 1;
         match outcome_bytes {
             Some(bytes) if self.bytes >= TURN_BYTES => self.postponed.0.push_back((bytes, event)),
             _ => {
@@ -72,8 +72,8 @@ impl<E> Turn<'_, E> {
     }
 
     /// How many events it has, and how many it has postponed.
-    pub(crate) fn looked_at(&self) -> usize {
-        self.looked_at
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
     }
 
     pub(crate) fn events(self) -> Vec<E> {

@@ -1,6 +1,5 @@
-//! Reads the requests that arrive on the control socket, on threads of its own, so that a list of
-//! a hundred thousand requests, or a pattern that takes long to compile, does not delay the
-//! dispatcher's loop.
+//! Reads the requests that arrive on the control socket, on threads of its own. So a list of a hundred thousand
+//! requests, or a pattern that takes long to compile, does not delay the dispatcher's loop.
 //!
 //! Requests beyond a sender's limits are refused unread ([`crate::permits`]), and so are those that its rights
 //! certainly forbid. Senders take turns. One of two threads reads only short requests, which so never wait for long
@@ -27,7 +26,7 @@ use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
 const MOST_READ_BYTES: usize = 24 << 20;
 
 /// How often to check whether a long request may be read.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// The approximate memory of a short request when it is read.
 const BYTES_OF_A_REQUEST: usize = 1_024;
@@ -217,7 +216,7 @@ impl Shared {
                     .wait(waiting)
                     .unwrap_or_else(PoisonError::into_inner),
                 false => {
-                    let waited = self.changed.wait_timeout(waiting, LOOK_EVERY);
+                    let waited = self.changed.wait_timeout(waiting, POLL_EVERY);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };

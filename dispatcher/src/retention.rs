@@ -18,7 +18,7 @@ const REST_AFTER_STEP: u32 = 3;
 pub(crate) struct Retention {
     config: RetentionConfig,
     next: Instant,
-    /// Since it was looked last.
+    /// Since the last round of all that is old.
     dropped: Dropped,
 }
 

@@ -82,7 +82,7 @@ const HANDING_OUT_FOR: Duration = Duration::from_millis(150);
 /// The loop turns at least this often, for lost supervisors and signals.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// Runs a dispatcher until it is told to end.
+/// Runs a dispatcher until it is asked to end.
 pub fn run(
     setup: DispatcherSetup,
     mappings: Mappings,
@@ -378,7 +378,7 @@ impl Process {
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
         }
         let closes = committed + COMMIT_EVERY;
-        for _ in turn.looked_at()..BATCH {
+        for _ in turn.taken()..BATCH {
             let left = closes.saturating_duration_since(Instant::now());
             match arrived.recv_timeout(left) {
                 Ok(event) => add(&mut turn, event),
@@ -394,9 +394,9 @@ impl Process {
         if !self.postponed.is_empty() || !self.requests.is_empty() || self.core.is_feeding() {
             return Duration::ZERO;
         }
-        let look_ms = self.core.next_tick_ms();
-        let next_ms = self.core.next_ready_ms().unwrap_or(look_ms);
-        let wait_ms = next_ms.min(look_ms).saturating_sub(self.clock.now_ms());
+        let tick_ms = self.core.next_tick_ms();
+        let next_ms = self.core.next_ready_ms().unwrap_or(tick_ms);
+        let wait_ms = next_ms.min(tick_ms).saturating_sub(self.clock.now_ms());
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
@@ -427,7 +427,7 @@ impl Process {
                     Ok(())
                 }
                 Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
-                Event::PageChecks(looks) => self.core.pages_checked(&looks, now_ms),
+                Event::PageChecks(checks) => self.core.pages_checked(&checks, now_ms),
                 Event::Changes(answer) => self.core.changes_answered(answer, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {

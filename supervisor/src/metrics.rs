@@ -120,8 +120,8 @@ fn serve(
     };
     let page = move || {
         // The loop takes this lock, too, so nothing may be written to a client while holding it.
-        let told = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
-        told.page(&machine)
+        let published = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
+        published.page(&machine)
     };
     webfill_service::metrics::serve(address, "metrics.supervisor", page)?;
     Ok(published)
@@ -247,19 +247,19 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         "webfill_fields_total",
         "Fields of mappings on their pages, by whether a value was found.",
     );
-    for (mapping, told) in &totals.fields {
-        fields.with(&[("mapping", mapping), ("state", "filled")], told.filled);
-        fields.with(&[("mapping", mapping), ("state", "empty")], told.empty);
+    for (mapping, counts) in &totals.fields {
+        fields.with(&[("mapping", mapping), ("state", "filled")], counts.filled);
+        fields.with(&[("mapping", mapping), ("state", "empty")], counts.empty);
     }
     let mut rows = page.counter(
         "webfill_rows_total",
         "Rows of pages: stored, without key, lost to another row with the same key.",
     );
-    for (mapping, told) in &totals.rows {
+    for (mapping, counts) in &totals.rows {
         let states = [
-            ("stored", told.stored),
-            ("without_key", told.without_key),
-            ("same_key", told.same_key),
+            ("stored", counts.stored),
+            ("without_key", counts.without_key),
+            ("same_key", counts.same_key),
         ];
         for (state, count) in states {
             rows.with(&[("mapping", mapping), ("state", state)], count);
@@ -269,7 +269,7 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         "webfill_pages_rows_cut_total",
         "Pages with rows that were left out at a bound.",
     );
-    for (mapping, told) in &totals.rows {
-        cut.with(&[("mapping", mapping)], told.cut_pages);
+    for (mapping, counts) in &totals.rows {
+        cut.with(&[("mapping", mapping)], counts.cut_pages);
     }
 }

@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 8 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct OwnReports {
     /// The session of the last report, and its time.
-    told: Option<(u64, Instant)>,
+    last: Option<(u64, Instant)>,
 }
 
 /// The facts that other parts of the supervisor contribute.
@@ -39,12 +39,12 @@ impl OwnReports {
         now: Instant,
     ) -> Option<SupervisorReport> {
         let is_due = self
-            .told
-            .is_none_or(|(told, at)| told != session || now.duration_since(at) >= EVERY);
+            .last
+            .is_none_or(|(last, at)| last != session || now.duration_since(at) >= EVERY);
         if !is_due {
             return None;
         }
-        self.told = Some((session, now));
+        self.last = Some((session, now));
         let known = known();
         Some(SupervisorReport {
             session: known.session,

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Readiness {
     is_ready: bool,
     started: Instant,
-    told: RefusalLog,
+    reported: RefusalLog,
 }
 
 /// A message to print.
@@ -29,7 +29,7 @@ impl Readiness {
         Readiness {
             is_ready: false,
             started: Instant::now(),
-            told: RefusalLog::default(),
+            reported: RefusalLog::default(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Readiness {
                 News::Ready
             }
             Some(_) if now.duration_since(self.started) < PATIENCE => News::Nothing,
-            Some(reason) if self.told.record_if_new(reason) => News::Waiting,
+            Some(reason) if self.reported.record_if_new(reason) => News::Waiting,
             Some(_) => News::Nothing,
         }
     }

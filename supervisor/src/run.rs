@@ -36,7 +36,7 @@ const WORKER_OUTCOMES: SocketName = 3;
 /// How often the worker processes are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs a supervisor until it is told to drain, and has drained.
+/// Runs a supervisor until it is asked to drain, and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     let service_manager = match setup.is_local {
         true => ServiceManager::none(),

@@ -43,7 +43,7 @@ pub struct AuditOptions {
 }
 
 /// A line of a log, with its time.
-type Told = (i64, Value);
+type DatedLine = (i64, Value);
 
 /// Runs the command.
 pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
@@ -68,35 +68,38 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
         )));
     }
     // These files are short.
-    let mut beside: Vec<Told> = lines_of(beside)?.collect();
+    let mut beside: Vec<DatedLine> = lines_of(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
     let mut out = terminal::stdout();
     let recent = files.into_iter().filter(|file| options.may_hold(file));
-    for told in lines_of(recent.collect())? {
-        while let Some(earlier) = next_before(&mut beside, told.0) {
+    for dated in lines_of(recent.collect())? {
+        while let Some(earlier) = next_before(&mut beside, dated.0) {
             if !options.show(&earlier, &mut out)? {
                 return Ok(ExitStatus::Done);
             }
         }
-        if !options.show(&told, &mut out)? {
+        if !options.show(&dated, &mut out)? {
             return Ok(ExitStatus::Done);
         }
     }
-    for told in beside {
-        if !options.show(&told, &mut out)? {
+    for dated in beside {
+        if !options.show(&dated, &mut out)? {
             break;
         }
     }
     Ok(ExitStatus::Done)
 }
 
-fn next_before(lines: &mut Peekable<impl Iterator<Item = Told>>, at_ms: i64) -> Option<Told> {
+fn next_before(
+    lines: &mut Peekable<impl Iterator<Item = DatedLine>>,
+    at_ms: i64,
+) -> Option<DatedLine> {
     lines.next_if(|(own_ms, _)| *own_ms < at_ms)
 }
 
 /// The lines of files, one file after the other. Incomplete lines are left out.
-fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = Told>, Fault> {
+fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
     let opened = files
         .into_iter()
         .filter_map(|path| match File::open(&path) {
@@ -127,7 +130,7 @@ impl AuditOptions {
     }
 
     /// Prints a line if it is wanted. Returns false when the reader has closed the output.
-    fn show(&self, (at_ms, line): &Told, out: &mut impl Write) -> Result<bool, Fault> {
+    fn show(&self, (at_ms, line): &DatedLine, out: &mut impl Write) -> Result<bool, Fault> {
         let is = |key: &str, wanted: &Option<String>| {
             wanted.is_none() || line[key].as_str() == wanted.as_deref()
         };

@@ -116,14 +116,14 @@ impl Sources {
 /// Refuses a folder that has no dispatcher's file or cannot be read.
 pub fn require_frontier(state: &Path) -> Result<(), Fault> {
     let frontier = state.join(FILE_NAME);
-    let told = frontier.display();
+    let shown = frontier.display();
     match frontier.metadata() {
         Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => Err(Fault::usage(format!("{told} is not a file"))),
+        Ok(_) => Err(Fault::usage(format!("{shown} is not a file"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::usage(format!(
-            "{told} does not exist: name the dispatcher's state folder with --state"
+            "{shown} does not exist: name the dispatcher's state folder with --state"
         ))),
-        Err(error) => Err(Fault::usage(format!("cannot read {told}: {error}"))),
+        Err(error) => Err(Fault::usage(format!("cannot read {shown}: {error}"))),
     }
 }
 

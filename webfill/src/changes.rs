@@ -52,7 +52,7 @@ const AT_ONCE: u32 = 500;
 
 /// How often a follower queries the store, how often it checks for signals meanwhile, and how often it reports an
 /// unreachable store.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
@@ -92,7 +92,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
         .block_on(open_existing(&uri))
         .map_err(Fault::error)?;
     let mut after = 0;
-    let mut told: Option<Instant> = None;
+    let mut reported_at: Option<Instant> = None;
     loop {
         let read = runtime.block_on(store.content_changes(&filter, after, AT_ONCE));
         let is_full = read
@@ -100,16 +100,16 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             .is_ok_and(|changes| changes.len() == AT_ONCE as usize);
         match read {
             Ok(changes) => {
-                told = None;
+                reported_at = None;
                 for change in changes {
                     print_change(&change, options.json)?;
                     after = change.number;
                 }
             }
             Err(error) if options.follow && error.is_retry() => {
-                if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
+                if reported_at.is_none_or(|reported_at| reported_at.elapsed() > REPORT_EVERY) {
                     webfill_service::say!("webfill: {error}, waiting for it");
-                    told = Some(Instant::now());
+                    reported_at = Some(Instant::now());
                 }
             }
             Err(error) => return Err(Fault::error(error)),
@@ -125,7 +125,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
 
 /// Sleeps until the next check; false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
-    let until = Instant::now() + LOOK_EVERY;
+    let until = Instant::now() + POLL_EVERY;
     while signals::asked() == Asked::Nothing {
         if Instant::now() >= until {
             return true;

@@ -16,7 +16,7 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often, during a wait for an answer, the client checks whether to keep waiting.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 const DISPATCHER: u32 = 1;
 
@@ -64,7 +64,7 @@ impl ControlClient {
             outbox.send(DISPATCHER, question.clone());
             let sent = Instant::now();
             while sent.elapsed() < ANSWER_WITHIN {
-                match self.connection.answers.recv_timeout(LOOK_EVERY) {
+                match self.connection.answers.recv_timeout(POLL_EVERY) {
                     Ok(answer) => return read(&answer),
                     Err(RecvTimeoutError::Timeout) => meanwhile()?,
                     Err(RecvTimeoutError::Disconnected) => {
@@ -125,7 +125,7 @@ impl ControlClient {
         })?;
         self.connection.sockets.outbox().send(DISPATCHER, question);
         while !give_up() {
-            if let Ok(answer) = self.connection.answers.recv_timeout(LOOK_EVERY) {
+            if let Ok(answer) = self.connection.answers.recv_timeout(POLL_EVERY) {
                 return read(&answer).map(Some);
             }
         }
@@ -172,10 +172,10 @@ mod tests {
         let nobody = format!("ipc://{}", folder.path().join("control").display());
         let mut client = ControlClient::connect(&nobody).unwrap();
         let begun = Instant::now();
-        let mut looks = 0;
+        let mut polls = 0;
         let answer: Result<Value, Fault> = client.request(&"anything", || {
-            looks += 1;
-            match looks {
+            polls += 1;
+            match polls {
                 3 => Err(Fault::error("it is over")),
                 _ => Ok(()),
             }

@@ -218,8 +218,8 @@ impl Crawl {
     /// The notifications of the run, if it has recipients.
     pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
-        let tells = self.options.progress != ProgressStyle::None;
-        RunNotifications::of(&run.watch, &self.settings, tells)
+        let reports = self.options.progress != ProgressStyle::None;
+        RunNotifications::of(&run.watch, &self.settings, reports)
     }
 
     /// The work between opening the store and the summary.
@@ -364,9 +364,9 @@ impl Crawl {
 
     fn claim(&self, store: &Arc<dyn Store>, state: &StateFolder) -> Result<Claim, Fault> {
         let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
-        let tells = self.options.progress != ProgressStyle::None;
+        let reports = self.options.progress != ProgressStyle::None;
         let longest_request = webfill_worker::longest_request(&self.settings.fetch);
-        Claim::take(store, id, state, longest_request, tells)
+        Claim::take(store, id, state, longest_request, reports)
     }
 
     async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {

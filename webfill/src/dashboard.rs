@@ -41,7 +41,7 @@ pub struct DashboardOptions {
 }
 
 /// How often signals are checked.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the command.
 pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
@@ -69,7 +69,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     webfill_service::say!("the dashboard is at {scheme}://{address}/dashboard/");
     webfill_service::say!("ready");
     while signals::asked() == Asked::Nothing {
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
         if signals::take_reload() {
             read_again(&files, &protection);
         }

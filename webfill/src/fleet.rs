@@ -57,7 +57,7 @@ impl Fleet {
     }
 
     /// Waits for both to end. A draining dispatcher ends the supervisor, unless the supervisor connected after the
-    /// drain; that one is told to drain here.
+    /// drain; that one is drained here.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
@@ -209,14 +209,14 @@ impl Process {
 
 /// Reads the child's standard error to its end: reports the line `ready`, and stores the last line.
 fn listen(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
-    let (tell_ready, ready) = mpsc::channel();
+    let (send_ready, ready) = mpsc::channel();
     let stderr = child.stderr.take();
     std::thread::spawn(move || {
         let Some(stderr) = stderr else { return };
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if line == "ready" {
                 // An error means that the line came a second time.
-                let _ = tell_ready.send(());
+                let _ = send_ready.send(());
             }
             if !line.trim().is_empty() {
                 *last_line.lock().unwrap_or_else(PoisonError::into_inner) = line;

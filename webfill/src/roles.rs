@@ -189,13 +189,13 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
 }
 
 /// A dispatcher of `webfill crawl` is not started by hand, so it cannot get the flag.
-fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
+fn restoring(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
         lease_ms: settings.dispatcher.lease_ms(),
         longest_request_ms: longest_request.as_millis() as u64,
         default_delay_ms: default_delay_ms(&settings.politeness),
-        backups: match (is_local, is_told) {
+        backups: match (is_local, is_declared) {
             (true, _) => Backups::Taken,
             (false, true) => Backups::Declared,
             (false, false) if settings.dispatcher.restored => Backups::Taken,

@@ -424,8 +424,8 @@ fn format_counts(counts: &BTreeMap<String, u64>) -> String {
     }
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
-    let told = sorted.iter().map(|(name, count)| format!("{count} {name}"));
-    told.collect::<Vec<_>>().join(", ")
+    let parts = sorted.iter().map(|(name, count)| format!("{count} {name}"));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// A duration in its two largest units.

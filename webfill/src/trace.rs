@@ -70,7 +70,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let folder = options.logs.unwrap_or_else(|| settings.log_folder());
     let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
     let named = named_crawls(&crawls, app, crawl);
-    let knowing = crawls.iter().filter(|told| told["state"] != "unknown");
+    let knowing = crawls.iter().filter(|crawl| crawl["state"] != "unknown");
     let feeders = Feeders::of(knowing.filter_map(ids_of));
     let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks, feeders);
     missing.extend(found.missing);
@@ -125,8 +125,8 @@ fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec
 }
 
 /// The application and the id of a crawl.
-fn ids_of(told: &Value) -> Option<(String, String)> {
-    let text = |key: &str| told[key].as_str().map(str::to_owned);
+fn ids_of(crawl: &Value) -> Option<(String, String)> {
+    let text = |key: &str| crawl[key].as_str().map(str::to_owned);
     Some((text("appid")?, text("crawlid")?))
 }
 

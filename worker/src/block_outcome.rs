@@ -1,6 +1,6 @@
-//! The consequences of a recognised block ([`crate::blocks`]): the attempt ends in the outcome `blocked`, with the
-//! evidence and without fields, links or redirect; the site's clock moves as after an overloaded answer; and a
-//! warning names the sign.
+//! The consequences of a recognised block ([`crate::blocks`]). The attempt ends in the outcome `blocked`, with the
+//! evidence and without fields, links or redirect. The site's clock moves as after an overloaded answer, and a warning
+//! names the sign.
 //!
 //! A response is judged right after the fetch, before the site's clock moves and before the page is extracted or
 //! shown to the browser. It costs microseconds, because only the beginning of a page is inspected. After rendering,

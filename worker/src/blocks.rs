@@ -6,9 +6,8 @@
 //!
 //! A [`Sign`] has one of these grades:
 //!
-//! - *certain*: the response says that it is a challenge or a refusal of robots, by a header, by a
-//!   status that exists for nothing else, by a vendor's own title or text, or by a redirect to a
-//!   challenge;
+//! - *certain*: the response says that it is a challenge or a refusal of robots. It says so by a header, by a status
+//!   that exists for nothing else, by a vendor's own title or text, or by a redirect to a challenge;
 //! - *structural*: the page was served with a status of success, shows next to nothing, and does
 //!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
 //! - *statistical*: the answer alone may be healthy, but the site answers different URLs with it;
@@ -19,7 +18,7 @@
 //! its own and a healthy page that resembles it.
 
 mod evidence;
-mod look;
+mod inspected;
 mod repeated;
 mod sample;
 mod scan;

@@ -14,7 +14,7 @@ use webfill_wire::counts::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTotal
 use crate::task_result::TaskResult;
 
 /// Unchanged counts are reported again after this time, in case a frame was lost.
-const TELL_AGAIN: Duration = Duration::from_secs(30);
+const REPORT_AGAIN: Duration = Duration::from_secs(30);
 
 /// The counts, shared by the parts of a worker on its main thread.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ struct Counted {
     is_store_away: bool,
     has_changed: bool,
     /// `None` until the first report; until then, the supervisor has the counts of this worker's predecessor.
-    told: Option<Instant>,
+    reported_at: Option<Instant>,
     /// When each task arrived whose page was not requested yet. The granted credit bounds their number.
     arrivals: HashMap<u64, Instant>,
     /// How many fields each mapping in force has.
@@ -44,9 +44,11 @@ impl Counts {
     pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
         let mut counted = self.0.borrow_mut();
         let has_changed = std::mem::take(&mut counted.has_changed);
-        let was_told_lately = counted.told.is_some_and(|at| at.elapsed() < TELL_AGAIN);
-        (has_changed || !was_told_lately).then(|| {
-            counted.told = Some(Instant::now());
+        let was_reported_lately = counted
+            .reported_at
+            .is_some_and(|at| at.elapsed() < REPORT_AGAIN);
+        (has_changed || !was_reported_lately).then(|| {
+            counted.reported_at = Some(Instant::now());
             (counted.totals.clone(), counted.is_store_away)
         })
     }

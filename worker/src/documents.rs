@@ -215,7 +215,7 @@ pub enum Try {
 pub struct Documents {
     config: DocumentsConfig,
     places: Semaphore,
-    told_of_kernel: std::cell::Cell<bool>,
+    has_warned_of_kernel: std::cell::Cell<bool>,
 }
 
 impl Documents {
@@ -223,7 +223,7 @@ impl Documents {
     pub fn new(config: DocumentsConfig) -> Option<Documents> {
         config.is_read().then(|| Documents {
             places: Semaphore::new(config.readers),
-            told_of_kernel: std::cell::Cell::new(false),
+            has_warned_of_kernel: std::cell::Cell::new(false),
             config,
         })
     }
@@ -268,7 +268,7 @@ impl Documents {
 
     async fn report(&self, body: &[u8], this_try: Try) -> Result<Report, NoDocument> {
         let report = child::read(body, &self.config, this_try).await?;
-        if !report.landlock && !self.told_of_kernel.replace(true) {
+        if !report.landlock && !self.has_warned_of_kernel.replace(true) {
             tracing::warn!(
                 event = "no_landlock",
                 "this kernel has no landlock; only seccomp keeps document readers from files"

@@ -202,7 +202,7 @@ pub(crate) struct Keeping {
     body_bytes: usize,
 }
 
-/// Extracts from a page. A page that is only read again has no other effects.
+/// Extracts from a page. Without `keeping`, the page is only read again, and nothing else of it is kept.
 pub(crate) fn extract(
     engine: &Engine,
     keeping: Option<&mut Keeping>,

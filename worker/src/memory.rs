@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// What a connection may have read ahead, plus what a decompressor needs besides its window.
+/// The bytes that a connection may have read ahead, plus those that a decompressor needs besides its window.
 pub const READ_AHEAD: usize = 256 << 10;
 
 /// The least memory of a fetch, including the beginning of its body.

@@ -2,8 +2,8 @@
 //!
 //! Two conditions are checked right before each request. First, our supervisor's lease from the dispatcher must be in
 //! force: after its end, other workers may get our sites. Second, the task must not have been *recalled* since it
-//! started: by a lost lease, or by the dispatcher, which recalls tasks of a stopped crawl or of a site that is to be
-//! left alone.
+//! started. A lost lease recalls it, and so does the dispatcher if its crawl is stopped or its site is to be left
+//! alone.
 //!
 //! The caller passes in the time: the clock since the machine's boot, which keeps running while this process is
 //! stopped.

@@ -1,10 +1,9 @@
 //! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, at which delay, and where the
 //! sitemaps are.
 //!
-//! Groups and rules are parsed and matched here. `texting_robots` only reads
-//! the values of `Crawl-delay` and `Sitemap`, from lines selected for it: given
-//! whole files, it allows some URLs that it should not, and a hostile file costs
-//! it seconds and hundreds of megabytes. Any error means: deny.
+//! Groups and rules are parsed and matched here. `texting_robots` only reads the values of `Crawl-delay` and `Sitemap`,
+//! from lines selected for it. Given whole files, it allows some URLs that it should not, and a hostile file costs it
+//! seconds and hundreds of megabytes. Any error means: deny.
 
 mod hints;
 mod lines;

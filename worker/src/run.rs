@@ -67,7 +67,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// How often changed site clocks are written to the shared cache.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Runs a worker until it is told to drain.
+/// Runs a worker until it is asked to drain.
 pub fn run(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -212,7 +212,7 @@ fn start_saver(
         store: Arc::clone(&backends.store),
         bodies: Arc::clone(&backends.bodies),
         max_bodies_bytes: setup.bodies.max_bytes(),
-        told_of_dropped: Cell::new(None),
+        dropped_logged_at: Cell::new(None),
         pace: backends.store.save_pace(setup.workers),
         worker: name(setup),
         counts: counts.clone(),
@@ -243,7 +243,7 @@ fn journey(
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
-    let (reporter, told) = (reporter.clone(), reporter.clone());
+    let (reporter, waiting_reporter) = (reporter.clone(), reporter.clone());
     let reservations = SharedClock::new(Arc::clone(&cache), longest_request(&setup.fetch));
     let browser = (setup.browser_use != BrowserUse::None).then(|| {
         let folder = setup
@@ -295,7 +295,7 @@ fn journey(
         results,
         draining: Cell::new(false),
         called_back: Notify::new(),
-        tell_waiting: Box::new(move |task| told.waiting(task)),
+        report_waiting: Box::new(move |task| waiting_reporter.waiting(task)),
         give_back: Box::new(move |returned| reporter.returned(returned)),
     })
 }

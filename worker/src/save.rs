@@ -23,7 +23,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 
 /// How often dropped bodies are reported.
-const TELL_DROPPED_EVERY: Duration = Duration::from_secs(60 * 60);
+const LOG_DROPPED_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Writes results to the store.
 pub struct Saver {
@@ -32,7 +32,7 @@ pub struct Saver {
     /// The space for all kept bodies.
     pub max_bodies_bytes: u64,
     /// When dropped bodies were last reported.
-    pub told_of_dropped: Cell<Option<Instant>>,
+    pub dropped_logged_at: Cell<Option<Instant>>,
     pub pace: SavePace,
     /// The worker's name, kept with each page.
     pub worker: String,
@@ -138,10 +138,10 @@ impl Saver {
     }
 
     fn log_dropped(&self, bodies: u64) {
-        let told = self.told_of_dropped.get();
-        let is_told = told.is_some_and(|told| told.elapsed() < TELL_DROPPED_EVERY);
-        if bodies > 0 && !is_told {
-            self.told_of_dropped.set(Some(Instant::now()));
+        let logged_at = self.dropped_logged_at.get();
+        let is_logged = logged_at.is_some_and(|logged_at| logged_at.elapsed() < LOG_DROPPED_EVERY);
+        if bodies > 0 && !is_logged {
+            self.dropped_logged_at.set(Some(Instant::now()));
             tracing::warn!(
                 event = "bodies_dropped",
                 bodies,

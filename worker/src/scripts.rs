@@ -149,8 +149,8 @@ impl ScriptedPages {
     }
 
     /// Takes over the dispatcher's knowledge of a site. This worker's own findings are newer and stay.
-    pub fn learn(&mut self, told: SiteScripts) {
-        let SiteScripts { site, lane, kinds } = told;
+    pub fn learn(&mut self, known: SiteScripts) {
+        let SiteScripts { site, lane, kinds } = known;
         match lane {
             Some(lane) => self.rules.insert(site.clone(), lane),
             None => self.rules.remove(&site),

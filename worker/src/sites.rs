@@ -1,10 +1,9 @@
 //! The tasks and the clock of every site that this worker owns.
 //!
-//! One runner per site takes its tasks one after another, so two requests to a site are never in flight at once. A
-//! site is forgotten once it has no task, its clock holds nothing back, and its failures no longer count; until then
-//! its clock stays, however long that is. (With many idle sites, failures count for a shorter time.) All state is
-//! lost with the process: tasks go back to the dispatcher, and the shared cache and the dispatcher have copies of the
-//! clocks.
+//! One runner per site takes its tasks one after another, so two requests to a site are never in flight at once. A site
+//! is forgotten once it has no task, its clock holds nothing back, and its failures no longer count. Until then its
+//! clock stays, however long that is. (With many idle sites, failures count for a shorter time.) All state is lost with
+//! the process: tasks go back to the dispatcher, and the shared cache and the dispatcher have copies of the clocks.
 //!
 //! Nothing here reads a clock: every moment comes from the caller.
 

@@ -106,8 +106,8 @@ pub(crate) fn with_second(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)
 pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =
         result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
-    let is_look = is_missing || result.outcome == Outcome::NotModified;
-    (is_look && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
+    let is_check = is_missing || result.outcome == Outcome::NotModified;
+    (is_check && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
 }
 
 /// `None` for an empty page, and for a snapshot too long to keep.

@@ -1,6 +1,6 @@
-//! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application, `status`,
-//! `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of all, `why` one
-//! URL, `watch_...` the watches ([`WatchAction`]). The names of the first four come from Scrapy Cluster.
+//! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application. `status`,
+//! `reload` and `drain` concern the fleet, `site` the rules and the state of one site, `sites` the states of all, `why`
+//! one URL, `watch_...` the watches ([`WatchAction`]). The names of the first four come from Scrapy Cluster.
 
 use webfill_wire::{CrawlKey, Lane, Outcome};
 

@@ -1,7 +1,7 @@
 //! When the runs of a watch are due: `once`, `every 6h`, or five cron fields in a time zone.
 //!
 //! When clocks change, the hour field decides. If it begins with `*`, the schedule has a rhythm and keeps to it, like
-//! vixie cron: a time that clocks skip is not made up for, and one that they show twice is due twice. Otherwise the
+//! vixie cron. A time that clocks skip is not made up for, and one that they show twice is due twice. Otherwise the
 //! hours are fixed: a time that does not exist is due once, right after the gap, and one that exists twice is due the
 //! first time only.
 

@@ -246,7 +246,7 @@ impl Watch {
 
 impl Watch {
     /// A watch detects changes unless it turns that off.
-    pub fn looks_for_changes(&self) -> bool {
+    pub fn detects_changes(&self) -> bool {
         self.flag("changes") != Some(&Value::Bool(false))
     }
 }

@@ -100,33 +100,33 @@ struct Version {
 }
 
 impl Version {
-    fn of_unread(look: &CheckedPage<'_>) -> Version {
+    fn of_unread(check: &CheckedPage<'_>) -> Version {
         Version {
-            at_ms: look.key.at_ms,
-            hash: look.content_hash.map(str::to_owned),
+            at_ms: check.key.at_ms,
+            hash: check.content_hash.map(str::to_owned),
             is_unread: true,
             ..Version::default()
         }
     }
 
-    fn of(look: &CheckedPage<'_>) -> Version {
-        let is_mapped = look.mapping.is_some();
+    fn of(check: &CheckedPage<'_>) -> Version {
+        let is_mapped = check.mapping.is_some();
         Version {
-            at_ms: look.key.at_ms,
-            hash: look.content_hash.map(str::to_owned),
-            mapping: look.mapping.map(str::to_owned),
-            mapping_version: look.mapping_version.map(str::to_owned),
+            at_ms: check.key.at_ms,
+            hash: check.content_hash.map(str::to_owned),
+            mapping: check.mapping.map(str::to_owned),
+            mapping_version: check.mapping_version.map(str::to_owned),
             fields: match is_mapped {
                 true => {
-                    let mut kept = fields::kept(look.fields);
-                    kept.extend(look.seen.rows.clone());
+                    let mut kept = fields::kept(check.fields);
+                    kept.extend(check.seen.rows.clone());
                     kept
                 }
                 false => Map::new(),
             },
             blocks: match is_mapped {
                 true => Vec::new(),
-                false => look.seen.blocks.clone(),
+                false => check.seen.blocks.clone(),
             },
             is_unread: false,
         }
@@ -172,15 +172,15 @@ pub struct PageVersions {
 
 impl PageVersions {
     /// Judges a check. `None` if it shows nothing (yet), or was judged before.
-    pub fn judge(&mut self, look: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
-        if self.last == look.key {
+    pub fn judge(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+        if self.last == check.key {
             return None;
         }
-        self.last = look.key;
-        if look.answer == Answer::Missing {
-            let missed_in = std::mem::replace(&mut self.missed_in, look.run_began_ms);
+        self.last = check.key;
+        if check.answer == Answer::Missing {
+            let missed_in = std::mem::replace(&mut self.missed_in, check.run_began_ms);
             // Runs are compared with runs, because the clock of a worker may differ.
-            let is_repeat = look.run_began_ms.is_some() && missed_in == look.run_began_ms;
+            let is_repeat = check.run_began_ms.is_some() && missed_in == check.run_began_ms;
             if is_repeat && self.misses > 0 {
                 return None;
             }
@@ -188,20 +188,20 @@ impl PageVersions {
             let is_gone = self.misses == MISSES && !self.versions.is_empty();
             return is_gone.then(|| Judged::only(Verdict::Gone));
         }
-        let is_empty = match (look.answer, look.mapping) {
+        let is_empty = match (check.answer, check.mapping) {
             (Answer::NotModified, _) => self.versions.is_empty(),
-            _ if look.seen.is_unread => false,
-            (_, Some(_)) => fields::are_empty(look.fields) && look.seen.rows.is_empty(),
-            (_, None) => look.seen.is_empty(),
+            _ if check.seen.is_unread => false,
+            (_, Some(_)) => fields::are_empty(check.fields) && check.seen.rows.is_empty(),
+            (_, None) => check.seen.is_empty(),
         };
         if is_empty {
             return None;
         }
         let was_gone = std::mem::take(&mut self.misses) >= MISSES;
-        let judged = match look.answer {
+        let judged = match check.answer {
             Answer::NotModified => Some(Judged::only(Verdict::Unchanged)),
-            _ if look.seen.is_unread => self.judge_unread(look),
-            _ => self.judge_found(look, site),
+            _ if check.seen.is_unread => self.judge_unread(check),
+            _ => self.judge_found(check, site),
         };
         let is_new = judged
             .as_ref()
@@ -216,24 +216,24 @@ impl PageVersions {
     }
 
     /// An unreadable document does not differ from anything: it may be damaged for one night only.
-    fn judge_unread(&mut self, look: &CheckedPage<'_>) -> Option<Judged> {
+    fn judge_unread(&mut self, check: &CheckedPage<'_>) -> Option<Judged> {
         if self.versions.is_empty() {
-            self.add(Version::of_unread(look));
+            self.add(Version::of_unread(check));
             return Some(Judged::only(Verdict::New));
         }
         let is_same =
-            |version: &Version| version.is_unread && version.hash.as_deref() == look.content_hash;
+            |version: &Version| version.is_unread && version.hash.as_deref() == check.content_hash;
         let is_known = self.versions.iter().any(is_same);
         is_known.then_some(Judged::only(Verdict::Unchanged))
     }
 
     /// `None` if it was never read this way before: the differences may come from the mapping.
-    fn judge_found(&mut self, look: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
-        if let Some(unsteady) = &look.seen.unsteady {
+    fn judge_found(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+        if let Some(unsteady) = &check.seen.unsteady {
             site.note_unsteady(&self.unsteady, unsteady);
             self.unsteady.merge(unsteady);
         }
-        let new = Version::of(look);
+        let new = Version::of(check);
         if new.mapping.is_none() {
             site.note(new.at_ms);
         }

@@ -22,7 +22,7 @@ pub(crate) type Timed = (u32, u64);
 
 /// Two checks.
 #[derive(Clone, Copy)]
-struct Looks {
+struct Checks {
     old_ms: i64,
     new_ms: i64,
     minutes: i64,
@@ -34,7 +34,7 @@ pub(crate) fn moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec
         return Vec::new();
     };
     let minutes = (new_ms - old_ms) / 60_000;
-    let looks = Looks {
+    let checks = Checks {
         old_ms,
         new_ms,
         minutes,
@@ -51,7 +51,7 @@ pub(crate) fn moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec
         let (Some(new), None) = (same.next(), same.next()) else {
             continue;
         };
-        if looks.have_moved(&times(&old.text, old_day), &times(&new.text, new_day)) {
+        if checks.have_moved(&times(&old.text, old_day), &times(&new.text, new_day)) {
             moved.push((old.place, hash(&rest)));
         }
     }
@@ -63,7 +63,7 @@ fn day_of(ms: i64) -> Option<Date> {
     Some(moment.to_zoned(TimeZone::UTC).date())
 }
 
-impl Looks {
+impl Checks {
     fn have_moved(self, old: &[Time], new: &[Time]) -> bool {
         let mut pairs = old
             .iter()

@@ -1,10 +1,10 @@
 //! The mapping editor, which creates mappings from clicks on pages.
 //!
-//! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that
-//! is fetched once. The page of the mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of
+//! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that is
+//! fetched once. The page of the mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of
 //! [`frame`]) beside the mapping. Its script requests everything else ([`actions`]). All reading of pages runs in a
-//! process of its own ([`job`]): copies, candidates for a field from the elements that were pointed at, the results
-//! of a mapping on all pages ([`trial`]), each of its steps, repairs.
+//! process of its own ([`job`]). It makes copies, candidates for a field from the elements that were pointed at, the
+//! results of a mapping on all pages ([`trial`]), each of its steps, and repairs.
 //!
 //! Only saving writes to the folder of mappings ([`mappings`]), and only a mapping that passes `webfill mapping
 //! check`, all or nothing. A draft outlives the dashboard's process. A job does not, and can be requested again.

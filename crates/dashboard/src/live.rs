@@ -49,7 +49,7 @@ pub(crate) fn listen(visit: Visit) -> Shown {
 async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
     let began = Instant::now();
     let mut shown = String::new();
-    let mut told = began;
+    let mut last_sent = began;
     while visit.still_holds() && began.elapsed() < LASTS {
         let snapshot = overview::snapshot_for(&visit).await;
         let now = overview::part(&visit, &snapshot);
@@ -60,13 +60,13 @@ async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSe
                 "event: snapshot\nid: {}\ndata: {data}\n\n",
                 snapshot.number
             ))
-        } else if told.elapsed() >= BEAT {
+        } else if last_sent.elapsed() >= BEAT {
             Some(format!("event: beat\ndata: {}\n\n", snapshot.at_ms))
         } else {
             None
         };
         if let Some(event) = event {
-            told = Instant::now();
+            last_sent = Instant::now();
             if events.send(event.into()).await.is_err() {
                 return;
             }

@@ -63,7 +63,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct Sites {
     /// The number of sites by reason, among those that were read.
     pub(crate) by_reason: BTreeMap<String, u64>,
-    pub(crate) looked_at: usize,
+    pub(crate) examined: usize,
     pub(crate) is_more: bool,
     /// The sites with the most tasks.
     pub(crate) first: Vec<Value>,
@@ -205,7 +205,7 @@ fn sites_in_trouble(answer: &Value) -> Sites {
     let none = Vec::new();
     let listed = answer["sites"].as_array().unwrap_or(&none);
     let mut sites = Sites {
-        looked_at: listed.len(),
+        examined: listed.len(),
         is_more: !answer["next"].is_null(),
         ..Sites::default()
     };

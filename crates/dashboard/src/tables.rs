@@ -43,7 +43,7 @@ pub(crate) struct Doubt {
     pub(crate) confidence: f64,
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
-    /// What the command knows it by; it goes back with the answer.
+    /// The command's key of it, which goes back with the answer.
     doubt: Value,
 }
 

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Bounds on parsing a page and on evaluating expressions over it.
 ///
-/// The defaults are above every one of several hundred real pages (at most 88,000 nodes and 53
-/// levels; the slowest was parsed in 25 ms), and keep the worst hostile page of our tests below
-/// 200 MB and 5 seconds.
+/// The defaults are above every one of several hundred real pages (at most 88,000 nodes and 53 levels; the slowest was
+/// parsed in 25 ms). They keep the worst hostile page of our tests below 200 MB and 5 seconds.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Bytes of text read; the rest of a longer page is left out. Default 16 MiB.
@@ -85,13 +84,13 @@ pub(crate) struct Budget {
     units: Cell<usize>,
 }
 
-const UNITS_BETWEEN_LOOKS: usize = 4_096;
+const UNITS_BETWEEN_CHECKS: usize = 4_096;
 
 impl Budget {
     pub(crate) fn until(deadline: Instant) -> Self {
         Budget {
             deadline,
-            units: Cell::new(UNITS_BETWEEN_LOOKS),
+            units: Cell::new(UNITS_BETWEEN_CHECKS),
         }
     }
 
@@ -102,7 +101,7 @@ impl Budget {
             self.units.set(left - units);
             return Ok(());
         }
-        self.units.set(UNITS_BETWEEN_LOOKS);
+        self.units.set(UNITS_BETWEEN_CHECKS);
         if Instant::now() < self.deadline {
             Ok(())
         } else {

@@ -24,7 +24,7 @@ use crate::tokenizer::{Audience, tokenize};
 const PIECE_BYTES: usize = 16 * 1024;
 /// Tokens after which the clock is read. Long text counts as several, because the tree builder may
 /// split it at every space.
-const TOKENS_BETWEEN_LOOKS: u32 = 256;
+const TOKENS_BETWEEN_CHECKS: u32 = 256;
 const TEXT_BYTES_PER_TOKEN: usize = 64;
 /// Buffers of the HTML parser count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
@@ -157,7 +157,7 @@ impl<Builder> Guard<Builder> {
         self.progress.tokens.set(tokens);
         if full.is_some() {
             self.progress.stopped.set(full);
-        } else if tokens / TOKENS_BETWEEN_LOOKS != before / TOKENS_BETWEEN_LOOKS {
+        } else if tokens / TOKENS_BETWEEN_CHECKS != before / TOKENS_BETWEEN_CHECKS {
             self.progress.check_clock();
         }
     }

@@ -262,10 +262,10 @@ fn shown(text: &str) -> usize {
 fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
     let mut characters = 0;
     let mut waiting: Vec<NodeRef<'_>> = element.children().collect();
-    let mut looked_at = 0;
+    let mut visited = 0;
     while let Some(node) = waiting.pop() {
-        looked_at += 1;
-        if characters >= limit || looked_at > MOST_NODES {
+        visited += 1;
+        if characters >= limit || visited > MOST_NODES {
             return limit;
         }
         if node.is_text() {

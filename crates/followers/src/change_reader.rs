@@ -14,8 +14,8 @@ use crate::followed_store::FollowedStore;
 use crate::{run_changes, thread};
 
 /// How often questions are checked for answers; less often after a slow check.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-const LOOK_SHARE: u32 = 10;
+const POLL_EVERY: Duration = Duration::from_millis(500);
+const POLL_SHARE: u32 = 10;
 
 /// Maximum time for one answer: the questions of other watches wait for it.
 const FIND_MAX: Duration = Duration::from_secs(10);
@@ -80,7 +80,7 @@ struct Reading {
 /// A question that is not answered yet.
 struct Waiting {
     asked: ChangesAsked,
-    look_at: Instant,
+    poll_at: Instant,
     /// A late answer is logged once.
     late_at: Option<Instant>,
 }
@@ -90,7 +90,7 @@ impl Reading {
         loop {
             let asked = match self.waiting.is_empty() {
                 true => asks.recv().await,
-                false => match tokio::time::timeout(LOOK_EVERY, asks.recv()).await {
+                false => match tokio::time::timeout(POLL_EVERY, asks.recv()).await {
                     Ok(asked) => asked,
                     Err(_) => {
                         self.answer_due().await;
@@ -114,7 +114,7 @@ impl Reading {
         let is_of_run = matches!(asked.question, ChangesQuestion::Run { .. });
         self.waiting.push(Waiting {
             asked,
-            look_at: now,
+            poll_at: now,
             late_at: is_of_run.then(|| now + PATIENCE),
         });
     }
@@ -124,7 +124,7 @@ impl Reading {
         let mut at = 0;
         while at < self.waiting.len() {
             self.log_late();
-            if Instant::now() < self.waiting[at].look_at {
+            if Instant::now() < self.waiting[at].poll_at {
                 at += 1;
                 continue;
             }
@@ -137,8 +137,8 @@ impl Reading {
                 self.answer(&asked, found);
                 continue;
             }
-            let wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
-            self.waiting[at].look_at = Instant::now() + wait;
+            let wait = POLL_EVERY.max(began.elapsed() * POLL_SHARE);
+            self.waiting[at].poll_at = Instant::now() + wait;
             if let Err(why) = found {
                 self.note_failure(&why);
                 // Behind the others: it may fail alone.

@@ -1,5 +1,5 @@
-//! Judges changes of pages, on a thread of its own beside the crawl: it follows the store's order of saves, compares
-//! each check of a page with the earlier versions, and stores changes, versions and the position of the last judged
+//! Judges changes of pages, on a thread of its own beside the crawl. It follows the store's order of saves, compares
+//! each check of a page with the earlier versions. Then it stores changes, versions and the position of the last judged
 //! check together. Nothing waits for it. The next dispatcher reads everything that this one has left.
 //!
 //! A judgement is stored as a whole, and only on top of the one that it was made from. So a crash at any moment

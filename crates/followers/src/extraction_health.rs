@@ -113,9 +113,9 @@ impl Follow for Follower {
                 // A recipient wants more.
                 self.publish_standing();
                 saved
-                    .told
+                    .reports
                     .iter()
-                    .for_each(|told| told.report(&self.notifications));
+                    .for_each(|report| report.report(&self.notifications));
                 if let Some(error) = saved.error {
                     return Err(error);
                 }

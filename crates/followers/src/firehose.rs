@@ -37,8 +37,8 @@ const BATCH: usize = 100;
 /// Wait before a store that cannot be read is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Pages that the dispatcher itself writes may be stored a moment after their outcome. A page is
-/// looked for this many times, [`READ_AGAIN_AFTER`] apart.
+/// Pages that the dispatcher itself writes may be stored a moment after their outcome. A page is read this many times
+/// until it is there, [`READ_AGAIN_AFTER`] apart.
 const MOST_READS: u32 = 5;
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use webfill_service::Fault;
 
 /// How often a thread is checked for its end.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 
 /// Starts a thread that runs a future. `what` names it in the error if it cannot be started.
 pub(crate) fn start<F: Future<Output = ()>>(
@@ -27,7 +27,7 @@ pub(crate) fn start<F: Future<Output = ()>>(
         .map_err(failed)
 }
 
-/// Waits for a thread that was told to end; until then at most, if a time is given. Returns false if it has panicked.
+/// Waits for a thread that was asked to end; until then at most, if a time is given. Returns false if it has panicked.
 /// A thread that is still running continues until the process ends.
 pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
     while let Some(until) = until
@@ -42,7 +42,7 @@ pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
             );
             return true;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
     thread.join().is_ok()
 }

@@ -16,7 +16,7 @@ use crate::series::{Series, Witness};
 
 /// A field falls in its template and among all pages, and in one template after the other. It is reported once in
 /// this many pages.
-const TOLD_FOR: u64 = 1_000;
+const REPORTED_FOR: u64 = 1_000;
 
 /// The most crawls remembered as evidence.
 const MOST_CRAWLS: usize = 20;
@@ -88,13 +88,13 @@ impl MappingHealth {
 
     /// The last warning for each field that an alternative serves now.
     pub fn served_by_alternatives(&self) -> Vec<&Warning> {
-        let mut told: BTreeMap<&str, &Warning> = BTreeMap::new();
+        let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
             if warning.kind == WarningKind::AlternativeServes && self.is_served(&warning.field) {
-                told.insert(&warning.field, warning);
+                by_field.insert(&warning.field, warning);
             }
         }
-        told.into_values().collect()
+        by_field.into_values().collect()
     }
 
     /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative serves a field.
@@ -104,8 +104,8 @@ impl MappingHealth {
     }
 
     fn warn_of_alternative(&mut self, name: &str, page: &GoodPage<'_>, events: &mut Vec<Event>) {
-        let told_at = self.alternatives_told.get(name);
-        if told_at.is_some_and(|told_at| self.pages < told_at + TOLD_FOR) {
+        let reported_at = self.alternatives_told.get(name);
+        if reported_at.is_some_and(|reported_at| self.pages < reported_at + REPORTED_FOR) {
             return;
         }
         self.alternatives_told.insert(name.to_owned(), self.pages);

@@ -312,8 +312,8 @@ impl MappingHealth {
             if self.profiles.len() >= MOST_PROFILES && !self.profiles.contains_key(name) {
                 continue;
             }
-            if let Some(told_at) = self.one_value.get_mut(name) {
-                *told_at = self.pages;
+            if let Some(last_page) = self.one_value.get_mut(name) {
+                *last_page = self.pages;
             }
             let profile = self.profiles.entry(name.clone()).or_default();
             match profile.note(value) {

@@ -32,14 +32,14 @@ impl MappingHealth {
 
     fn fields(&self, scope: &Scope) -> Vec<Value> {
         let fields = scope.fields.iter();
-        let told = fields.map(|(name, field)| {
-            let mut told = of_series(name, &field.fill);
+        let reports = fields.map(|(name, field)| {
+            let mut report = of_series(name, &field.fill);
             if let Some(least) = self.rows.least(name) {
-                told["least"] = rounded(least).into();
+                report["least"] = rounded(least).into();
             }
-            told
+            report
         });
-        told.collect()
+        reports.collect()
     }
 }
 

@@ -246,7 +246,8 @@ impl OfDataset {
     }
 }
 
-/// A series of pages. Each is as usual, is not, or gives no evidence.
+/// Begins the series called `name` with these pages, if one of them is as usual. `is_full` says whether a page is as
+/// usual; `None` is no evidence.
 fn seed(
     scope: &mut crate::Scope,
     name: String,

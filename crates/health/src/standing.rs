@@ -23,7 +23,7 @@ const MOST_FALLEN: usize = 500;
 const UNJUDGED: u64 = 1_000;
 
 /// How often that is checked, in pages.
-const LOOK_EVERY: u64 = 50;
+const FORGIVE_EVERY: u64 = 50;
 
 /// Whether a page with these fields is evidence of an alert.
 fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
@@ -82,7 +82,7 @@ impl MappingHealth {
         if self.alert.is_none() {
             return;
         }
-        let has_forgiven = self.pages.is_multiple_of(LOOK_EVERY) && self.forgive_unjudged();
+        let has_forgiven = self.pages.is_multiple_of(FORGIVE_EVERY) && self.forgive_unjudged();
         let mut scopes = self.templates.iter().map(|template| &template.scope);
         let is_fallen = self.all.has_fallen()
             || self.returning.has_fallen()
@@ -113,7 +113,7 @@ impl MappingHealth {
                 has_forgiven = true;
             }
         }
-        let silent = |_: &String, told_at: &mut u64| *told_at <= before;
+        let silent = |_: &String, last_page: &mut u64| *last_page <= before;
         for (field, _) in self.one_value.extract_if(.., silent) {
             if let Some(profile) = self.profiles.get_mut(&field) {
                 profile.forgive();

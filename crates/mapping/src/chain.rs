@@ -8,7 +8,7 @@ use crate::run::{OutOfTime, Run};
 /// An observer of a running chain, for traces.
 pub(crate) trait Watch {
     /// Whether it needs the processors' inputs; if not, they are not kept.
-    const LOOKS: bool;
+    const NEEDS_INPUTS: bool;
 
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>);
 }
@@ -17,7 +17,7 @@ pub(crate) trait Watch {
 pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
-    const LOOKS: bool = false;
+    const NEEDS_INPUTS: bool = false;
 
     fn step<'p>(&mut self, _: &Step, _: &[Item<'p>], _: &[Item<'p>], _: &Run<'p>) {}
 }
@@ -111,7 +111,11 @@ fn run_steps<'p, W: Watch>(
 ) -> Result<Vec<Item<'p>>, OutOfTime> {
     for step in steps {
         run.check_time()?;
-        let input = if W::LOOKS { items.clone() } else { Vec::new() };
+        let input = if W::NEEDS_INPUTS {
+            items.clone()
+        } else {
+            Vec::new()
+        };
         items = step.processor.apply(items, run)?;
         watch.step(step, &input, &items, run);
     }

@@ -189,14 +189,14 @@ fn rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
 
 /// The field that most likely identifies an entry, judging by its name.
 fn likeliest_key<'n>(names: &[&'n str]) -> Option<&'n str> {
-    const TELLING: [&str; 10] = [
+    const NAMES_OF_KEYS: [&str; 10] = [
         "id", "url", "link", "href", "sku", "isbn", "code", "item", "name", "title",
     ];
     let is_called = |name: &str, word: &str| {
         name.split('_')
             .any(|part| part == word || part.strip_suffix('s') == Some(word))
     };
-    TELLING
+    NAMES_OF_KEYS
         .iter()
         .find_map(|word| names.iter().find(|name| is_called(name, word)))
         .copied()

@@ -205,7 +205,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
 struct Steps(Vec<StepTrace>);
 
 impl Watch for Steps {
-    const LOOKS: bool = true;
+    const NEEDS_INPUTS: bool = true;
 
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
         let output = Values::of(output, true, run);

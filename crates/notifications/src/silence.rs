@@ -91,8 +91,8 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
 /// How much of it the runs have found, latest run first.
 fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
-    let telling = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
-    telling.map(|run| found(&run.counts, what)).collect()
+    let evidence = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
+    evidence.map(|run| found(&run.counts, what)).collect()
 }
 
 /// Whether the last run has found some.

@@ -217,7 +217,7 @@ impl Core {
     }
 
     /// Does everything that time alone makes due: removes lost supervisors, ends overdue recalls, closes expired
-    /// crawls, re-queues finished tasks, prunes, starts and ends runs of watches, sends waiting answers, writes the
+    /// crawls, re-queues finished tasks, and prunes. Starts and ends runs of watches, sends waiting answers, writes the
     /// states of crawls and sites.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.cx.settings.lease_ms as i64;

@@ -1,9 +1,9 @@
 //! Decides which site's tasks go to which supervisor, and when. No sockets, no disk, no clock; times are milliseconds
 //! that the caller passes in.
 //!
-//! The [`schedule`] knows when a site's next request is allowed, and which sites share the bounds of an
-//! address or a provider ([`groups`]); the [`fleet`] knows which supervisors are connected and how much
-//! credit they have. [`Dispatch`] combines them and holds the leases.
+//! The [`schedule`] knows when a site's next request is allowed, and which sites share the bounds of an address or a
+//! provider ([`groups`]). The [`fleet`] knows which supervisors are connected and how much credit they have.
+//! [`Dispatch`] combines them and holds the leases.
 //!
 //! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
 //! *owner* from then on. The site gets another owner when

@@ -1,11 +1,10 @@
 //! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
 //! SQLite file.
 //!
-//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*. A task that is done may be queued again ([`queue`](Reopening::queue)); its row stays until
-//! its crawl is pruned ([`pruning`]). At every commit the counters of each crawl that is not being pruned
-//! satisfy `discovered = queued + leased + done + skipped`, and any program can check this against the tables of the same
-//! file.
+//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
+//! done may be queued again ([`queue`](Reopening::queue)); its row stays until its crawl is pruned ([`pruning`]). At
+//! every commit the counters of each crawl that is not being pruned satisfy `discovered = queued + leased + done +
+//! skipped`. Any program can check this against the tables of the same file.
 //!
 //! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the links that
 //! it brought, the site's clock, the counters. No message may be sent before the state that it reports is committed.

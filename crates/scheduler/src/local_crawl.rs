@@ -1,9 +1,9 @@
 //! The requests of `webfill crawl` to the dispatcher that it started, and of the feeders of watches to theirs.
 //!
-//! They go over the same sockets as the public language ([`webfill_api`]), whose requests `webfill crawl` sends
-//! where they say the same: `--retry` is the action `retry`. These are the others, and why the public language does
-//! not have them. Only this user's processes can send them, and both ends are the same binary, so they change with
-//! the dispatcher.
+//! They go over the same sockets as the public language ([`webfill_api`]), whose requests `webfill crawl` sends where
+//! both say the same: `--retry` is the action `retry`. These are the others, and why the public language does not have
+//! them. Only this user's processes can send them, and both ends are the same binary, so they change with the
+//! dispatcher.
 //!
 //! | request | what an application cannot say, or be told |
 //! |---|---|

@@ -70,9 +70,9 @@ impl RetryTable {
     }
 
     /// Other statuses that mean the same are retried with these: those of Cloudflare for a server that it does not
-    /// reach (520 to 525, 527, 530) and of proxies whose time is over (598, 599), that of a request on a connection which is for
-    /// another server (421), one that has waited too long for the request (408) or takes it for cancelled (460, 499), or is asked too
-    /// early (425) or too much (509, 529).
+    /// reach (520 to 525, 527, 530) and of proxies whose time is over (598, 599). So are that of a request on a
+    /// connection which is for another server (421), one that has waited too long for the request (408) or takes it for
+    /// cancelled (460, 499), or is asked too early (425) or too much (509, 529).
     fn waits_of_status(&self, status: u16) -> &[f64] {
         match status {
             408 | 460 | 499 => &self.timeout,

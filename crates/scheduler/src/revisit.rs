@@ -1,6 +1,5 @@
-//! When the pages of a watch are checked again: the estimated rate of a page's changes ([`Rate`]), and the order in
-//! which a run checks the pages of a site, whose budget is its window divided by its delay ([`Plan`]). No I/O and no
-//! clocks.
+//! When the pages of a watch are checked again. [`Rate`] estimates how often a page changes. [`Plan`] is the order in
+//! which a run checks the pages of a site, whose budget is its window divided by its delay. No I/O and no clocks.
 
 mod plan;
 mod rate;

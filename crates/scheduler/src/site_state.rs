@@ -101,8 +101,8 @@ impl Default for SiteState {
     }
 }
 
-/// Failures in a row after which a site backs off, if one alone does not show that it is the site's:
-/// a host below the site may be gone, a page may be slow, a page may want a password.
+/// Failures in a row after which a site backs off, if one alone does not show that it is the site's. A host below the
+/// site may be gone, a page may be slow, a page may want a password.
 const PATIENCE_KNOWN: u32 = 2;
 const PATIENCE: u32 = 3;
 const PATIENCE_FORBIDDEN: u32 = 5;

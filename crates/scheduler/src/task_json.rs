@@ -8,7 +8,7 @@ use crate::in_words::{counted, moment, seconds};
 
 /// The members of an answer that are in the task's own row.
 pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
-    let mut told = json!({
+    let mut answer = json!({
         "appid": app_id,
         "crawlid": crawl_id,
         "task": task.id,
@@ -26,20 +26,20 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
             status_code,
             at_ms,
         } => {
-            told["state"] = "ended".into();
-            told["outcome"] = outcome.as_str().into();
-            told["status_code"] = status_code.into();
-            told["ended"] = at_ms.map(seconds).into();
+            answer["state"] = "ended".into();
+            answer["outcome"] = outcome.as_str().into();
+            answer["status_code"] = status_code.into();
+            answer["ended"] = at_ms.map(seconds).into();
         }
-        Stage::Leased => told["state"] = "leased".into(),
+        Stage::Leased => answer["state"] = "leased".into(),
         Stage::Queued { not_before_ms } => {
-            told["state"] = "queued".into();
+            answer["state"] = "queued".into();
             if not_before_ms > 0 {
-                told["not_before"] = seconds(not_before_ms).into();
+                answer["not_before"] = seconds(not_before_ms).into();
             }
         }
     }
-    told
+    answer
 }
 
 /// Why a task has ended as it has.

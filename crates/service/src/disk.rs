@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// How often the disks are checked.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// How much room there must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl fmt::Display for Shortage {
 pub struct Disks {
     folders: Vec<PathBuf>,
     floor_mib: u64,
-    next_look: Instant,
+    next_check: Instant,
     shortage: Option<Shortage>,
 }
 
@@ -60,7 +60,7 @@ impl Disks {
         Disks {
             folders,
             floor_mib: config.floor_mib,
-            next_look: Instant::now(),
+            next_check: Instant::now(),
             shortage: None,
         }
     }
@@ -69,8 +69,8 @@ impl Disks {
     /// must pause and when it resumes.
     pub fn shortage(&mut self) -> Option<&Shortage> {
         let now = Instant::now();
-        if self.floor_mib > 0 && now >= self.next_look {
-            self.next_look = now + LOOK_EVERY;
+        if self.floor_mib > 0 && now >= self.next_check {
+            self.next_check = now + CHECK_EVERY;
             let found = self.measure();
             self.log(found.as_ref());
             self.shortage = found;
@@ -128,14 +128,14 @@ impl Room {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
         // SAFETY: all bytes zero is a valid value of this struct of numbers.
         #[allow(unsafe_code)]
-        let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
+        let mut stats: libc::statvfs = unsafe { std::mem::zeroed() };
         // SAFETY: the path ends with a zero byte, and the kernel fills the given struct.
         #[allow(unsafe_code)]
-        let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
-        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+        let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut stats) };
+        let bytes = |blocks: u64| blocks.saturating_mul(stats.f_frsize);
         (result == 0).then(|| Room {
-            free_bytes: bytes(told.f_bavail),
-            size_bytes: bytes(told.f_blocks),
+            free_bytes: bytes(stats.f_bavail),
+            size_bytes: bytes(stats.f_blocks),
         })
     }
 }
@@ -154,8 +154,11 @@ mod tests {
         assert_eq!(disks(0).shortage(), None);
         assert_eq!(disks(1).shortage(), None, "this machine's disk is full");
         let mut disks = disks(1 << 40);
-        let told = disks.shortage().expect("no disk is as large").to_string();
-        assert!(told.contains("disk.floor_mib = 1099511627776"), "{told}");
+        let sentence = disks.shortage().expect("no disk is as large").to_string();
+        assert!(
+            sentence.contains("disk.floor_mib = 1099511627776"),
+            "{sentence}"
+        );
         assert!(disks.shortage().is_some(), "it is remembered between looks");
     }
 }

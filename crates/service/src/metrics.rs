@@ -5,7 +5,7 @@
 //! nor the process for a scrape.
 //!
 //! The text format is written here rather than by a library's registry, because hardly any metric is counted where it
-//! is served: they come from other processes, from snapshots and from a database, and a registry would have to be
+//! is served. Metrics come from other processes, from snapshots and from a database. A registry would have to be
 //! refilled at each scrape. A test checks the result with `promtool`.
 
 mod config;

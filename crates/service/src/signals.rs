@@ -62,8 +62,8 @@ pub fn asked() -> Asked {
     }
 }
 
-/// Ignores SIGINT and SIGTERM, for workers: their supervisor tells them by a message when to drain, so
-/// a signal to the whole process group must not end them.
+/// Ignores SIGINT and SIGTERM, for workers: a message of their supervisor makes them drain, so a signal to the whole
+/// process group must not end them.
 pub fn ignore_interrupts_and_terminations() {
     set_handler(libc::SIGINT, libc::SIG_IGN);
     set_handler(libc::SIGTERM, libc::SIG_IGN);

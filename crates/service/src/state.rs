@@ -178,7 +178,7 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     }
     if found.uid() != own_user() {
         return Err(refused(
-            owner_name(found.uid()) + ": choose another --state",
+            owner_mismatch(found.uid()) + ": choose another --state",
         ));
     }
     if found.mode() & 0o077 == 0 {
@@ -212,7 +212,7 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
             return Err(Fault::usage(format!(
                 "{} {}: choose another --state, or give the file to this user (chown) if it is to be trusted",
                 entry.path().display(),
-                owner_name(found.uid())
+                owner_mismatch(found.uid())
             )));
         }
     }
@@ -275,7 +275,7 @@ fn is_used(name: &str) -> bool {
     NAMES.contains(&name) || LISTS.iter().any(|list| name.starts_with(list))
 }
 
-fn owner_name(owner: u32) -> String {
+fn owner_mismatch(owner: u32) -> String {
     format!(
         "belongs to user {owner}, and webfill runs as user {}",
         own_user()

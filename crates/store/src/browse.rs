@@ -1,8 +1,8 @@
 //! Bounded reads for people who browse a store ([`Browse`]), list by list.
 //!
-//! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`], and the
-//! time of a read does not depend on the length of the list: it follows an index to its rows, or checks a bounded
-//! number of rows and returns that number. Counts are stored ones, or are counted up to a limit.
+//! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`]. The time of
+//! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number of
+//! rows and returns that number. Counts are stored ones, or are counted up to a limit.
 //!
 //! The indexes are made by [`Browse::prepare`], because a store that nobody browses need not pay for them. Without
 //! them, the same reads check all rows in order, a bounded number at a time.
@@ -37,7 +37,7 @@ pub struct Slice<T> {
     /// Where the list continues; `None` at its end.
     pub next: Option<Place>,
     /// How many rows were checked, including those that the filter left out.
-    pub looked_at: u64,
+    pub examined: u64,
 }
 
 impl<T> Slice<T> {
@@ -46,7 +46,7 @@ impl<T> Slice<T> {
         Slice {
             rows: Vec::new(),
             next: None,
-            looked_at: 0,
+            examined: 0,
         }
     }
 }

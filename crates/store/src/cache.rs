@@ -97,8 +97,8 @@ pub struct ReservationRequest {
     pub holder: String,
     /// The least time between the answer to the last request and the start of this one.
     pub delay_ms: u64,
-    /// The request ends at most this long after the *call*, and the reservation lapses then. A
-    /// worker whose reservation is granted too late for that releases it unused.
+    /// The request ends at most this long after it *called* for the reservation, which lapses then. If the reservation
+    /// is granted too late for the request to end by then, the worker releases it unused.
     pub longest_request_ms: u64,
 }
 

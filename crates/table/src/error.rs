@@ -1,4 +1,4 @@
-//! What can go wrong with a table: as a whole, in a row, in a cell.
+//! The errors of a table: as a whole, in a row, in a cell.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -104,7 +104,7 @@ impl GapMarkers {
     }
 }
 
-/// How the values look that are no such words.
+/// The form of the values that are no such words.
 struct Others {
     count: usize,
     /// Nearly all are numbers, dates, links, or true and false.

@@ -12,9 +12,9 @@
 //! in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. All of them plain, as gzip or as zstd. Parquet
 //! with single values and lists of them. XLSX, of which one sheet is the table. The form is found from the content ([`Format`]).
 //!
-//! **What is kept.** Each row into which no value is written is byte for byte that of the input (inside the compression),
-//! and so are the header, empty lines, rows that cannot be used, and in other rows all cells that get no value. A member
-//! that a JSON object lacks is put behind its last one.
+//! **What is kept.** Each row into which no value is written is byte for byte that of the input (inside the
+//! compression). So are the header, empty lines, rows that cannot be used, and in other rows all cells that get no
+//! value. A member that a JSON object lacks is put behind its last one.
 //!
 //! Of Parquet, schema, metadata and groups of rows are kept, and each column of a group into which no value is written is
 //! stored as it was. A column that gets values is written anew, in its type and compression. What is lost is the order by

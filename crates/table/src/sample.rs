@@ -1,5 +1,5 @@
-//! What a look at all rows shows: how many there are, how many cells of each column are empty, and some rows spread over
-//! the table. Memory is bounded, however long the table and its cells are.
+//! The findings of a pass over all rows: how many there are, how many cells of each column are empty, and some rows
+//! spread over the table. Memory is bounded, however long the table and its cells are.
 
 mod distinct;
 
@@ -22,7 +22,7 @@ const KEPT_BYTES: usize = 2_000;
 /// So many faults are kept; all are counted.
 const KEPT_FAULTS: usize = 1_000;
 
-/// What a look at a table shows.
+/// The findings of a pass over a table.
 #[derive(Debug)]
 pub struct Sample {
     /// The name of the file.
@@ -94,7 +94,7 @@ impl Sample {
                 }
             }
         }
-        // What was taken for UTF-8 may have shown late that it is not.
+        // A text that was taken for UTF-8 may have shown late that it is not.
         sample.format = reader.format().clone();
         sample.rows = kept.rows;
         Ok(sample)

@@ -17,7 +17,7 @@ use crate::sample::Sample;
 use crate::shape::Shape;
 use columns::Names;
 
-/// What a person says about the columns, each by its name. What is empty is found out.
+/// The user's choice of columns, each by its name. Empty members are found from the table.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// The column that identifies rows (`--id`).

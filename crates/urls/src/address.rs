@@ -77,8 +77,8 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
 }
 
 /// NAT64 prefixes of a network's own choice within 64:ff9b:1::/48 (RFC 8215). The prefix length cannot be seen in the
-/// address, so only the two readings that leave no bit unexplained are accepted: the prefix of 48 bits with an empty
-/// suffix, and the all-zero one of 96 bits. Other readings might hide an address.
+/// address, so only the two readings that leave no bit unexplained are accepted. These are the prefix of 48 bits with
+/// an empty suffix, and the all-zero one of 96 bits. Other readings might hide an address.
 fn judge_local_nat64(ip: Ipv6Addr) -> Judgement {
     match ip.segments() {
         [_, _, _, 0, 0, 0, a, b] => judge_v4(v4(a, b)),

@@ -1,6 +1,6 @@
-//! A worker's counts, which its supervisor serves as metrics. A worker is always of its supervisor's own build,
-//! because it is started from the same executable; so these frames are not messages of the wire's versions, may
-//! change with each build, and are distinguished from messages by their first byte.
+//! A worker's counts, which its supervisor serves as metrics. A worker is always of its supervisor's own build, because
+//! it is started from the same executable. So these frames are not messages of the wire's versions, and may change with
+//! each build. They are distinguished from messages by their first byte.
 //!
 //! Each frame has all counts since the worker's start, so a lost frame does no harm.
 

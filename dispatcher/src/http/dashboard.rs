@@ -38,11 +38,11 @@ impl AskLoop {
         };
         let rights = visitor.rights.clone();
         let permit = self.pending_requests.admit(&who, 0)?;
-        let Some(told) = self.pending_requests.send(who, rights, asked, permit).await else {
+        let Some(answer) = self.pending_requests.send(who, rights, asked, permit).await else {
             return Err(Refusal::new("$", "the dispatcher does not answer"));
         };
-        match told.get("error") {
-            None => Ok(told),
+        match answer.get("error") {
+            None => Ok(answer),
             Some(error) => {
                 let text = |key: &str| error[key].as_str().unwrap_or_default();
                 Err(Refusal::new(text("path"), text("message")))

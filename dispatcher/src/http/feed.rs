@@ -101,11 +101,11 @@ impl Lines<'_> {
     async fn take_all(mut self, body: Incoming) -> Answer {
         match self.read_all(body).await {
             Ok(()) => self.answer(),
-            Err(told) => {
+            Err(refusal) => {
                 self.batch = Batch::default();
                 // Whatever the result of the stream, refusals go to the audit log.
                 let _ = self.send_batch().await;
-                told
+                refusal
             }
         }
     }
@@ -203,10 +203,10 @@ impl Lines<'_> {
     }
 
     fn answer(self) -> Answer {
-        let mut told = json!({"accepted": self.accepted, "refused": self.refused});
+        let mut body = json!({"accepted": self.accepted, "refused": self.refused});
         if self.refused > 0 {
-            told["errors"] = self.reported.into();
+            body["errors"] = self.reported.into();
         }
-        json_answer(200, told)
+        json_answer(200, body)
     }
 }

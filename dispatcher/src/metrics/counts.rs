@@ -92,13 +92,13 @@ pub(super) fn start(
     state: &Path,
     clock: SteadyClock,
     conditions: impl Fn() -> Option<Conditions> + Send + 'static,
-    tell: impl Fn(&Counts) + Send + 'static,
+    publish: impl Fn(&Counts) + Send + 'static,
 ) -> std::result::Result<CountsThread, Fault> {
     let (stop, stopped) = mpsc::channel();
     let file = state.join(FILE_NAME);
     std::thread::Builder::new()
         .name("counts".into())
-        .spawn(move || count_until(&stopped, &file, clock, conditions, tell))
+        .spawn(move || count_until(&stopped, &file, clock, conditions, publish))
         .map(|thread| CountsThread {
             stop: Some(stop),
             thread: Some(thread),
@@ -115,7 +115,7 @@ fn count_until(
     file: &Path,
     clock: SteadyClock,
     conditions: impl Fn() -> Option<Conditions>,
-    tell: impl Fn(&Counts),
+    publish: impl Fn(&Counts),
 ) {
     let mut counting = Counting::default();
     let mut has_failed = false;
@@ -133,7 +133,7 @@ fn count_until(
                 }
             }
         }
-        tell(&counting.counts());
+        publish(&counting.counts());
         if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
             return;
         }

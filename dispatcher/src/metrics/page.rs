@@ -12,7 +12,7 @@ use webfill_wire::{BackoffReason, Outcome};
 
 use super::counts::Counts;
 use super::waiting::{WaitTotals, WaitsFor};
-use super::{LoopTold, Shared, lock};
+use super::{LoopMetrics, Shared, lock};
 
 const SITE_STATES: [&str; 6] = [
     "in_window",
@@ -48,9 +48,9 @@ impl Shared {
             &answers,
         );
         // The loop takes the locks, too: nothing is written under them.
-        let told = lock(&self.loop_told).clone();
-        if let Some(told) = told {
-            told.add_to(&mut page);
+        let of_loop = lock(&self.loop_metrics).clone();
+        if let Some(of_loop) = of_loop {
+            of_loop.add_to(&mut page);
         }
         let counts = lock(&self.counts).clone();
         counts.add_to(&mut page, self.clock.now_ms());
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-impl LoopTold {
+impl LoopMetrics {
     fn add_to(&self, page: &mut Exposition) {
         add_loop_age(page, self.at);
         page.histogram(

@@ -1,5 +1,5 @@
-//! The answers to requests leave on a thread of their own, which writes the audit log first: what was answered is
-//! in the log, and the loop does not wait for the disk once more after its commit.
+//! The answers to requests leave on a thread of their own, which writes the audit log first. What was answered is in
+//! the log, and the loop does not wait for the disk once more after its commit.
 //!
 //! Answers leave in the order of their commits, with or without entries for the log, because a client may have
 //! several requests in progress. Commits that arrive meanwhile share one write and one sync. At most [`MOST_WAITING`]

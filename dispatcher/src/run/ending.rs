@@ -8,15 +8,15 @@ use webfill_service::{ExitStatus, Fault};
 use super::opening::frontier_fault;
 use super::{Event, Process};
 
-/// How long an ending dispatcher continues to judge stored pages: on one machine after the crawl is over, so that its
-/// changes are reported with its end; on one machine after an interruption; and in a fleet, where the successor
-/// judges the rest and waits for the ports.
+/// How long an ending dispatcher continues to judge stored pages. On one machine after the crawl is over, so that its
+/// changes are reported with its end. On one machine after an interruption. In a fleet, where the successor judges the
+/// rest and waits for the ports.
 const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 
-/// A dispatcher of a fleet ends so soon, however slow its store is or whether it is there: the fleet waits for the next
-/// one. What its threads have not stored by then the next one does, as after a death.
+/// A dispatcher of a fleet ends within this time, even if its store is slow or away, because the fleet waits for the
+/// next dispatcher. That one stores what its threads have not stored by then, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Process {
@@ -40,13 +40,13 @@ impl Process {
             content_changes.finish(self.last_read(), until);
         }
         let now_ms = self.clock.now_ms();
-        let looks = arrived.try_iter().filter_map(|event| match event {
-            Event::PageChecks(looks) => Some(looks),
+        let checks = arrived.try_iter().filter_map(|event| match event {
+            Event::PageChecks(checks) => Some(checks),
             _ => None,
         });
-        let mut looked = looks.map(|looks| self.core.pages_checked(&looks, now_ms));
-        let closed = looked.try_for_each(|counted| counted);
-        drop(looked);
+        let mut counted_checks = checks.map(|checks| self.core.pages_checked(&checks, now_ms));
+        let closed = counted_checks.try_for_each(|counted| counted);
+        drop(counted_checks);
         let closed = closed.and_then(|()| self.core.close(now_ms));
         let closed = closed.map(|mut last| self.send(&mut last)).map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");

@@ -232,9 +232,9 @@ impl Supervisor {
     }
 
     fn use_mappings(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) {
-        let told = SupervisorToWorker::Mappings(sources.clone());
+        let for_workers = SupervisorToWorker::Mappings(sources.clone());
         if self.mappings.take(version, sources) {
-            self.send_to_ready_workers(&told);
+            self.send_to_ready_workers(&for_workers);
         }
         for worker_index in 0..self.workers.len() {
             self.send_waiting_tasks(worker_index);

@@ -21,7 +21,7 @@ use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 
 /// How often the dispatcher is asked whether the run is over.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+const POLL_EVERY: Duration = Duration::from_millis(300);
 
 #[derive(serde::Deserialize)]
 struct Run {
@@ -72,7 +72,7 @@ pub fn feed_run(
         if let Some(writing_back) = &mut writing_back {
             writing_back.check()?;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
     let fed = feeding.stop()?;
     let written_back = writing_back.map(|last| last.finish(&|| false));

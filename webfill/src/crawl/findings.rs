@@ -16,7 +16,7 @@ use crate::health;
 use crate::summary::{FieldsByMapping, Findings, ListCounts};
 
 /// How often a request to stop is checked for.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// What to count in a crawl.
 pub struct Wanted {
@@ -39,7 +39,7 @@ pub fn count(
     let counted = runtime.block_on(async {
         let mut counting = std::pin::pin!(read(store, crawl, &wanted));
         loop {
-            match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
+            match tokio::time::timeout(POLL_EVERY, &mut counting).await {
                 Ok(counted) => return Some(counted),
                 Err(_) if signals::asked() >= Asked::Stop => return None,
                 Err(_) => {}

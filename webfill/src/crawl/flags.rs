@@ -126,8 +126,8 @@ pub fn refresh(options: &CrawlOptions) -> RefreshRule {
 
 /// Conditional by default if pages are refreshed.
 fn is_conditional(options: &CrawlOptions) -> bool {
-    let looks_again = options.refresh_after.is_some() || options.watched_run.is_some();
-    options.conditional.unwrap_or(looks_again)
+    let rechecks = options.refresh_after.is_some() || options.watched_run.is_some();
+    options.conditional.unwrap_or(rechecks)
 }
 
 pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {

@@ -1,6 +1,6 @@
-//! The records of a watch's runs on one machine: a file of JSON lines in the state folder, one line when a run begins
-//! and another when it has ended; the last line of a run counts. If a process dies before its run has ended, the next
-//! process resumes the run.
+//! The records of a watch's runs on one machine: a file of JSON lines in the state folder. A run has one line when it
+//! begins and another when it has ended. The last line of a run counts. If a process dies before its run has ended, the
+//! next process resumes the run.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;

@@ -43,7 +43,7 @@ pub struct Route {
 
 /// A handle on the thread that writes back.
 pub struct WritingBack {
-    /// Dropped at the end of the crawl, which tells the thread to write the rest.
+    /// Dropped at the end of the crawl, which makes the thread write the rest.
     going_on: Option<Sender<()>>,
     abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,

@@ -153,15 +153,15 @@ fn render_info(answer: &Value) -> String {
         ("expires", "expires"),
     ];
     // The reasons for waiting are printed as sentences, if there are any.
-    let is_told = answer["waits"]
+    let has_sentences = answer["waits"]
         .as_array()
         .is_some_and(|waits| !waits.is_empty());
-    let told: Vec<(&str, String)> = known
+    let shown: Vec<(&str, String)> = known
         .iter()
-        .filter(|(key, _)| answer.get(*key).is_some() && !(is_told && *key == "waiting_for"))
+        .filter(|(key, _)| answer.get(*key).is_some() && !(has_sentences && *key == "waiting_for"))
         .map(|(key, name)| (*name, render_cell(key, &answer[*key])))
         .collect();
-    let mut totals = pairs(&told);
+    let mut totals = pairs(&shown);
     let lines = progress_lines(answer);
     if !lines.is_empty() {
         totals = format!("{totals}\n\n{}", lines.join("\n"));
@@ -193,14 +193,14 @@ fn render_cell(key: &str, value: &Value) -> String {
                 .map(|(name, count)| (name, count.as_u64().unwrap_or(0)))
                 .collect();
             counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-            let told = counts
+            let parts = counts
                 .iter()
                 .map(|(name, count)| format!("{} {count}", visible(name)));
-            told.collect::<Vec<_>>().join(", ")
+            parts.collect::<Vec<_>>().join(", ")
         }
         Value::Array(limits) if key == "limits" => {
-            let told = limits.iter().map(|limit| cell(&limit["text"]));
-            told.collect::<Vec<_>>().join("; ")
+            let parts = limits.iter().map(|limit| cell(&limit["text"]));
+            parts.collect::<Vec<_>>().join("; ")
         }
         other => cell(other),
     }

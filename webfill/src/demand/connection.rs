@@ -25,7 +25,7 @@ const ORDER_WAIT: Duration = Duration::from_secs(30);
 /// A request that is always answered immediately.
 const STATUS: &str = r#"{"action": "status"}"#;
 
-/// After this long, the user is told why the command waits.
+/// After this long, the user learns why the command waits.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts

@@ -18,7 +18,7 @@ use super::ConnectionOptions;
 const WAITING: usize = 100;
 
 /// How often signals are checked.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 const FIREHOSE: u32 = 1;
 
@@ -80,7 +80,7 @@ fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Res
             Err(_) => {
                 // Before waiting for the next message.
                 out.flush()?;
-                match arrived.recv_timeout(LOOK_EVERY) {
+                match arrived.recv_timeout(POLL_EVERY) {
                     Ok(message) => message,
                     Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => return Ok(()),

@@ -7,13 +7,13 @@ use webfill_store::iso_time;
 use super::table::{cell, visible};
 
 /// One line for each known fact.
-pub(super) fn progress_lines(told: &Value) -> Vec<String> {
-    let waits = told["waits"].as_array().into_iter().flatten();
+pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
+    let waits = answer["waits"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
-    let scripts = &told["scripts"]["text"];
+    let scripts = &answer["scripts"]["text"];
     lines.extend((!scripts.is_null()).then(|| cell(scripts)));
-    lines.extend(pace(told));
-    if let Value::Object(oldest) = &told["oldest_lease"] {
+    lines.extend(pace(answer));
+    if let Value::Object(oldest) = &answer["oldest_lease"] {
         let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();
         let since = oldest.get("since").map(time).unwrap_or_default();
         lines.push(format!(
@@ -26,21 +26,24 @@ pub(super) fn progress_lines(told: &Value) -> Vec<String> {
 }
 
 /// `0.5 tasks a second: estimated finish of the pending tasks: ...`
-fn pace(told: &Value) -> Option<String> {
-    let per_second = told["done_per_second"].as_f64();
+fn pace(answer: &Value) -> Option<String> {
+    let per_second = answer["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {
         pace if pace >= 0.095 => format!("{} tasks a second", rounded(pace)),
         pace if pace > 0.0 => format!("{} tasks an hour", rounded(pace * 3_600.0)),
         _ => "nothing has finished recently".into(),
     });
-    let end = match (told["estimated_end"].as_f64(), told["not_before"].as_f64()) {
+    let end = match (
+        answer["estimated_end"].as_f64(),
+        answer["not_before"].as_f64(),
+    ) {
         (Some(_), _) => Some(format!(
             "estimated finish of the pending tasks: {}",
-            time(&told["estimated_end"])
+            time(&answer["estimated_end"])
         )),
         (None, Some(_)) => Some(format!(
             "earliest finish of the pending tasks, by the delays of their sites: {}",
-            time(&told["not_before"])
+            time(&answer["not_before"])
         )),
         (None, None) => None,
     };
@@ -73,9 +76,9 @@ mod tests {
     #[test]
     fn a_finish_is_estimated_only_if_it_can_be_known() {
         let said = |pace, not_before, end| {
-            let told =
+            let answer =
                 json!({"done_per_second": pace, "not_before": not_before, "estimated_end": end});
-            progress_lines(&told).join("; ")
+            progress_lines(&answer).join("; ")
         };
         assert_eq!(said(json!(null), json!(null), json!(null)), "");
         assert_eq!(

@@ -139,15 +139,15 @@ fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };
-    let told = answer.iter().filter(|(key, _)| *key != "action");
-    let told: Vec<(String, String)> = told
+    let members = answer.iter().filter(|(key, _)| *key != "action");
+    let members: Vec<(String, String)> = members
         .map(|(key, value)| (key.replace('_', " "), cell(value)))
         .collect();
-    let told: Vec<(&str, String)> = told
+    let members: Vec<(&str, String)> = members
         .iter()
         .map(|(key, value)| (key.as_str(), value.clone()))
         .collect();
-    pairs(&told)
+    pairs(&members)
 }
 
 #[cfg(test)]

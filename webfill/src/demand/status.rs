@@ -44,12 +44,12 @@ fn format_answer(answer: &Value) -> String {
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     for backend in ["store", "cache"] {
-        if let Some(told) = answer.get_mut(backend) {
-            *told = describe_backend(told).into();
+        if let Some(value) = answer.get_mut(backend) {
+            *value = describe_backend(value).into();
         }
     }
-    if let Some(told) = answer.get_mut("sites") {
-        *told = describe_sites(told).into();
+    if let Some(value) = answer.get_mut("sites") {
+        *value = describe_sites(value).into();
     }
     if let Some(Value::Number(at)) = answer.get("server_time") {
         let at = time(&Value::Number(at.clone()));
@@ -68,21 +68,21 @@ fn format_answer(answer: &Value) -> String {
 }
 
 /// `up, 2.5 ms`
-fn describe_backend(told: &Value) -> String {
-    match (&told["up"], &told["fault"]) {
-        (Value::Bool(true), _) => format!("up, {} ms", cell(&told["latency_ms"])),
+fn describe_backend(state: &Value) -> String {
+    match (&state["up"], &state["fault"]) {
+        (Value::Bool(true), _) => format!("up, {} ms", cell(&state["latency_ms"])),
         (Value::Bool(false), why) => format!("down: {}", cell(why)),
         _ => "not checked yet".into(),
     }
 }
 
 /// `12 in window, at least 1000 waiting`
-fn describe_sites(told: &Value) -> String {
-    let least = match told["waiting_at_least"] == true {
+fn describe_sites(sites: &Value) -> String {
+    let least = match sites["waiting_at_least"] == true {
         true => "at least ",
         false => "",
     };
-    let (in_window, waiting) = (cell(&told["in_window"]), cell(&told["waiting"]));
+    let (in_window, waiting) = (cell(&sites["in_window"]), cell(&sites["waiting"]));
     format!("{in_window} in window, {least}{waiting} waiting")
 }
 
@@ -97,79 +97,85 @@ fn supervisors_table(rows: &[Value]) -> String {
     table(&HEADS, &lines) + &notes
 }
 
-fn supervisor_row(told: &Value) -> Vec<String> {
-    let of = |part: &str, whole: &str| match (&told[part], &told[whole]) {
+fn supervisor_row(supervisor: &Value) -> Vec<String> {
+    let of = |part: &str, whole: &str| match (&supervisor[part], &supervisor[whole]) {
         (Value::Null, Value::Null) => cell(&Value::Null),
         (part, whole) => format!("{} of {}", cell(part), cell(whole)),
     };
-    let heard = match told["heard_ago_s"].as_f64() {
+    let heard = match supervisor["heard_ago_s"].as_f64() {
         Some(ago_s) => format!("{ago_s:.1} s ago"),
         None => cell(&Value::Null),
     };
-    let mib = |key: &str| told[key].as_f64().map(|bytes| bytes / f64::from(1 << 20));
+    let mib = |key: &str| {
+        supervisor[key]
+            .as_f64()
+            .map(|bytes| bytes / f64::from(1 << 20))
+    };
     let memory = match (mib("memory_bytes"), mib("workers_memory_bytes")) {
         (Some(own), Some(workers)) => format!("{own:.0} + {workers:.0} MiB"),
         _ => cell(&Value::Null),
     };
-    let lane = match told["lane"].as_str() {
+    let lane = match supervisor["lane"].as_str() {
         Some("http") | None => String::new(),
         Some(lane) => format!(" ({})", visible(lane)),
     };
     vec![
-        cell(&told["id"]),
-        cell(&told["state"]) + &lane,
-        cell(&told["address"]),
-        cell(&told["webfill"]),
+        cell(&supervisor["id"]),
+        cell(&supervisor["state"]) + &lane,
+        cell(&supervisor["address"]),
+        cell(&supervisor["webfill"]),
         heard,
         of("load", "cores"),
-        cell(&told["sites"]),
-        cell(&told["leased"]),
+        cell(&supervisor["sites"]),
+        cell(&supervisor["leased"]),
         of("workers_ready", "workers"),
         memory,
     ]
 }
 
 /// A note on a supervisor, in one sentence.
-fn supervisor_note(told: &Value) -> Option<String> {
-    let name = cell(&told["id"]);
-    if let Some(lost_in_s) = told["lost_in_s"].as_f64() {
+fn supervisor_note(supervisor: &Value) -> Option<String> {
+    let name = cell(&supervisor["id"]);
+    if let Some(lost_in_s) = supervisor["lost_in_s"].as_f64() {
         return Some(format!(
             "{name} is silent: its tasks go to others in {:.0} s",
             lost_in_s.max(0.0)
         ));
     }
-    if told["egress"] == "cut_off" {
-        let since = time(&told["cut_off_since"]);
+    if supervisor["egress"] == "cut_off" {
+        let since = time(&supervisor["cut_off_since"]);
         return Some(format!(
             "{name} is offline since {since}: {}",
-            cell(&told["sign"])
+            cell(&supervisor["sign"])
         ));
     }
-    if let Some(why) = told["holds"].as_str() {
+    if let Some(why) = supervisor["holds"].as_str() {
         return Some(format!("{name} starts no fetches: {}", visible(why)));
     }
-    let deaths = told["worker_deaths"].as_u64().filter(|deaths| *deaths > 0);
+    let deaths = supervisor["worker_deaths"]
+        .as_u64()
+        .filter(|deaths| *deaths > 0);
     deaths.map(|deaths| match deaths {
         1 => format!("{name}: a worker died and was restarted"),
         deaths => format!("{name}: workers died {deaths} times and were restarted"),
     })
 }
 
-fn describe_crawl(told: &Value) -> String {
-    let name = format!("{}/{}", cell(&told["appid"]), cell(&told["crawlid"]));
+fn describe_crawl(crawl: &Value) -> String {
+    let name = format!("{}/{}", cell(&crawl["appid"]), cell(&crawl["crawlid"]));
     // Most crawls have no rows.
-    let rows = match told["rows_stored"].as_u64() {
+    let rows = match crawl["rows_stored"].as_u64() {
         None | Some(0) => String::new(),
         Some(rows) => format!(", {rows} rows stored"),
     };
     let state = format!(
         "{name}: {}, {} pending, {} being fetched, {} done{rows}",
-        cell(&told["state"]),
-        cell(&told["pending"]),
-        cell(&told["leased"]),
-        cell(&told["done"]),
+        cell(&crawl["state"]),
+        cell(&crawl["pending"]),
+        cell(&crawl["leased"]),
+        cell(&crawl["done"]),
     );
-    let lines = progress_lines(told).into_iter();
+    let lines = progress_lines(crawl).into_iter();
     let lines: String = lines.map(|line| format!("\n  {line}")).collect();
     state + &lines
 }

@@ -17,7 +17,7 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let columns: Vec<(usize, bool)> = (0..heads.len())
         .map(|column| (width(column), is_number(column)))
         .collect();
-    let told = lines().map(|line| {
+    let rendered = lines().map(|line| {
         let cells = line
             .iter()
             .zip(&columns)
@@ -27,16 +27,16 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
             });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
-    told.collect::<Vec<_>>().join("\n")
+    rendered.collect::<Vec<_>>().join("\n")
 }
 
 /// One `name  value` line for each pair.
 pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let told = pairs
+    let rendered = pairs
         .iter()
         .map(|(name, value)| format!("{name:<width$}  {value}"));
-    told.collect::<Vec<_>>().join("\n")
+    rendered.collect::<Vec<_>>().join("\n")
 }
 
 /// A count with its noun, such as `1 crawl` and `2 crawls`.
@@ -76,9 +76,9 @@ mod tests {
             vec!["a".to_owned(), "7".to_owned(), "-".to_owned()],
             vec!["longer".to_owned(), "1234".to_owned(), "5".to_owned()],
         ];
-        let told = table(&["crawl", "pending", "low"], &rows);
+        let rendered = table(&["crawl", "pending", "low"], &rows);
         assert_eq!(
-            told,
+            rendered,
             "crawl   pending  low\na             7    -\nlonger     1234    5"
         );
     }

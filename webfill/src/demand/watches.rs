@@ -93,7 +93,7 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_show", "name": options.name, "runs": options.runs});
     let answer = options.connection.connect()?.act(&action)?;
     print_answer(&answer, options.json, |answer| {
-        let told = pairs(&[
+        let head = pairs(&[
             ("watch", cell(&answer["name"])),
             ("application", cell(&answer["app"])),
             ("state", cell(&answer["state"])),
@@ -107,7 +107,7 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
             "run", "due", "started", "ended", "how", "pages", "fields", "skipped", "why",
         ];
         format!(
-            "{told}{}\n\n{}",
+            "{head}{}\n\n{}",
             notifications(answer),
             table(&heads, &rows)
         )
@@ -117,19 +117,19 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
 /// Problems of a watch: silence, and undelivered notifications.
 fn notifications(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let mut told = String::new();
+    let mut text = String::new();
     for silent in list(&answer["silent"]) {
         let (since, why) = (time(&silent["since"]), cell(&silent["why"]));
-        told.push_str(&format!("\nsilent since {since}: {why}"));
+        text.push_str(&format!("\nsilent since {since}: {why}"));
     }
     for one in list(&answer["notifications"]["undelivered"]) {
         let (since, why) = (time(&one["since"]), cell(&one["why"]));
         let target = cell(&one["target"]);
-        told.push_str(&format!("\nunreachable since {since}: {target}: {why}"));
+        text.push_str(&format!("\nunreachable since {since}: {target}: {why}"));
     }
     match answer["notifications"]["waiting"].as_u64() {
-        None | Some(0) => told,
-        Some(waiting) => format!("{told}\nwaiting notifications: {waiting}"),
+        None | Some(0) => text,
+        Some(waiting) => format!("{text}\nwaiting notifications: {waiting}"),
     }
 }
 

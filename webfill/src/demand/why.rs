@@ -53,7 +53,7 @@ pub fn request_why(
 /// Appends the continuation of an answer.
 fn add(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
-    let looked_at = [&*answer, &more].map(|told| told["crawls_looked_at"].as_u64());
+    let looked_at = [&*answer, &more].map(|part| part["crawls_looked_at"].as_u64());
     answer["crawls_looked_at"] = looked_at.into_iter().flatten().sum::<u64>().into();
     if let (Value::Array(crawls), Value::Array(more)) =
         (&mut answer["crawls"], more["crawls"].take())
@@ -67,7 +67,7 @@ fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;
     };
-    let is_known = |told: &Value| told["state"] != "unknown";
+    let is_known = |crawl: &Value| crawl["state"] != "unknown";
     if crawls.iter().any(is_known) {
         crawls.retain(is_known);
     }
@@ -88,12 +88,12 @@ fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
 fn render(answer: &Value) -> String {
     let crawls = answer["crawls"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = crawls
-        .map(|told| {
+        .map(|crawl| {
             format!(
                 "{}/{}: {}",
-                cell(&told["appid"]),
-                cell(&told["crawlid"]),
-                cell(&told["text"])
+                cell(&crawl["appid"]),
+                cell(&crawl["crawlid"]),
+                cell(&crawl["text"])
             )
         })
         .collect();

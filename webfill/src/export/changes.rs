@@ -14,7 +14,7 @@ use webfill_service::signals::{self, Asked};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
 /// How often a follower queries the store for more pages.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// How often signals are checked while waiting.
 const TICK: Duration = Duration::from_millis(20);
@@ -40,20 +40,20 @@ pub(super) async fn export(
         cursor: after,
         follow,
     };
-    let mut told: Option<Instant> = None;
+    let mut reported_at: Option<Instant> = None;
     loop {
         let after = lines.cursor.clone();
         let mut each = |cursor, page| lines.take(cursor, page);
         match store.changes(&after, filter, &mut each).await {
             Ok(end) => {
                 lines.cursor = end;
-                told = None;
+                reported_at = None;
             }
             Err(ExportError::Output(error)) if is_interrupt(&error) => {}
             Err(ExportError::Store(error)) if follow && error.is_retry() => {
-                if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
+                if reported_at.is_none_or(|reported_at| reported_at.elapsed() > REPORT_EVERY) {
                     webfill_service::say!("webfill: {error}, waiting for it");
-                    told = Some(Instant::now());
+                    reported_at = Some(Instant::now());
                 }
             }
             Err(error) => return Err(error),
@@ -67,7 +67,7 @@ pub(super) async fn export(
 
 /// Sleeps until the next check; false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
-    let until = Instant::now() + LOOK_EVERY;
+    let until = Instant::now() + POLL_EVERY;
     while signals::asked() == Asked::Nothing {
         if Instant::now() >= until {
             return true;

@@ -14,7 +14,7 @@ const MOST_VALUE_BYTES: usize = 4 << 10;
 const MOST_SHOWN_CHARS: usize = 80;
 
 /// The most unreadable pages and torn files that are listed.
-const MOST_TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// The name for pages that no mapping reads, now or before.
 const NO_MAPPING: &str = "(none)";
@@ -132,7 +132,7 @@ impl Report {
     /// A page could not be read or its values could not be stored. It stays unchanged.
     pub fn fail(&mut self, url: &str, reason: &str) {
         self.failed += 1;
-        if self.failures.len() < MOST_TOLD {
+        if self.failures.len() < MOST_LISTED {
             self.failures.push((url.to_owned(), reason.to_owned()));
         }
     }
@@ -313,7 +313,7 @@ impl Report {
         lines.extend(
             failures.map(|(url, reason)| format!("  {}: {}", visible(url), visible(reason))),
         );
-        lines.extend(self.torn.iter().take(MOST_TOLD).map(|torn| visible(torn)));
+        lines.extend(self.torn.iter().take(MOST_LISTED).map(|torn| visible(torn)));
         lines
     }
 
@@ -335,14 +335,14 @@ impl Report {
         let (_, counts) = &self.records;
         let mut fields: Vec<_> = counts.iter().collect();
         fields.sort_by_key(|(_, (new, changed))| Reverse(new + changed));
-        let told = fields.iter().take(MOST_TOLD);
-        let told = told.map(|(name, (new, changed))| {
+        let parts = fields.iter().take(MOST_LISTED);
+        let parts = parts.map(|(name, (new, changed))| {
             format!("{} {new} new, {changed} changed", visible(name))
         });
-        let told = told.collect::<Vec<_>>().join("; ");
-        match told.is_empty() {
-            true => told,
-            false => format!(" ({told})"),
+        let parts = parts.collect::<Vec<_>>().join("; ");
+        match parts.is_empty() {
+            true => parts,
+            false => format!(" ({parts})"),
         }
     }
 }
@@ -391,15 +391,15 @@ fn mapping_json((name, counts): (&String, &MappingCounts)) -> (String, Value) {
         });
         (name.clone(), counts)
     };
-    let mut told = json!({
+    let mut row = json!({
         "pages": counts.pages,
         "changed_pages": counts.changed_pages,
         "fields": counts.fields.iter().map(field).collect::<Map<_, _>>(),
     });
     if !counts.rows.is_empty() {
-        told["rows"] = json!(counts.rows);
+        row["rows"] = json!(counts.rows);
     }
-    (name.clone(), told)
+    (name.clone(), row)
 }
 
 fn record_field_json((name, (new, changed)): (&String, &(u64, u64))) -> (String, Value) {

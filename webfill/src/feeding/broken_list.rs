@@ -11,7 +11,7 @@ use crate::seeds::SeedFault;
 use crate::summary::{BrokenSeed, BrokenSeeds};
 
 /// The most broken seeds in the summary.
-const TOLD: usize = 5;
+const LISTED: usize = 5;
 
 /// The list.
 pub struct BrokenList {
@@ -44,7 +44,7 @@ impl BrokenList {
         line["text"] = fault.text.as_str().into();
         self.broken.file = Some(self.file.add(&line)?.to_owned());
         self.broken.count += 1;
-        if self.broken.first.len() < TOLD {
+        if self.broken.first.len() < LISTED {
             self.broken.first.push(BrokenSeed {
                 line: fault.line,
                 document: fault.document.clone(),

@@ -27,7 +27,7 @@ use crate::seeds::{Seed, SeedFault};
 const BATCH: usize = 500;
 
 /// The most fields without a mapping that the summary names.
-const UNFILLABLE_TOLD: usize = 20;
+const MOST_UNFILLABLE: usize = 20;
 
 /// Feeds one input.
 pub(super) struct Feeder {
@@ -190,7 +190,7 @@ impl Feeder {
     /// stay empty, which shows only after hours.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
-            if self.unfillable.len() < UNFILLABLE_TOLD
+            if self.unfillable.len() < MOST_UNFILLABLE
                 && !self.input.extracted.contains(name)
                 && self.unfillable.insert(name.clone())
             {

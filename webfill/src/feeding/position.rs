@@ -1,4 +1,4 @@
-//! The position in an input, as one number that the dispatcher keeps: 4 bits that count how often the input was
+//! The position in an input, as one number that the dispatcher keeps. It has 4 bits that count how often the input was
 //! read from its start, 23 bits of a hash of all that was read, and 36 bits of lines read.
 //!
 //! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is

@@ -9,7 +9,7 @@ use super::list_file::ListFile;
 use crate::summary::{RepeatedSeed, RepeatedSeeds};
 
 /// The most repeated seeds in the summary.
-const TOLD: usize = 5;
+const LISTED: usize = 5;
 
 /// The list.
 pub struct RepeatedList {
@@ -39,7 +39,7 @@ impl RepeatedList {
         };
         self.repeated.file = Some(self.file.add(&repeated.json())?.to_owned());
         self.repeated.count += 1;
-        if self.repeated.first.len() < TOLD {
+        if self.repeated.first.len() < LISTED {
             self.repeated.first.push(repeated);
         }
         Ok(())

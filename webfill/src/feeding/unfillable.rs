@@ -11,15 +11,15 @@ use crate::summary::printable;
 const MISSPELT: usize = 2;
 
 pub fn message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
-    let told = format!(
+    let text = format!(
         "records want the field `{}`, but no mapping in {} has it",
         printable(field),
         mappings.display()
     );
     match nearest(field, extracted.iter().map(String::as_str), MISSPELT) {
-        Some(near) => format!("{told}; did you mean `{near}`?"),
-        None if extracted.is_empty() => format!("{told}: none has any field"),
-        None => told,
+        Some(near) => format!("{text}; did you mean `{near}`?"),
+        None if extracted.is_empty() => format!("{text}: none has any field"),
+        None => text,
     }
 }
 

@@ -93,11 +93,11 @@ impl FillRates {
             let fields: Map<String, Value> = fields
                 .map(|field| (field.name.clone(), field.json()))
                 .collect();
-            let mut told = json!({"pages": mapping.pages, "fields": fields});
+            let mut report = json!({"pages": mapping.pages, "fields": fields});
             if !mapping.rows.is_empty() {
-                told["rows"] = mapping.rows.iter().map(OfRows::json).collect();
+                report["rows"] = mapping.rows.iter().map(OfRows::json).collect();
             }
-            (name.clone(), told)
+            (name.clone(), report)
         };
         let mappings: Map<String, Value> = self.mappings.iter().map(mapping).collect();
         json!({
@@ -109,16 +109,16 @@ impl FillRates {
     }
 
     pub fn text(&self) -> String {
-        let mut told = String::new();
+        let mut output = String::new();
         for (name, mapping) in &self.mappings {
-            let _ = writeln!(told, "mapping {name} on {}", pages(mapping.pages));
+            let _ = writeln!(output, "mapping {name} on {}", pages(mapping.pages));
             let rows: Vec<Vec<String>> = mapping.fields.iter().map(OfField::row).collect();
             let heads = ["field", "filled", "empty", "share", "empty on"];
             if !rows.is_empty() {
-                let _ = writeln!(told, "{}\n", table(&heads, &rows));
+                let _ = writeln!(output, "{}\n", table(&heads, &rows));
             }
             for rows in &mapping.rows {
-                let _ = writeln!(told, "{}\n", rows.text());
+                let _ = writeln!(output, "{}\n", rows.text());
             }
         }
         for (what, names) in [
@@ -126,10 +126,10 @@ impl FillRates {
             ("failed:", &self.failed),
         ] {
             if !names.is_empty() {
-                let _ = writeln!(told, "{what} {}: {}", pages(names.len()), some(names));
+                let _ = writeln!(output, "{what} {}: {}", pages(names.len()), some(names));
             }
         }
-        told.trim_end().to_owned()
+        output.trim_end().to_owned()
     }
 }
 
@@ -194,12 +194,12 @@ impl OfRows {
 
     fn json(&self) -> Value {
         let fields = self.fields.iter().map(|(name, filled)| {
-            let told = json!({
+            let counts = json!({
                 "filled": filled,
                 "empty": self.rows - filled,
                 "share": self.share(*filled),
             });
-            (name.clone(), told)
+            (name.clone(), counts)
         });
         let none_on = &self.none_on[..self.none_on.len().min(PAGES_IN_JSON)];
         json!({

@@ -116,12 +116,12 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         None => name_after_sites(&mut learned),
         Some(_) => number(&mut learned, &task.name),
     }
-    let told = report::Told {
+    let report_of_learning = report::LearnReport {
         learned: &learned,
         records: &records,
         pages: pages.len(),
     };
-    told.finish(&options.to)?;
+    report_of_learning.finish(&options.to)?;
     Ok(status(options, &learned))
 }
 

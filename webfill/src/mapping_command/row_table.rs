@@ -29,7 +29,7 @@ pub fn text(listing: &Listing) -> String {
         true => ", more were left out",
         false => "",
     };
-    let mut told = format!("rows of {dataset}: {count}{cut}\n");
+    let mut output = format!("rows of {dataset}: {count}{cut}\n");
     let names: Vec<&str> = listing.rows[0].fields.keys().map(String::as_str).collect();
     let (heads, left_out) = columns(listing, &names);
     let shown = listing.rows.iter().take(ROWS_SHOWN);
@@ -45,14 +45,14 @@ pub fn text(listing: &Listing) -> String {
         false => POSITION,
     };
     let heads: Vec<&str> = std::iter::once(position).chain(heads).collect();
-    told.push_str(&table(&heads, &rows));
+    output.push_str(&table(&heads, &rows));
     let more = listing.rows.len().saturating_sub(ROWS_SHOWN);
     if more > 0 {
-        let _ = write!(told, "\nand {more} more; --format json has all");
+        let _ = write!(output, "\nand {more} more; --format json has all");
     }
     if !left_out.is_empty() {
         let _ = write!(
-            told,
+            output,
             "\nnot shown for lack of width: {}; --format json has all",
             left_out.join(", ")
         );
@@ -60,12 +60,12 @@ pub fn text(listing: &Listing) -> String {
     for (name, field) in &listing.from_record {
         let field = visible(field.as_str().unwrap_or_default());
         let _ = write!(
-            told,
+            output,
             "\n{name}: `{field}` of the record for which a crawl fetches the page"
         );
     }
-    told.push_str(&leads(listing));
-    told
+    output.push_str(&leads(listing));
+    output
 }
 
 /// Where the rows lead, and for what.
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn rows_are_aligned_and_missing_values_are_visible() {
-        let told = text(&listing(vec![
+        let output = text(&listing(vec![
             json!({"item": "a", "stars": 4}),
             json!({"item": "b", "stars": null}),
         ]));
         assert_eq!(
-            told,
+            output,
             "rows of ratings: 2 rows\nrow  item  stars\n  0  a         4\n  1  b         -"
         );
         assert_eq!(text(&listing(Vec::new())), "rows of ratings: none");
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_field_called_row_is_no_position() {
-        let told = text(&listing(vec![json!({"row": "x", "position": 7})]));
+        let output = text(&listing(vec![json!({"row": "x", "position": 7})]));
         assert_eq!(
-            told,
+            output,
             "rows of ratings: 1 row\n#  row  position\n0  x           7"
         );
     }
@@ -172,13 +172,17 @@ mod tests {
     fn truncation_is_reported() {
         let long = "x".repeat(50);
         let row = |_| json!({"a": long, "b": long, "c": long, "d": "\u{1b}[2J"});
-        let told = text(&listing((0..23).map(row).collect()));
-        assert!(told.lines().all(|line| line.chars().count() <= TABLE_CHARS));
-        let end = "and 3 more; --format json has all\nnot shown for lack of width: c; --format json has all";
-        assert!(told.ends_with(end), "{told}");
+        let output = text(&listing((0..23).map(row).collect()));
         assert!(
-            told.contains("x…") && told.contains("\u{fffd}[2J"),
-            "{told}"
+            output
+                .lines()
+                .all(|line| line.chars().count() <= TABLE_CHARS)
+        );
+        let end = "and 3 more; --format json has all\nnot shown for lack of width: c; --format json has all";
+        assert!(output.ends_with(end), "{output}");
+        assert!(
+            output.contains("x…") && output.contains("\u{fffd}[2J"),
+            "{output}"
         );
     }
 }

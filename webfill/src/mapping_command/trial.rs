@@ -173,19 +173,19 @@ impl Trial {
 
 /// The result for standard output.
 fn result_json(extraction: &Extraction) -> Value {
-    let mut told = json!({
+    let mut report = json!({
         "mapping": extraction.mapping,
         "fields": extraction.fields,
         "links": extraction.links,
     });
     if !extraction.listings.is_empty() {
-        told["rows"] = extraction.listings.iter().map(Listing::json).collect();
+        report["rows"] = extraction.listings.iter().map(Listing::json).collect();
     }
     if let Some(truncated) = &extraction.truncated {
-        told["truncated"] = json!(truncated);
+        report["truncated"] = json!(truncated);
     }
     if !extraction.warnings.is_empty() {
-        told["warnings"] = json!(extraction.warnings);
+        report["warnings"] = json!(extraction.warnings);
     }
-    told
+    report
 }

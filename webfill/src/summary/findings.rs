@@ -126,11 +126,11 @@ impl Findings {
                 .iter()
                 .map(|field| (field.name, field.json(counts.pages)))
                 .collect();
-            let mut told = json!({"pages": counts.pages, "fields": fields});
+            let mut report = json!({"pages": counts.pages, "fields": fields});
             if !counts.rows.is_empty() {
-                told["rows"] = self.rows_json(name, counts);
+                report["rows"] = self.rows_json(name, counts);
             }
-            (name.clone(), told)
+            (name.clone(), report)
         };
         let mappings: serde_json::Map<String, Value> =
             self.counts.mappings.iter().map(mapping).collect();

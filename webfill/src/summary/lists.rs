@@ -8,7 +8,7 @@ use webfill_store::{Doubt, JudgedRows, ListReading, ListState};
 use super::printable;
 
 /// The most doubted lists that are named.
-const DOUBTED_TOLD: usize = 5;
+const MOST_DOUBTED: usize = 5;
 
 /// Lists by how far they were read, and their rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ impl ListCounts {
         self.newly_gone += newly_gone.sum::<u64>();
         if let Some(doubt) = rows.iter().find_map(|judged| judged.doubt) {
             self.doubted += 1;
-            if self.first_doubted.len() < DOUBTED_TOLD {
+            if self.first_doubted.len() < MOST_DOUBTED {
                 self.first_doubted.push((list.first.clone(), doubt));
             }
         }

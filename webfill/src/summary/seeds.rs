@@ -21,15 +21,15 @@ pub struct BrokenSeed {
 
 impl BrokenSeed {
     fn json(&self) -> Value {
-        let mut told = match &self.document {
+        let mut report = match &self.document {
             None => json!({"line": self.line}),
             Some(id) => json!({"_id": id}),
         };
         if let Some(path) = &self.path {
-            told["path"] = path.as_str().into();
+            report["path"] = path.as_str().into();
         }
-        told["reason"] = self.reason.as_str().into();
-        told
+        report["reason"] = self.reason.as_str().into();
+        report
     }
 
     fn text(&self) -> String {

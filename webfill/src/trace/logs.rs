@@ -29,10 +29,10 @@ pub(super) struct TaskName {
 
 impl TaskName {
     /// The task of a crawl in the answer of `webfill why`.
-    pub(super) fn of_crawl(told: &Value) -> Option<TaskName> {
+    pub(super) fn of_crawl(crawl: &Value) -> Option<TaskName> {
         Some(TaskName {
-            task: told["task"].as_u64()?,
-            crawl_id: told["crawlid"].as_str()?.to_owned(),
+            task: crawl["task"].as_u64()?,
+            crawl_id: crawl["crawlid"].as_str()?.to_owned(),
         })
     }
 

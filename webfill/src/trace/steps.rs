@@ -6,7 +6,7 @@ use webfill_store::parse_iso_time;
 use crate::demand::table::{table, visible};
 
 /// Members of a line that are shown elsewhere or are of no use to people.
-const TOLD_ELSEWHERE: [&str; 10] = [
+const SHOWN_ELSEWHERE: [&str; 10] = [
     "timestamp",
     "level",
     "target",
@@ -46,7 +46,7 @@ impl Step {
         };
         let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
         let members = line.as_object().into_iter().flatten();
-        let own = members.filter(|(key, _)| !TOLD_ELSEWHERE.contains(&key.as_str()));
+        let own = members.filter(|(key, _)| !SHOWN_ELSEWHERE.contains(&key.as_str()));
         // The feeder is shown once for all lines of a feed.
         let of_feed = line["span"]
             .as_object()
@@ -148,8 +148,8 @@ fn microseconds(at: &str) -> i64 {
 /// The history as a table, after the present state of the URL.
 pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
     let mut parts = vec![visible(url)];
-    for told in crawls {
-        let text = |key: &str| visible(told[key].as_str().unwrap_or_default());
+    for crawl in crawls {
+        let text = |key: &str| visible(crawl[key].as_str().unwrap_or_default());
         parts.push(format!(
             "{}/{}: {}",
             text("appid"),

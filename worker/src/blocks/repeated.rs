@@ -251,9 +251,9 @@ fn url_key(url: &Url) -> u64 {
     hash(&(host.trim_start_matches("www."), path, url.query()))
 }
 
-/// Whether a response resembles a challenge, with a hash of what is compared; `None` for pages that healthy sites
-/// serve for many URLs: the shell of an application, a form, a page that leads elsewhere, or one that says that
-/// something is not there; and for redirects that do not name a challenge at another host.
+/// Whether a response resembles a challenge, with a hash of what is compared; `None` for pages that healthy sites serve
+/// for many URLs: the shell of an application, a form, a page that leads elsewhere, or one that says that something is
+/// not there. Also `None` for redirects that do not name a challenge at another host.
 fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
     if let Some(target) = response.redirect {
         let target = response.url.join(target).ok()?;

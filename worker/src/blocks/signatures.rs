@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::evidence::Evidence;
-use super::look::Look;
+use super::inspected::Inspected;
 use super::target::TargetCondition;
 use super::{Grade, Response, Sign};
 
@@ -96,10 +96,10 @@ impl Signatures {
 
     /// The first sign of the strongest grade.
     pub fn judge(&'static self, response: &Response<'_>) -> Option<Sign> {
-        let look = Look::new(response, self.most_characters());
+        let inspected = Inspected::new(response, self.most_characters());
         let of_grade = |grade| {
             let mut candidates = self.signatures.iter().filter(move |one| one.grade == grade);
-            candidates.find_map(|signature| signature.judge(&look))
+            candidates.find_map(|signature| signature.judge(&inspected))
         };
         of_grade(Grade::Certain).or_else(|| of_grade(Grade::Structural))
     }
@@ -115,9 +115,9 @@ impl Signatures {
 }
 
 impl Signature {
-    fn judge(&'static self, look: &Look<'_>) -> Option<Sign> {
+    fn judge(&'static self, inspected: &Inspected<'_>) -> Option<Sign> {
         let mut evidence = Evidence::default();
-        self.when.hold(look, &mut evidence).then(|| Sign {
+        self.when.hold(inspected, &mut evidence).then(|| Sign {
             signature: &self.id,
             grade: self.grade,
             evidence: evidence.into_text(),
@@ -127,19 +127,19 @@ impl Signature {
 
 impl Conditions {
     /// Whether all conditions hold. The cheap ones come first, so a healthy page's text is not searched.
-    fn hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
-        self.status_holds(look, evidence)
-            && self.header_holds(look, evidence)
-            && self.target_holds(look, evidence)
-            && self.title_holds(look, evidence)
-            && self.markers_hold(look, evidence)
-            && self.length_holds(look, evidence)
-            && self.texts_hold(look, evidence)
-            && self.features_hold(look, evidence)
+    fn hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
+        self.status_holds(inspected, evidence)
+            && self.header_holds(inspected, evidence)
+            && self.target_holds(inspected, evidence)
+            && self.title_holds(inspected, evidence)
+            && self.markers_hold(inspected, evidence)
+            && self.length_holds(inspected, evidence)
+            && self.texts_hold(inspected, evidence)
+            && self.features_hold(inspected, evidence)
     }
 
-    fn status_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
-        let status = look.response.status;
+    fn status_holds(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
+        let status = inspected.response.status;
         if self.statuses.is_empty() {
             return true;
         }
@@ -150,11 +150,11 @@ impl Conditions {
         is_met
     }
 
-    fn header_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+    fn header_holds(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         let Some(wanted) = &self.header else {
             return true;
         };
-        let values = look.response.headers.get_all(wanted.name.as_str());
+        let values = inspected.response.headers.get_all(wanted.name.as_str());
         let mut values = values.iter().filter_map(|value| value.to_str().ok());
         let matching = values.find_map(|value| {
             let mut expected = wanted.values.iter();
@@ -166,22 +166,25 @@ impl Conditions {
         matching.is_some()
     }
 
-    fn target_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+    fn target_holds(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         let Some(wanted) = &self.target else {
             return true;
         };
-        let target = look.targets().iter().find(|target| wanted.matches(target));
+        let target = inspected
+            .targets()
+            .iter()
+            .find(|target| wanted.matches(target));
         if let Some(target) = target {
             evidence.add_target(target);
         }
         target.is_some()
     }
 
-    fn title_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+    fn title_holds(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         if self.titles.is_empty() {
             return true;
         }
-        let title = look.title();
+        let title = inspected.title();
         let matching = self.titles.iter().find(|wanted| is_like(title, wanted));
         if let Some(wanted) = matching {
             evidence.add(format!("title \"{wanted}\""));
@@ -189,35 +192,37 @@ impl Conditions {
         matching.is_some()
     }
 
-    fn markers_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
-        any_of(&self.markers, evidence, |marker| look.has_marker(marker))
+    fn markers_hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
+        any_of(&self.markers, evidence, |marker| {
+            inspected.has_marker(marker)
+        })
     }
 
-    fn length_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+    fn length_holds(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         let Some(limit) = self.shows_below else {
             return true;
         };
-        let is_met = look.shows_fewer_than(limit);
+        let is_met = inspected.shows_fewer_than(limit);
         if is_met {
             evidence.add(format!("fewer than {limit} visible characters"));
         }
         is_met
     }
 
-    fn texts_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
-        self.all_texts.iter().all(|text| look.contains(text))
-            && any_of(&self.any_text, evidence, |text| look.contains(text))
+    fn texts_hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
+        self.all_texts.iter().all(|text| inspected.contains(text))
+            && any_of(&self.any_text, evidence, |text| inspected.contains(text))
             && any_of(&self.words, evidence, |word| {
-                look.full().text.contains(word)
+                inspected.full().text.contains(word)
             })
     }
 
-    fn features_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+    fn features_hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         for feature in &self.features {
             evidence.add(feature.words());
         }
-        self.features.iter().all(|feature| feature.is_on(look))
-            && !self.without.iter().any(|feature| feature.is_on(look))
+        self.features.iter().all(|feature| feature.is_on(inspected))
+            && !self.without.iter().any(|feature| feature.is_on(inspected))
     }
 }
 
@@ -245,11 +250,11 @@ fn is_like(title: &str, wanted: &str) -> bool {
 }
 
 impl Feature {
-    fn is_on(self, look: &Look<'_>) -> bool {
-        let features = look.full().features;
+    fn is_on(self, inspected: &Inspected<'_>) -> bool {
+        let features = inspected.full().features;
         match self {
             Feature::ReloadsItself => features.reloads_itself,
-            Feature::RefreshesItself => look.refreshes_itself(),
+            Feature::RefreshesItself => inspected.refreshes_itself(),
             Feature::Captcha => features.has_captcha,
             Feature::Fields => features.has_fields,
             Feature::ExternalScript => features.has_external_script,

@@ -86,7 +86,7 @@ pub struct Journey {
     /// Wakes runners that wait for a site's clock or a slot when tasks must be given back.
     pub called_back: Notify,
     /// Reports to the supervisor that a task, given by its id and delivery, waits for a name server.
-    pub tell_waiting: Box<dyn Fn((u64, Delivery))>,
+    pub report_waiting: Box<dyn Fn((u64, Delivery))>,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }

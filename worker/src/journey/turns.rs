@@ -163,14 +163,14 @@ impl Journey {
         let name = self.resolver.hold(url)?;
         {
             let (mut looked_up, mut moment) = (pin!(name.look_up()), pin!(sleep(MOMENT)));
-            let mut is_told = false;
+            let mut is_reported = false;
             while !self.is_called_back(permit) {
                 tokio::select! {
                     () = &mut looked_up => break,
                     () = self.called_back.notified() => {}
-                    () = &mut moment, if !is_told => {
-                        (self.tell_waiting)(permit.task());
-                        is_told = true;
+                    () = &mut moment, if !is_reported => {
+                        (self.report_waiting)(permit.task());
+                        is_reported = true;
                     }
                 }
             }

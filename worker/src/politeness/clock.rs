@@ -37,8 +37,8 @@ const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 /// How long a site's accepted pace is remembered here after its last request; then only the cache has it.
 const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
 
-/// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so that a dead site
-/// with many URLs is finished at some time; up to 64 delays for an overloaded one.
+/// The wait doubles with each failure in a row. It is up to 8 delays for a site that does not answer, so that a dead
+/// site with many URLs is finished at some time. It is up to 64 delays for an overloaded one.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 

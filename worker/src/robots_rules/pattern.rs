@@ -91,8 +91,8 @@ enum Special {
     None,
 }
 
-/// One spelling for equivalent paths: escapes have upper-case digits; characters that some URL parsers escape are
-/// escaped (`{` becomes `%7B`); characters that need no escape are plain (`%7E` becomes `~`); letters and digits stay
+/// One spelling for equivalent paths. Escapes have upper-case digits. Characters that some URL parsers escape are
+/// escaped (`{` becomes `%7B`). Characters that need no escape are plain (`%7E` becomes `~`). Letters and digits stay
 /// as they are. Literal `*` and `$` become escapes, as in patterns (RFC 9309, 2.2.3). The result is ASCII.
 fn comparable(path: &[u8], special: Special) -> Vec<u8> {
     let mut text = Vec::with_capacity(path.len());

@@ -86,7 +86,7 @@ fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Bro
     loop {
         let goes_on = match reader.read_event() {
             Ok(Event::Start(tag) | Event::Empty(tag)) if is_stray(&tag) => {
-                place.pass_over(&tag, found)
+                place.skip_unescaped_bracket(&tag, found)
             }
             Ok(Event::Start(start)) => place.begin(&start, found),
             Ok(Event::Empty(start)) => place.begin(&start, found) && place.end_last(found),
@@ -220,7 +220,7 @@ impl Place {
     }
 
     /// Skips an unescaped `<` in a text. If the apparent tag holds the end of an element, that element ends.
-    fn pass_over(&mut self, tag: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
+    fn skip_unescaped_bracket(&mut self, tag: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
         let text: &str = tag;
         match text.rsplit_once("</") {
             Some((_, name)) => self.end(name.rsplit(':').next().unwrap_or_default().trim(), found),

@@ -36,16 +36,16 @@ impl PatternSet {
 struct InUse {
     sets: HashMap<Vec<String>, Weak<PatternSet>>,
     /// At this many entries, unused ones are dropped.
-    look_at: usize,
+    prune_at: usize,
 }
 
 static IN_USE: LazyLock<Mutex<InUse>> = LazyLock::new(Mutex::default);
 
 impl InUse {
     fn note(&mut self, patterns: &[String], set: &Arc<PatternSet>) {
-        if self.sets.len() >= self.look_at {
+        if self.sets.len() >= self.prune_at {
             self.sets.retain(|_, set| set.strong_count() > 0);
-            self.look_at = (2 * self.sets.len()).max(64);
+            self.prune_at = (2 * self.sets.len()).max(64);
         }
         self.sets.insert(patterns.to_vec(), Arc::downgrade(set));
     }

@@ -42,7 +42,7 @@ impl Watch {
             retry: true,
             sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
             keep_bodies: self.flag("keep_bodies") == Some(&Value::Bool(true)),
-            changes: self.looks_for_changes(),
+            changes: self.detects_changes(),
             ..defaults
         }
     }

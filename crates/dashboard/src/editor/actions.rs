@@ -48,7 +48,7 @@ pub(super) async fn take(visit: &Visit, id: &str, action: &str, form: &Form) -> 
         answer(visit, bench, id, action, asked).await
     };
     Ok(match answering.await {
-        Ok(told) => json_answer(200, &told),
+        Ok(reply) => json_answer(200, &reply),
         Err(problem) => json_answer(problem.status, &json!({"error": problem.text})),
     })
 }
@@ -74,9 +74,9 @@ async fn answer(
         "add" => {
             let from = asked.add.ok_or_else(|| Problem::faulty("nothing to add"))?;
             let note = adding::add(visit, bench, &draft, from).await?;
-            let mut told = state(bench, bench.draft(id).await?).await;
-            told["note"] = note.into();
-            Ok(told)
+            let mut reply = state(bench, bench.draft(id).await?).await;
+            reply["note"] = note.into();
+            Ok(reply)
         }
         "take_away" => {
             let (own, page) = (id.to_owned(), asked.page);
@@ -184,9 +184,9 @@ async fn candidates(bench: &Editor, draft: &Draft, field: &str) -> Result<Value,
         field: field.to_owned(),
         said: placed(draft.said.get(field), &pages),
     };
-    let mut told = run(bench, draft, &pages, work).await?;
-    told["of_pages"] = numbers(&pages).into();
-    Ok(told)
+    let mut reply = run(bench, draft, &pages, work).await?;
+    reply["of_pages"] = numbers(&pages).into();
+    Ok(reply)
 }
 
 async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
@@ -221,9 +221,9 @@ async fn rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
         dataset: dataset.unwrap_or(name).to_owned(),
         said: said.collect(),
     };
-    let mut told = run(bench, draft, &pages, work).await?;
-    told["of_pages"] = numbers(&pages).into();
-    Ok(told)
+    let mut reply = run(bench, draft, &pages, work).await?;
+    reply["of_pages"] = numbers(&pages).into();
+    Ok(reply)
 }
 
 async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {

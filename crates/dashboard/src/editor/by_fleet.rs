@@ -21,12 +21,12 @@ const APP: &str = "editor";
 /// The longest wait for a page. After that it stays queued.
 const WITHIN: Duration = Duration::from_secs(50);
 
-const LOOKS_EVERY: Duration = Duration::from_millis(200);
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// The most consecutive redirects, as in crawls. Each is a task of its own.
 const MOST_REDIRECTS: usize = 5;
 
-enum Looked {
+enum Stored {
     Page(NewPage),
     /// Nothing is known yet about this URL, the target of the requested one.
     Waits(Url),
@@ -37,8 +37,8 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
     let opened = visit.store().await?;
     let crawl = CrawlId::new(APP, draft);
     let mut waits = match stored_state(&*opened.browse, &crawl, url).await? {
-        Looked::Page(page) => return Ok(page),
-        Looked::Waits(waits) => waits,
+        Stored::Page(page) => return Ok(page),
+        Stored::Waits(waits) => waits,
     };
     refuse_if_backing_off(visit, url).await?;
     let request = json!({
@@ -48,10 +48,10 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
     let began = Instant::now();
     while began.elapsed() < WITHIN {
         waits = match stored_state(&*opened.browse, &crawl, url).await? {
-            Looked::Page(page) => return Ok(page),
-            Looked::Waits(waits) => waits,
+            Stored::Page(page) => return Ok(page),
+            Stored::Waits(waits) => waits,
         };
-        tokio::time::sleep(LOOKS_EVERY).await;
+        tokio::time::sleep(POLL_EVERY).await;
     }
     let why = reasons::fleet_reason(visit, waits.as_str(), &crawl).await;
     let why = why.unwrap_or_else(|| "no reason given".to_owned());
@@ -61,18 +61,18 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
 }
 
 /// The state of the URL in the store.
-async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Looked, Problem> {
+async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Stored, Problem> {
     let mut url = url.clone();
     for _ in 0..=MOST_REDIRECTS {
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url.as_str());
         let Some(page) = within(browse.page(&id)).await? else {
-            return Ok(Looked::Waits(url));
+            return Ok(Stored::Waits(url));
         };
         match page["outcome"].as_str().unwrap_or_default() {
             "ok" | "not_modified" => {
                 let page = stored::page(browse, &id).await.map_err(Problem::faulty)?;
                 let from = "fetched".to_owned();
-                return Ok(Looked::Page(NewPage { from, ..page }));
+                return Ok(Stored::Page(NewPage { from, ..page }));
             }
             "redirected" => {
                 let target = page["final_url"].as_str().unwrap_or_default();

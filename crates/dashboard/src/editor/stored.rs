@@ -17,7 +17,7 @@ const MOST_TEXT: usize = 2 << 20;
 const SHORTENED_CHARS: usize = 200;
 
 /// Rows of a crawl that are searched for pages with stored bodies.
-const MOST_LOOKED_AT: u32 = 200;
+const MOST_EXAMINED: u32 = 200;
 
 /// The last crawls that are searched for a page from before a change.
 const MOST_CRAWLS: u32 = 20;
@@ -93,7 +93,7 @@ pub(super) async fn pages_of_crawl(
         outcomes: vec![Outcome::Ok, Outcome::NotModified],
         ..PageFilter::default()
     };
-    let slice = browse.pages(&filter, None, MOST_LOOKED_AT).await;
+    let slice = browse.pages(&filter, None, MOST_EXAMINED).await;
     let slice = slice.map_err(|error| format!("the store cannot be read: {error}"))?;
     let (mut pages, mut last) = (Vec::new(), None);
     for row in slice.rows {

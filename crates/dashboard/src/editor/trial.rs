@@ -43,17 +43,17 @@ pub(super) fn shown(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value 
     }
     let place = |field: &str| fields.iter().position(|name| name == field);
     rows.sort_by_key(|row| (row.verdict, place(&row.field), row.page));
-    let mut told = read.clone();
+    let mut numbered = read.clone();
     for (page, read) in pages
         .iter()
-        .zip(told["pages"].as_array_mut().into_iter().flatten())
+        .zip(numbered["pages"].as_array_mut().into_iter().flatten())
     {
         read["page"] = page.number.into();
     }
     json!({
         "fields": summary(&fields, &rows),
         "rows": rows,
-        "pages": told["pages"],
+        "pages": numbered["pages"],
     })
 }
 
@@ -72,7 +72,7 @@ fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
     all.sort_by_key(|(_, counts)| {
         Reverse(of(counts, Verdict::Differs) + of(counts, Verdict::NotRead))
     });
-    let told = all.iter().map(|(field, counts)| {
+    let rows = all.iter().map(|(field, counts)| {
         json!({
             "field": field,
             "differs": of(counts, Verdict::Differs),
@@ -82,7 +82,7 @@ fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
             "same": of(counts, Verdict::Same),
         })
     });
-    told.collect()
+    rows.collect()
 }
 
 /// The names of a mapping's fields, in its order.

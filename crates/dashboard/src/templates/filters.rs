@@ -33,9 +33,9 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("part", |value: Value| encoded(&value.to_string()));
 }
 
-fn of_number(value: &Value, told: fn(f64) -> String) -> String {
+fn of_number(value: &Value, format: fn(f64) -> String) -> String {
     let number = f64::try_from(value.clone()).ok();
-    number.map_or_else(|| NOTHING.to_owned(), told)
+    number.map_or_else(|| NOTHING.to_owned(), format)
 }
 
 /// Without decimals, unless the number is small.
@@ -44,14 +44,14 @@ pub(super) fn number(value: f64) -> String {
         return format!("{value:.1}");
     }
     let digits = format!("{:.0}", value.abs());
-    let mut told = String::from(if value < 0.0 { "-" } else { "" });
+    let mut text = String::from(if value < 0.0 { "-" } else { "" });
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            told.push('\u{a0}');
+            text.push('\u{a0}');
         }
-        told.push(digit);
+        text.push(digit);
     }
-    told
+    text
 }
 
 fn bytes(value: f64) -> String {
@@ -69,7 +69,7 @@ fn bytes(value: f64) -> String {
 fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     let (days, hours, minutes) = (whole / 86_400, whole / 3_600 % 24, whole / 60 % 60);
-    let told = match (days, hours, minutes) {
+    let text = match (days, hours, minutes) {
         (0, 0, 0) => format!("{whole} s"),
         (0, 0, 1) => format!("{whole} s"),
         (0, 0, minutes) => format!("{minutes} min"),
@@ -78,7 +78,7 @@ fn duration(seconds: f64) -> String {
         (1, hours, _) => format!("{} h", 24 + hours),
         (days, ..) => format!("{days} days"),
     };
-    told.replace(' ', "\u{a0}")
+    text.replace(' ', "\u{a0}")
 }
 
 fn at_ms(value: &Value) -> Option<i64> {
@@ -109,7 +109,7 @@ const UTC: &str = " UTC";
 
 /// Marks times in the fleet's sentences. Near times have no date.
 fn with_times(markup: &str, now_ms: i64) -> String {
-    let (mut told, mut rest) = (String::with_capacity(markup.len()), markup);
+    let (mut marked, mut rest) = (String::with_capacity(markup.len()), markup);
     while let Some(end) = rest.find(UTC) {
         let (before, behind) = rest.split_at(end);
         match moment_at_end(before, now_ms) {
@@ -117,17 +117,17 @@ fn with_times(markup: &str, now_ms: i64) -> String {
                 let (before, shown) = before.split_at(begin);
                 let iso = iso_time(at_ms);
                 let _ = write!(
-                    told,
+                    marked,
                     "{before}<time class=\"clock\" datetime=\"{iso}\">{shown}{UTC}</time>"
                 );
             }
             None => {
-                let _ = write!(told, "{before}{UTC}");
+                let _ = write!(marked, "{before}{UTC}");
             }
         }
         rest = &behind[UTC.len()..];
     }
-    told + rest
+    marked + rest
 }
 
 /// Where the time at the end of a text begins, and the time itself. A time without a date is the nearest one that

@@ -81,49 +81,49 @@ fn shown(value: &Json) -> String {
 }
 
 fn list(items: &[Json]) -> String {
-    let mut told = String::from("<ul class=\"values\">");
+    let mut html = String::from("<ul class=\"values\">");
     for item in items.iter().take(MOST_ITEMS) {
-        let _ = write!(told, "<li>{}</li>", isolated(&text_of(item), MOST_IN_LINE));
+        let _ = write!(html, "<li>{}</li>", isolated(&text_of(item), MOST_IN_LINE));
     }
     if items.len() > MOST_ITEMS {
         let more = number((items.len() - MOST_ITEMS) as f64);
-        let _ = write!(told, "<li class=\"quiet\">and {more} more</li>");
+        let _ = write!(html, "<li class=\"quiet\">and {more} more</li>");
     }
-    told + "</ul>"
+    html + "</ul>"
 }
 
 /// Text that cannot reverse the text beside it.
 fn isolated(text: &str, most: usize) -> String {
-    let told = shown_letters(text.chars().take(most), false);
+    let shown = shown_letters(text.chars().take(most), false);
     let length = text.chars().count();
     match length > most {
         true => format!(
-            "<bdi>{told}…</bdi> <span class=\"quiet\">({}\u{a0}characters)</span>",
+            "<bdi>{shown}…</bdi> <span class=\"quiet\">({}\u{a0}characters)</span>",
             number(length as f64)
         ),
-        false => format!("<bdi>{told}</bdi>"),
+        false => format!("<bdi>{shown}</bdi>"),
     }
 }
 
 fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
-    let mut told = String::new();
+    let mut escaped = String::new();
     for letter in text {
         match letter {
-            '&' => told.push_str("&amp;"),
-            '<' => told.push_str("&lt;"),
-            '>' => told.push_str("&gt;"),
-            '"' => told.push_str("&quot;"),
-            '\'' => told.push_str("&#x27;"),
-            '\n' | '\t' if has_lines => told.push(letter),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#x27;"),
+            '\n' | '\t' if has_lines => escaped.push(letter),
             // These have symbols of their own.
-            '\0'..='\x1f' => told.extend(char::from_u32(0x2400 + letter as u32)),
+            '\0'..='\x1f' => escaped.extend(char::from_u32(0x2400 + letter as u32)),
             letter if is_unseen(letter) => {
-                let _ = write!(told, "[U+{:04X}]", letter as u32);
+                let _ = write!(escaped, "[U+{:04X}]", letter as u32);
             }
-            letter => told.push(letter),
+            letter => escaped.push(letter),
         }
     }
-    told
+    escaped
 }
 
 /// Invisible characters that change how others are shown, or copied. Joiners are not among them, because some

@@ -75,8 +75,8 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         action: visit.asked("action").map(str::to_owned),
         before,
     };
-    let looked_for = asked.clone();
-    let reading = tokio::task::spawn_blocking(move || read(&logs, &beside, &looked_for));
+    let query = asked.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&logs, &beside, &query));
     let found = reading.await.map_err(Problem::broken)?;
     let found =
         found.map_err(|error| Problem::away(format!("cannot read the audit log: {error}")))?;

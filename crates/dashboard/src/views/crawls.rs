@@ -57,7 +57,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         "next": next,
         "states": states,
         "state": state,
-        "looked_at": slice.looked_at,
+        "examined": slice.examined,
         "here": here(visit),
     });
     visit.page("crawls.html", "Crawls", content)

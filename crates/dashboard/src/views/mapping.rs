@@ -103,10 +103,10 @@ fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
     let file = file.and_then(|file| file["version"].as_str());
     let file = file.unwrap_or_default();
     let present = report["mapping_version"].as_str().unwrap_or_default();
-    let mut told: Vec<(String, String)> = Vec::new();
+    let mut listed: Vec<(String, String)> = Vec::new();
     let mut add = |version: &str, what: &str| {
-        if !version.is_empty() && !told.iter().any(|(known, _)| known == version) {
-            told.push((version.to_owned(), what.to_owned()));
+        if !version.is_empty() && !listed.iter().any(|(known, _)| known == version) {
+            listed.push((version.to_owned(), what.to_owned()));
         }
     };
     if file != present {
@@ -122,7 +122,8 @@ fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
             &format!("in an alert of {day}"),
         );
     }
-    told.into_iter()
+    listed
+        .into_iter()
         .map(|(version, what)| json!({"version": version, "what": what}))
         .collect()
 }
@@ -142,16 +143,16 @@ mod tests {
             "known_values": [{"field": "name", "now": 0.5, "fallen": true}],
             "alert": {"fields": [{"field": "price"}]},
         });
-        let told = serde_json::to_value(fields(&report)).unwrap();
-        let states: Vec<_> = told
+        let listed = serde_json::to_value(fields(&report)).unwrap();
+        let states: Vec<_> = listed
             .as_array()
             .unwrap()
             .iter()
             .map(|row| &row["state"])
             .collect();
         assert_eq!(states, ["alert", "alert", "too few pages"]);
-        assert_eq!(told[0]["now"], 99.9);
-        assert_eq!(told[2]["baseline"], Value::Null);
+        assert_eq!(listed[0]["now"], 99.9);
+        assert_eq!(listed[2]["baseline"], Value::Null);
     }
 
     #[test]
@@ -161,14 +162,14 @@ mod tests {
             {"mapping_version": "b", "raised_at": "2026-02-02T00:00:00Z"},
         ]});
         let file = json!({"version": "c"});
-        let told = serde_json::to_value(versions(&report, Some(&file))).unwrap();
-        let names: Vec<_> = told
+        let listed = serde_json::to_value(versions(&report, Some(&file))).unwrap();
+        let names: Vec<_> = listed
             .as_array()
             .unwrap()
             .iter()
             .map(|row| &row["version"])
             .collect();
         assert_eq!(names, ["c", "b", "a"]);
-        assert_eq!(told[2]["what"], "in an alert of 2026-01-02");
+        assert_eq!(listed[2]["what"], "in an alert of 2026-01-02");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     })?;
     let url = page["url"].as_str().unwrap_or_default();
     let crawl_id = CrawlId::new(app, crawl);
-    let told = match visit.dashboard.fleet.is_some() {
+    let fleet_status = match visit.dashboard.fleet.is_some() {
         true => reasons::fleet_reason(visit, url, &crawl_id).await,
         false => None,
     };
@@ -67,7 +67,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "headers": page["headers"].is_object().then(|| format!("{:#}", page["headers"])),
         "attrs": (!page["attrs"].is_null()).then(|| format!("{:#}", page["attrs"])),
         "document": page["document"].is_object().then(|| format!("{:#}", page["document"])),
-        "told": told, "changes_fault": changes_fault, "body_fault": body_fault,
+        "fleet_status": fleet_status, "changes_fault": changes_fault, "body_fault": body_fault,
         "changes": changes.iter().flat_map(|slice| &slice.rows).map(changes::row).collect::<Vec<_>>(),
         "body": body.flatten().map(|body| json!({"bytes": body.bytes, "is_rendered": body.is_rendered})),
         "can_bench": can_bench(visit),
@@ -167,12 +167,12 @@ mod tests {
     fn a_body_is_text_in_its_own_encoding() {
         let latin = b"Stra\xdfe";
         let kept = body(latin, 6);
-        let told = text_of(&kept, "text/html; Charset=\"ISO-8859-1\"").unwrap();
-        assert_eq!(told.as_deref(), Some("Straße"));
-        let told = text_of(&kept, "text/html").unwrap();
-        assert_eq!(told.as_deref(), Some("Stra\u{fffd}e"));
-        let told = text_of(&body(b"a\0b", 3), "application/pdf").unwrap();
-        assert_eq!(told, None);
+        let text = text_of(&kept, "text/html; Charset=\"ISO-8859-1\"").unwrap();
+        assert_eq!(text.as_deref(), Some("Straße"));
+        let text = text_of(&kept, "text/html").unwrap();
+        assert_eq!(text.as_deref(), Some("Stra\u{fffd}e"));
+        let text = text_of(&body(b"a\0b", 3), "application/pdf").unwrap();
+        assert_eq!(text, None);
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let bomb = vec![b'a'; 1 << 20];
         assert_eq!(text_of(&body(&bomb, 10), "").unwrap_err().status, 500);
         assert_eq!(text_of(&body(&bomb, u64::MAX), "").unwrap_err().status, 500);
-        let told = text_of(&body(&bomb, 1 << 20), "").unwrap().unwrap();
-        assert_eq!(told.len(), MOST_SHOWN);
+        let text = text_of(&body(&bomb, 1 << 20), "").unwrap().unwrap();
+        assert_eq!(text.len(), MOST_SHOWN);
     }
 }

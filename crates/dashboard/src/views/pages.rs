@@ -8,7 +8,7 @@ use super::reading::{List, ROWS, place, store, within};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The owner of the listed pages.
+/// Which pages are listed.
 pub(crate) enum PagesOf<'a> {
     All,
     Crawl(&'a str, &'a str),

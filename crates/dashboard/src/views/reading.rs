@@ -68,7 +68,7 @@ pub(crate) struct List {
     next: Option<String>,
     beginning: String,
     is_beginning: bool,
-    looked_at: u64,
+    examined: u64,
 }
 
 impl List {
@@ -79,14 +79,14 @@ impl List {
             next: next.map(|next| visit.link(&[("after", &next)])),
             beginning: visit.link(&[("after", "")]),
             is_beginning: visit.asked("after").is_none(),
-            looked_at: slice.looked_at,
+            examined: slice.examined,
         }
     }
 
     /// A list from the fleet, with the `after` of the next page.
     pub(crate) fn of_fleet(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
         List {
-            looked_at: rows.len() as u64,
+            examined: rows.len() as u64,
             rows,
             next: next.map(|next| visit.link(&[("after", &next)])),
             beginning: visit.link(&[("after", "")]),

@@ -22,7 +22,7 @@ const MOST_CRAWLS: usize = 3;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reasons {
     /// The results of the record's URLs.
-    looks: Vec<Value>,
+    results: Vec<Value>,
     fields: Vec<WhyOfField>,
     /// More URLs or crawls are known than were checked.
     is_cut: bool,
@@ -35,12 +35,12 @@ struct WhyOfField {
 }
 
 /// The result of a URL in a crawl.
-struct Look {
+struct UrlResult {
     url: String,
     crawl: CrawlId,
     page: Option<Value>,
     /// The fleet's status of a URL that has no page yet.
-    told: Option<String>,
+    fleet_status: Option<String>,
 }
 
 pub(super) async fn find(
@@ -51,23 +51,23 @@ pub(super) async fn find(
     crawls: &[&CrawlId],
 ) -> Result<Reasons, Problem> {
     let urls = urls_of(document);
-    let mut looks = Vec::new();
+    let mut results = Vec::new();
     for url in urls.iter().take(MOST_URLS) {
         for crawl in crawls.iter().take(MOST_CRAWLS) {
-            looks.push(find_in(visit, store, url, crawl).await?);
+            results.push(find_in(visit, store, url, crawl).await?);
         }
     }
     let set = visit.dashboard.mapping_files.get().await;
     let set = set.as_ref().and_then(|set| set.as_ref().as_ref().ok());
     let fields = missing.iter().map(|name| WhyOfField {
         name: (*name).to_owned(),
-        reasons: reasons_of(name, &looks, set),
+        reasons: reasons_of(name, &results, set),
     });
     let fields = fields.collect();
     let is_cut = urls.len() > MOST_URLS || crawls.len() > MOST_CRAWLS;
-    let looks = looks.iter().map(Look::shown).collect();
+    let results = results.iter().map(UrlResult::shown).collect();
     Ok(Reasons {
-        looks,
+        results,
         fields,
         is_cut,
     })
@@ -95,18 +95,18 @@ async fn find_in(
     store: &Browsing,
     url: &str,
     crawl: &CrawlId,
-) -> Result<Look, Problem> {
+) -> Result<UrlResult, Problem> {
     let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
     let page = within(store.browse.page(&id)).await?;
-    let told = match (&page, visit.dashboard.fleet.is_some()) {
+    let fleet_status = match (&page, visit.dashboard.fleet.is_some()) {
         (None, true) => fleet_reason(visit, url, crawl).await,
         _ => None,
     };
-    Ok(Look {
+    Ok(UrlResult {
         url: url.to_owned(),
         crawl: crawl.clone(),
         page,
-        told,
+        fleet_status,
     })
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn fleet_reason(visit: &Visit, url: &str, crawl: &CrawlId) -> O
     Some(text.to_owned())
 }
 
-impl Look {
+impl UrlResult {
     fn shown(&self) -> Value {
         let page = self.page.as_ref();
         json!({
@@ -130,7 +130,7 @@ impl Look {
             "outcome": page.map(|page| &page["outcome"]),
             "status_code": page.map(|page| &page["status_code"]),
             "mapping": page.map(|page| &page["mapping"]),
-            "told": self.told,
+            "fleet_status": self.fleet_status,
         })
     }
 
@@ -158,16 +158,16 @@ impl Look {
 }
 
 /// The reasons, each once.
-fn reasons_of(field: &str, looks: &[Look], set: Option<&MappingSet>) -> Vec<String> {
+fn reasons_of(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {
         reasons.push(String::from("no mapping has a field of this name"));
     }
-    if looks.is_empty() {
+    if results.is_empty() {
         reasons.push(String::from("the record has no known URL"));
     }
     let mut known = BTreeSet::new();
-    for why in looks.iter().map(|look| look.why(field, set)) {
+    for why in results.iter().map(|result| result.why(field, set)) {
         if known.insert(why.clone()) {
             reasons.push(why);
         }
@@ -181,12 +181,12 @@ mod tests {
 
     use super::*;
 
-    fn looked(page: Option<Value>) -> Look {
-        Look {
+    fn fetched(page: Option<Value>) -> UrlResult {
+        UrlResult {
             url: String::from("http://a.org/"),
             crawl: CrawlId::new("a", "c"),
             page,
-            told: None,
+            fleet_status: None,
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn each_way_of_missing_has_its_sentence() {
         let set = set();
-        let why = |field: &str, page: Option<Value>| looked(page).why(field, Some(&set));
+        let why = |field: &str, page: Option<Value>| fetched(page).why(field, Some(&set));
         let page = |outcome: &str, mapping: Option<&str>| {
             Some(json!({"outcome": outcome, "mapping": mapping}))
         };
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn the_same_reason_is_shown_once_and_a_record_without_urls_has_one() {
         let set = set();
-        let looks = [looked(None), looked(None)];
-        assert_eq!(reasons_of("city", &looks, Some(&set)).len(), 1);
+        let results = [fetched(None), fetched(None)];
+        assert_eq!(reasons_of("city", &results, Some(&set)).len(), 1);
         let reasons = reasons_of("town", &[], Some(&set));
         assert_eq!(reasons.len(), 2);
         assert!(reasons[0].contains("no mapping has a field of this name"));

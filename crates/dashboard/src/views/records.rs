@@ -30,13 +30,13 @@ async fn datasets(visit: &Visit) -> Shown {
 }
 
 fn dataset_row(dataset: &DatasetRow) -> Value {
-    let told = |count: Count| json!({"counted": count.counted, "is_more": count.is_more});
+    let shown = |count: Count| json!({"counted": count.counted, "is_more": count.is_more});
     let (total, open) = (dataset.total, dataset.open);
     let is_known = !total.is_more && !open.is_more;
     json!({
         "name": dataset.name,
-        "total": told(total),
-        "open": told(open),
+        "total": shown(total),
+        "open": shown(open),
         "resolved": is_known.then(|| total.counted.saturating_sub(open.counted)),
     })
 }

@@ -21,25 +21,25 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         RUNS
     };
     let question = json!({"action": "watch_show", "name": name, "runs": runs});
-    let told = visit
+    let watch = visit
         .ask(question)
         .await
         .map_err(|problem| match problem.status {
             400 => Problem::missing(problem.text),
             _ => problem,
         })?;
-    let app = told["app"].as_str().unwrap_or_default().to_owned();
+    let app = watch["app"].as_str().unwrap_or_default().to_owned();
     let (changes, store_fault) = part(changes_of(visit, &app, name).await);
-    let shown = told["runs"].as_array().map_or(0, Vec::len) as u64;
+    let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
         // A watch's crawl has the same name.
         "crawl": name,
         "changes": changes, "store_fault": store_fault,
         "has_more_runs": runs < MOST_RUNS && shown == runs,
-        "spec": format!("{:#}", told["watch"]),
-        "is_running": told["state"] == "running",
-        "watch": told,
+        "spec": format!("{:#}", watch["watch"]),
+        "is_running": watch["state"] == "running",
+        "watch": watch,
     });
     visit.page("watch.html", &format!("Watch {name}"), content)
 }

@@ -7,7 +7,7 @@ use super::{Audience, Tokenizer, class};
 
 /// After this many dropped attributes of a tag, the audience checks the clock: a repeated name is
 /// found by comparing it with all others of its tag, which is quadratic.
-const LOST_BETWEEN_LOOKS: usize = 1 << 10;
+const LOST_BETWEEN_CHECKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {
     /// Reads the tag whose name begins at `name`. A tag that the end of the page cuts off is dropped.
@@ -33,7 +33,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
                 Some(_) if self.read_attribute(&mut tag) => {}
                 Some(_) => {
                     lost += 1;
-                    if lost % LOST_BETWEEN_LOOKS == 0 && self.audience.has_left_by_now() {
+                    if lost % LOST_BETWEEN_CHECKS == 0 && self.audience.has_left_by_now() {
                         return;
                     }
                 }

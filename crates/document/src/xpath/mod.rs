@@ -1,8 +1,8 @@
 //! XPath 1.0 over a [`Document`].
 //!
-//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]) whose
-//! sets of nodes are answered from the tree ([`walk`], [`evaluate`]) and whose remaining functions
-//! and operators are compiled by `sxd-xpath` ([`scalar`], [`sxd`]).
+//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]). Its sets of nodes are
+//! answered from the tree ([`walk`], [`evaluate`]). Its remaining functions and operators are compiled by `sxd-xpath`
+//! ([`scalar`], [`sxd`]).
 
 pub(crate) mod ast;
 mod capitals;

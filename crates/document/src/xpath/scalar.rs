@@ -1,9 +1,9 @@
 //! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions,
 //! comparisons of single values.
 //!
-//! sxd does not get the whole expression, for three reasons: it has no time budget, and a path can
-//! take hours; it sorts the whole document whenever it needs the first of several nodes; and it does
-//! not follow the recommendation everywhere (`!=` and `<` on node-sets, `number('+5')`).
+//! sxd does not get the whole expression, for three reasons. It has no time budget, and a path can take hours. It sorts
+//! the whole document whenever it needs the first of several nodes. And it does not follow the recommendation
+//! everywhere (`!=` and `<` on node-sets, `number('+5')`).
 //!
 //! So only cheap paths are left to it: a single step to the node itself, its parent, an attribute or
 //! its children. Any other node-set is answered from the tree first, and passed in a variable as the

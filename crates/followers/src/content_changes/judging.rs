@@ -110,8 +110,8 @@ impl Judging {
                 bytes += versions.state.len();
                 touched.insert(versions.id.clone(), versions);
             }
-            let told = batch.changes[changes..].iter();
-            bytes += told.map(bytes_of).sum::<usize>();
+            let added = batch.changes[changes..].iter();
+            bytes += added.map(bytes_of).sum::<usize>();
             batch.judged += 1;
             batch.cursor = Some(cursor.clone());
         }

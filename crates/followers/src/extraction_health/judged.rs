@@ -56,7 +56,7 @@ pub(super) struct Judged {
 
 /// The stored part, and the error that stopped the rest.
 pub(super) struct Saved {
-    pub(super) told: Vec<Report>,
+    pub(super) reports: Vec<Report>,
     pub(super) error: Option<StoreError>,
 }
 
@@ -218,12 +218,12 @@ impl Judged {
         let unsaved = self.mappings.iter().filter(|(_, one)| one.is_unsaved);
         let changed: Vec<String> = unsaved.map(|(name, _)| name.clone()).collect();
         let mut saved = Saved {
-            told: Vec::new(),
+            reports: Vec::new(),
             error: None,
         };
         for name in &changed {
             match self.save_mapping(store, name).await {
-                Ok(told) => saved.told.extend(told),
+                Ok(reports) => saved.reports.extend(reports),
                 Err(StoreError::Entry { reason, .. }) => self.set_aside(name, &reason),
                 Err(error) => {
                     saved.error = Some(error);
@@ -398,9 +398,9 @@ impl Mapping {
     /// The reports to send; of a standing alert, once.
     fn due_reports(&mut self) -> Vec<Report> {
         let health = &self.health;
-        let mut is_told = false;
-        let told = self.events.drain(..).filter_map(|(owner, event)| {
-            if event.is_of_standing() && std::mem::replace(&mut is_told, true) {
+        let mut has_standing = false;
+        let reports = self.events.drain(..).filter_map(|(owner, event)| {
+            if event.is_of_standing() && std::mem::replace(&mut has_standing, true) {
                 return None;
             }
             let what = match event {
@@ -412,7 +412,7 @@ impl Mapping {
             };
             Some(Report { owner, what })
         });
-        told.collect()
+        reports.collect()
     }
 }
 

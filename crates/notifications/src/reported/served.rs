@@ -11,7 +11,7 @@ use super::{Event, Reported, without_crawls};
 impl Reported {
     pub(super) fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
         let now = known(warnings);
-        let is_told = |warning: &&Value| {
+        let is_reported = |warning: &&Value| {
             let (mapping, field) = field_of(warning);
             let before = self
                 .served
@@ -19,7 +19,7 @@ impl Reported {
                 .and_then(|reported| reported.get(field));
             before.map(String::as_str) == warning["alternative_serves"].as_str()
         };
-        let new = warnings.iter().filter(|warning| !is_told(warning));
+        let new = warnings.iter().filter(|warning| !is_reported(warning));
         let mut events: Vec<Event> = new.map(alternative_event).collect();
         for (mapping, fields) in &self.served {
             let stands = |field| now.get(mapping).is_some_and(|now| now.contains_key(field));

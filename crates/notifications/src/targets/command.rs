@@ -126,7 +126,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
 
 /// Reads its standard error, and keeps the last line.
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
-    let (tell, reported) = mpsc::channel();
+    let (sender, reported) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -139,7 +139,7 @@ fn listen(child: &mut Child) -> mpsc::Receiver<String> {
             let text = String::from_utf8_lossy(&text);
             let last = text.lines().rfind(|line| !line.trim().is_empty());
             let last: String = last.unwrap_or_default().chars().take(300).collect();
-            let _ = tell.send(last);
+            let _ = sender.send(last);
         });
     }
     reported

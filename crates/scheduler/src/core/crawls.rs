@@ -74,7 +74,7 @@ pub(super) fn all_back_off_until(
         match cx
             .frontier
             .site_states()
-            .backoffs_beyond(*crawl, horizon_ms)?
+            .first_task_beyond(*crawl, horizon_ms)?
         {
             None => return Ok(None),
             Some(until_ms) => {

@@ -1,6 +1,6 @@
-//! Failures that are a machine's. When a supervisor's machine turns out to be cut off from the web, its
-//! failures are taken back: the sites are as they were, the tasks are queued again and go, with the
-//! sites, to other supervisors. If there is no other, everything waits until a probe is answered.
+//! Failures that are a machine's. When a supervisor's machine turns out to be cut off from the web, its failures are
+//! taken back. The sites are as they were. The tasks are queued again and go, with their sites, to other supervisors.
+//! If there is no other, everything waits until a probe is answered.
 
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 

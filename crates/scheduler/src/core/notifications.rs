@@ -3,8 +3,8 @@
 //! ([`Committed`](crate::effects::Committed)) and reports the results. A notification in delivery during a crash is
 //! delivered again, under the same key.
 //!
-//! A target that notifications do not reach for some time is an alert of its own: in the log, on the firehose, in
-//! `status`, and at the other targets of the watch, until a notification arrives.
+//! A target that notifications do not reach for some time is an alert of its own. It appears in the log, on the
+//! firehose, in `status`, and at the other targets of the watch, until a notification arrives.
 
 mod alerts;
 mod changes;
@@ -27,7 +27,7 @@ use crate::frontier::outbox::{self, TargetKey, Undelivered};
 use crate::watch_reports::Attempts;
 
 /// How often watches are checked for events to report.
-const LOOK_EVERY_MS: i64 = 500;
+const CHECK_EVERY_MS: i64 = 500;
 
 /// How often targets are checked for failing deliveries.
 const JUDGE_EVERY_MS: i64 = 1_000;
@@ -46,7 +46,7 @@ const SHOWN: u64 = 10;
 pub(super) struct Notifications {
     /// The resources that they may use; `None`: this dispatcher has no watches.
     pub(super) permissions: Option<Permissions>,
-    look_at_ms: i64,
+    check_at_ms: i64,
     due_at_ms: i64,
     judge_at_ms: i64,
     sweep_at_ms: i64,
@@ -98,10 +98,10 @@ impl Notifications {
         watches: &Watches,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        if self.permissions.is_none() || now_ms < self.look_at_ms {
+        if self.permissions.is_none() || now_ms < self.check_at_ms {
             return Ok(());
         }
-        self.look_at_ms = now_ms + LOOK_EVERY_MS;
+        self.check_at_ms = now_ms + CHECK_EVERY_MS;
         self.report_news(cx, watches, now_ms)?;
         if now_ms >= self.sweep_at_ms {
             self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
@@ -124,7 +124,7 @@ impl Notifications {
         let attempts = &mut self.attempts;
         let (due, next_ms) = cx.frontier.beside(|db| attempts.take_due(db, now_ms))?;
         self.deliveries.extend(due);
-        self.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + LOOK_EVERY_MS));
+        self.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + CHECK_EVERY_MS));
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Notifications {
         cx.counters.deliveries.count(&ended.verdict);
         log_end(&target, &ended.verdict);
         self.due_at_ms = now_ms;
-        self.look_at_ms = now_ms;
+        self.check_at_ms = now_ms;
         match &ended.verdict {
             Verdict::Delivered => self.clear_undelivered(cx, watches, &target, now_ms),
             Verdict::Dropped(why) => self.raise_undelivered(

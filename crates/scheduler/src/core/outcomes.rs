@@ -139,14 +139,14 @@ fn announce_finished(cx: &mut Context, crawl: CrawlKey, url: String) -> Result<(
 }
 
 fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
-    let mut told = done.clock;
+    let mut reported = done.clock;
     let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
         // What is queued need not wait until the site may be requested again, which its worker and the
         // cache know.
-        told.next_in_ms = 0;
+        reported.next_in_ms = 0;
     }
-    if let Some((site, clock)) = cx.dispatch.end_lease(done.task, told, now_ms) {
+    if let Some((site, clock)) = cx.dispatch.end_lease(done.task, reported, now_ms) {
         cx.frontier.sites().save_clock(site, &clock)?;
     }
     Ok(())

@@ -5,10 +5,9 @@
 //! A recall ends when each supervisor that held leases has confirmed it, or can start nothing under
 //! them any more because its lease is over. The deadline of a supervisor follows from these rules:
 //!
-//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last
-//!   heartbeat that was sent before the supervisor had received the recall: a heartbeat tells how
-//!   many messages have arrived (see `lease_renewed`). Workers hear of a later lease only after the
-//!   recall.
+//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last heartbeat that was
+//!   sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
+//!   `lease_renewed`). Workers hear of a later lease only after the recall.
 //! - A lease that has run out is renewed by a new session only. A supervisor that begins a session
 //!   first recalls everything from its workers, so what it held before ends with the lease of the
 //!   session before (see `session_begun`).

@@ -11,12 +11,12 @@ use crate::reload::{ReloadEnded, Reloaded, answer};
 
 /// Applies the files that were read, and answers the request. If anything has a fault, nothing changes.
 pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
-    let told = match ended.found {
+    let reply = match ended.found {
         Ok(reloaded) => {
             let is_changed = reloaded.mappings.version != cx.mappings.version;
-            let told = answer(&ended.asked, &reloaded, is_changed);
+            let reply = answer(&ended.asked, &reloaded, is_changed);
             use_reloaded(cx, *reloaded, is_changed);
-            told
+            reply
         }
         Err(fault) => {
             tracing::error!(
@@ -25,19 +25,19 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
                 "reload refused, nothing changed"
             );
             let why = format!("nothing changed: {}", fault.message);
-            let told = Refusal::new("$", why).answer();
+            let reply = Refusal::new("$", why).answer();
             auditing::audit_refused_later(
                 cx,
                 ended.asked.who,
                 AuditedAction::plain("reload"),
-                &told,
+                &reply,
                 now_ms,
             );
-            told
+            reply
         }
     };
     if let Some(client) = ended.asked.client {
-        cx.outgoing.push(OutgoingMessage::ToClient(client, told));
+        cx.outgoing.push(OutgoingMessage::ToClient(client, reply));
     }
 }
 

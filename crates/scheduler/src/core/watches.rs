@@ -26,10 +26,10 @@ use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
 /// How often current runs are checked.
-const LOOK_EVERY_MS: i64 = 200;
+const CHECK_EVERY_MS: i64 = 200;
 
 /// How often the wall clock is checked.
-const LOOK_AT_CLOCK_EVERY_MS: i64 = 1_000;
+const CHECK_CLOCK_EVERY_MS: i64 = 1_000;
 
 /// The wait after a failed run; it doubles with each further one.
 const SHORTEST_WAIT_MS: i64 = 60_000;
@@ -43,7 +43,7 @@ const MOST_FAILURES: u64 = 7;
 pub(super) struct Watches {
     pub(super) by_name: BTreeMap<String, Watched>,
     /// When they are checked next.
-    look_at_ms: i64,
+    check_at_ms: i64,
     /// Feeders that are to be started.
     pub(super) feeders: Vec<FeederOrder>,
     /// The watches whose last feeder has not ended: it must not feed another run.
@@ -79,7 +79,7 @@ struct UnderWay {
     watch: Watch,
     /// It ends like this once nothing of it is leased.
     ending: Option<(RunEnd, Option<String>)>,
-    /// It was over then already, while nothing looked.
+    /// When its window was over, if that was before the start of this dispatcher: the run ended then.
     over_ms: Option<i64>,
     /// When its window is over by the caller's clock.
     window_over_ms: Option<i64>,
@@ -229,7 +229,7 @@ impl Watches {
         closing: &ClosingCrawls,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        if now_ms < self.look_at_ms {
+        if now_ms < self.check_at_ms {
             return Ok(());
         }
         let wall_ms = cx.wall_ms(now_ms);
@@ -246,7 +246,7 @@ impl Watches {
                 if_pruned(self.begin_run(cx, &name, now_ms), ())?;
             }
         }
-        self.look_at_ms = self.next_check_ms(now_ms, cx.wall_ahead_ms);
+        self.check_at_ms = self.next_check_ms(now_ms, cx.wall_ahead_ms);
         Ok(())
     }
 
@@ -265,7 +265,7 @@ impl Watches {
 
     /// When the watches are checked next.
     pub(super) fn next_watch_ms(&self) -> Option<i64> {
-        (!self.by_name.is_empty()).then_some(self.look_at_ms)
+        (!self.by_name.is_empty()).then_some(self.check_at_ms)
     }
 }
 
@@ -281,7 +281,7 @@ impl Watches {
     }
 
     fn next_check_ms(&self, now_ms: i64, wall_ahead_ms: i64) -> i64 {
-        let soon_ms = now_ms + LOOK_EVERY_MS;
+        let soon_ms = now_ms + CHECK_EVERY_MS;
         let due_ms = self.by_name.values().map(|watched| {
             if watched.under_way.is_some() || watched.is_asked {
                 return soon_ms;
@@ -292,6 +292,6 @@ impl Watches {
             }
         });
         let due_ms = due_ms.min().unwrap_or(i64::MAX);
-        due_ms.min(now_ms + LOOK_AT_CLOCK_EVERY_MS)
+        due_ms.min(now_ms + CHECK_CLOCK_EVERY_MS)
     }
 }

@@ -13,8 +13,8 @@ use super::Dispatch;
 /// How long a check of all machines is reused.
 const HOLDS_MS: i64 = 100;
 
-/// A site moves to a machine with fewer sites when its owner exceeds its share by more than one part in this number,
-/// or the other is that much below its share, but not for a few sites.
+/// A site moves to a machine with fewer sites when its owner exceeds its share by more than one part in this number, or
+/// the other machine is that much below its own. A difference of a few sites moves none.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 
@@ -49,8 +49,8 @@ impl Balance {
 impl Dispatch {
     /// Checks all machines, unless the last check is recent enough.
     pub(super) fn measure_machines(&mut self, now_ms: i64) {
-        let looked = self.balance.at_ms;
-        if looked.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
+        let judged_ms = self.balance.at_ms;
+        if judged_ms.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
             return;
         }
         let lanes = [Lane::Http, Lane::Browser].map(|lane| (lane, self.shares(lane)));

@@ -5,9 +5,9 @@
 //! - *cut off*: it gets none but some from time to time, the *probes*; if one is answered, the egress is
 //!   open again. Failures that it reports say nothing about sites.
 //!
-//! Probes come in rounds. Where another machine has a way out, a round is one probe, at a site that is
-//! well; else it is up to [`PROBES_IN_A_ROUND`], at sites drawn at random: a list of sites may begin with
-//! hundreds of dead ones.
+//! Probes come in rounds. Where another machine has a way out, a round is one probe, at a site that is well. Otherwise
+//! it is up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
+//! ones.
 //!
 //! An egress is cut off when
 //!

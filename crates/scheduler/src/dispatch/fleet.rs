@@ -4,10 +4,10 @@
 //! session), *leaving* (it has said goodbye), and then *left* or *lost*.
 //!
 //! The lease: a supervisor starts no request later than the lease time after the last of its messages that was
-//! answered. The answer carries the sender's own timestamp of that message back, so the supervisor counts from a
-//! moment before the dispatcher received it. A supervisor is lost, and its sites may be given away, when the lease
-//! time plus its longest request has passed since then: by then none of its requests can be in flight, whatever its
-//! state (fencing by time).
+//! answered. The answer carries the sender's own timestamp of that message back, so the supervisor counts from a moment
+//! before the dispatcher received it. A supervisor is lost, and its sites may be given away, when the lease time plus
+//! its longest request has passed since then. By then none of its requests can be in flight, whatever its state
+//! (fencing by time).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -173,8 +173,8 @@ impl Dispatch {
             self.schedule.set_owner(id, Some(owner.clone()));
         }
         let site = self.schedule.site_mut(id)?;
-        site.tell_last_request |= is_new;
-        let last_request = site.clock.last_start_ms.filter(|_| site.tell_last_request);
+        site.sends_last_request |= is_new;
+        let last_request = site.clock.last_start_ms.filter(|_| site.sends_last_request);
         let millis = |span_ms: i64| span_ms.clamp(0, u32::MAX.into()) as u32;
         let start_ms = site.next_request_ms().max(next_start_ms).max(now_ms);
         Some(Grant {

@@ -1,5 +1,5 @@
-//! What each supervisor holds: its leases, and how many of them have which priority. The counts decide
-//! whether a task may use the supervisor's reserve (see [`super::session`]).
+//! The leases of each supervisor, and how many of them have which priority. The counts decide whether a task may use
+//! the supervisor's reserve (see [`super::session`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use crate::frontier::SiteId;
 #[derive(Debug, Default)]
 pub struct Overdue {
     since_ms: HashMap<SiteId, i64>,
-    looked_ms: i64,
+    checked_ms: i64,
 }
 
 impl Overdue {
@@ -20,11 +20,11 @@ impl Overdue {
     pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let Overdue {
             since_ms,
-            looked_ms,
+            checked_ms,
         } = std::mem::take(self);
         let mut found = Overdue {
             since_ms: HashMap::new(),
-            looked_ms: now_ms,
+            checked_ms: now_ms,
         };
         let mut oldest_ms = 0;
         for (id, site) in schedule.sites() {
@@ -32,7 +32,7 @@ impl Overdue {
                 continue;
             }
             // A new site is due since before all time.
-            let known_ms = since_ms.get(id).copied().unwrap_or(looked_ms);
+            let known_ms = since_ms.get(id).copied().unwrap_or(checked_ms);
             let since_ms = known_ms.max(site.next_request_ms()).min(now_ms);
             found.since_ms.insert(*id, since_ms);
             oldest_ms = oldest_ms.max(now_ms - since_ms);

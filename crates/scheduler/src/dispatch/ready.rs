@@ -1,10 +1,10 @@
 //! The ready sites: those whose next task can be handed out now, in the order of handing out: the
 //! highest priority first, then crawls in turn, then the site that has been due for longest.
 //!
-//! Crawls of one priority share by *start-time fair queueing*. Each crawl has a tag, which grows by
-//! one with each of its tasks that is handed out; the crawl with the lowest tag is next. A crawl
-//! that arrives, or comes back after a pause, starts at the current virtual time (the tag of the
-//! crawl that was served last), so neither a long queue nor a long pause gives an advantage.
+//! Crawls of one priority share by *start-time fair queueing*. Each crawl has a tag, which grows by one with each of
+//! its tasks that is handed out; the crawl with the lowest tag is next. A crawl that arrives, or comes back after a
+//! pause, starts at the current virtual time (the tag of the crawl that was served last). So neither a long queue nor a
+//! long pause gives an advantage.
 //!
 //! A site that needs a new owner, of a lane without credit at any supervisor, waits in the queue of that lane, in the
 //! same order. [`Ready::next`] skips such a queue as a whole.

@@ -172,7 +172,7 @@ impl Schedule {
             next: due.next,
             awaits_new_owner: false,
             admitted_for,
-            tell_last_request: true,
+            sends_last_request: true,
         };
         if let Some(crawl) = admitted_for {
             *self.admitted_for.entry(crawl).or_default() += 1;
@@ -354,8 +354,8 @@ impl Schedule {
         }
     }
 
-    /// Another turn is next at a site: if it is ready, its place in the order changes, and if it
-    /// waits for credit in a lane, or in its group, it may not have to any more.
+    /// Another turn is next at a site. If the site is ready, its place in the order changes. If it waits, for credit in
+    /// a lane or in its group, the new turn may need no wait.
     fn requeue_ready(&mut self, id: SiteId) {
         self.leave_group(id);
         self.remove_from_ready(id);

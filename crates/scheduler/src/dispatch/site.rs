@@ -6,9 +6,8 @@ use super::groups::{self, Group};
 use super::ready::Place;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
-/// A task is handed out this long before its site's clock allows the request, so that it is with
-/// the worker in time: longer than a commit and two socket hops take, short enough that waiting
-/// tasks take up little room in queues.
+/// A task is handed out this long before its site's clock allows the request, so that it is with the worker in time. It
+/// is longer than a commit and two socket hops take, and short enough that waiting tasks take up little room in queues.
 pub const LOOKAHEAD_MS: i64 = 300;
 
 /// At most this many tasks of one site are leased at once, however short its delay.
@@ -55,7 +54,7 @@ pub(super) struct Site {
     /// The crawl that it was admitted to the window for.
     pub(super) admitted_for: Option<CrawlKey>,
     /// The next worker may not know of the site's last request: its time goes along with the task.
-    pub(super) tell_last_request: bool,
+    pub(super) sends_last_request: bool,
 }
 
 impl Site {
@@ -70,7 +69,7 @@ impl Site {
         self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
         self.clock.delay_ms = Some(delay_ms);
         // From now on the due time includes the worker's knowledge.
-        self.tell_last_request = false;
+        self.sends_last_request = false;
     }
 
     /// A request may have been in flight until now, and its worker is dead: the delay counts from now.
@@ -78,7 +77,7 @@ impl Site {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
         self.clock.last_start_ms = Some(now_ms);
-        self.tell_last_request = true;
+        self.sends_last_request = true;
     }
 
     /// Applies a changed rule or backoff. A due time later than the last request plus the delay (because the server
@@ -106,7 +105,7 @@ impl Site {
         }
         // If the delay was shortened here, the worker still keeps robots.txt's: it must know when
         // the last request was.
-        self.tell_last_request = true;
+        self.sends_last_request = true;
     }
 
     /// The delay as far as it is known.

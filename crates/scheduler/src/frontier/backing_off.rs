@@ -10,7 +10,7 @@ use super::site_states::{COLUMNS, SiteReport, read_report};
 use super::{FrontierError, state_changes};
 
 /// Number of rows that one call reads.
-const MOST_LOOKED_AT: i64 = 50_000;
+const MOST_READ: i64 = 50_000;
 
 /// How a list of sites is read.
 struct Listed {
@@ -69,7 +69,7 @@ impl SiteStates<'_> {
                      (SELECT {id} AS id FROM {table} WHERE {id} > ?1 ORDER BY {id} LIMIT ?2)"
             );
             let mut select = cx.db.prepare_cached(&last)?;
-            let last: i64 = select.query_row([after, MOST_LOOKED_AT], |row| row.get(0))?;
+            let last: i64 = select.query_row([after, MOST_READ], |row| row.get(0))?;
             let sql = format!(
                 "SELECT {COLUMNS} FROM {table} {join}
                  WHERE {id} > ?1 AND {id} <= ?2 AND ({wanted}) ORDER BY {id} LIMIT ?3"
@@ -77,14 +77,14 @@ impl SiteStates<'_> {
             let mut select = cx.db.prepare_cached(&sql)?;
             let rows = select.query_map(params![after, last, limit as i64], read_report)?;
             let reports: Vec<SiteReport> = rows.collect::<Result<_>>()?;
-            let looked_to = match reports.len() < limit {
+            let read_to = match reports.len() < limit {
                 true => last,
                 false => reports.last().map_or(last, |report| report.id.0),
             };
             let more = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {id} > ?1)");
             let mut select = cx.db.prepare_cached(&more)?;
-            let has_more = select.query_row([looked_to], |row| row.get(0))?;
-            Ok((reports, Some(looked_to).filter(|_| has_more)))
+            let has_more = select.query_row([read_to], |row| row.get(0))?;
+            Ok((reports, Some(read_to).filter(|_| has_more)))
         })
     }
 
@@ -111,7 +111,7 @@ impl SiteStates<'_> {
 
     /// When the first queued task of a crawl may be handed out, if that is later than a time: all its
     /// sites back off, or all its tasks wait to be tried again.
-    pub fn backoffs_beyond(
+    pub fn first_task_beyond(
         &mut self,
         crawl: CrawlKey,
         ms: i64,

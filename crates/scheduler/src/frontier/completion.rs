@@ -21,9 +21,9 @@ use super::{
 const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Counts an outcome: the records it resolved are closed, the task is done, its links are
-    /// judged one level deeper and its redirect at its own level, for those of its records that
-    /// are still unresolved. An outcome of a lease that is not in force changes nothing.
+    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one level
+    /// deeper and its redirect at its own level, for those of its records that are still unresolved. An outcome of a
+    /// lease that is not in force changes nothing.
     pub fn complete(
         &mut self,
         report: &TaskDone,

@@ -52,11 +52,11 @@ impl Counts<'_> {
                            WHERE app_id = ?1 AND crawls.queued + crawls.leased > 0
                                AND crawls.queued > 0 LIMIT ?2)";
             let mut select = cx.db.prepare_cached(sql)?;
-            select.query_row(params![app_id, AtMost::LOOKED_AT], |row| {
-                let looked_at = AtMost::of(row.get(1)?);
+            select.query_row(params![app_id, AtMost::EXAMINED], |row| {
+                let examined = AtMost::of(row.get(1)?);
                 let different = AtMost::of(row.get(0)?);
                 Ok(AtMost {
-                    has_more: looked_at.has_more,
+                    has_more: examined.has_more,
                     ..different
                 })
             })

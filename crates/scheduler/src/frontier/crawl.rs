@@ -35,7 +35,7 @@ pub(super) struct Crawl {
     pub(super) changed: bool,
     /// Its queued and leased tasks according to its row.
     pub(super) written: (u64, u64),
-    /// Its rows are being deleted. To all but that it is unknown.
+    /// Its rows are being deleted. For everything but the deletion, the crawl is unknown.
     pub(super) is_pruned: bool,
 }
 

@@ -1,12 +1,12 @@
 //! Pages that may be blocks although they show no sign of one.
 //!
-//! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page: its
-//!   task is queued again, and waits until others of its site had their turn, by which the worker knows.
+//! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page. Its task
+//!   is queued again, and waits until others of its site had their turn: their answers show the worker which it was.
 //! - *Doubtful* pages are all that their site has served since its last good page: short ones without fields and links,
 //!   and those that resemble a challenge, as their worker says. If the site blocks then, they may have been blocks that
-//!   nobody has recognised: their tasks are queued again, to be fetched after the rest, or to end as blocked if there is no
-//!   waiting for it. What they have brought into records is taken back before ([`taking_back`](super::taking_back)).
-//!   Of those that resemble a challenge only the last answer counts, and only if it came more than once.
+//!   nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked if there is no
+//!   time for that. What they have brought into records is taken back before ([`taking_back`](super::taking_back)). Of
+//!   those that resemble a challenge only the last answer counts, and only if it came more than once.
 //!
 //! Both are durable (table `doubtful_pages`). The second is bounded: what is beyond stays as it is.
 

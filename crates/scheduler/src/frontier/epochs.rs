@@ -1,10 +1,10 @@
 //! The epochs of this file: each start of a dispatcher on it begins one, and each lease belongs to the epoch in which
 //! it was made.
 //!
-//! An epoch is a number greater than those of all earlier starts, and also of starts on other copies of the file: the
-//! time of the start, by the wall clock, unless the clock was set back. So an outcome of a task that another copy has
-//! handed out is never mistaken for an outcome of the task with the same number here. The first epoch of a copy is a
-//! year ahead: it is greater than those of the original since the copy was made, even if this machine's clock is
+//! An epoch is a number greater than those of all earlier starts, and also of starts on other copies of the file. It is
+//! the time of the start, by the wall clock, unless the clock was set back. So an outcome of a task that another copy
+//! has handed out is never mistaken for an outcome of the task with the same number here. The first epoch of a copy is
+//! a year ahead: it is greater than those of the original since the copy was made, even if this machine's clock is
 //! behind.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};

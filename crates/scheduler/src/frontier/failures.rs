@@ -112,8 +112,8 @@ impl Reports<'_> {
             })
     }
 
-    /// The sites of these crawls that have pages which only repeat others: how many there are, and up to `most` of them,
-    /// those with the most refused links first, each with a link that was queued.
+    /// The sites of these crawls that have pages which only repeat others. Returns their number, and up to `most` of
+    /// them, those with the most refused links first, each with a link that was queued.
     pub fn repeating_sites(
         &mut self,
         crawls: &[CrawlKey],

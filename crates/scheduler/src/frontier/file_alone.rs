@@ -14,7 +14,7 @@ use super::{FILE_NAME, schema};
 use crate::task_json::{task_json, why_ended};
 
 /// Maximum number of crawls to report.
-const MOST_TOLD: i64 = 20;
+const MOST_LISTED: i64 = 20;
 
 /// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, as a dispatcher would explain
 /// them; `None` if there is no file.
@@ -72,12 +72,12 @@ fn tasks_json(
                GROUP BY task_rows.crawl ORDER BY task_rows.crawl DESC LIMIT ?5";
     let mut select = db.prepare(sql)?;
     let short = shortened(url, &site);
-    let values = params![site, short, app_id, crawl_id, MOST_TOLD];
+    let values = params![site, short, app_id, crawl_id, MOST_LISTED];
     let found = select.query_map(values, |row| {
         Ok((row.get::<_, i64>(0)? as TaskId, row.get(1)?, row.get(2)?))
     })?;
     let found: Vec<(TaskId, String, String)> = found.collect::<Result<_>>()?;
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for (task, app_id, crawl_id) in found {
         let Some(report) = read_report(db, task)? else {
             continue;
@@ -97,7 +97,7 @@ fn tasks_json(
             }
         };
         one["text"] = Value::String(text);
-        told.push(one);
+        answers.push(one);
     }
-    Ok(told)
+    Ok(answers)
 }

@@ -1,4 +1,4 @@
-//! What outcomes say of scripts, and the pages that are handed on to browsers; see [`scripts`](super::scripts).
+//! Findings about scripts in outcomes, and the pages that are handed on to browsers; see [`scripts`](super::scripts).
 
 use rusqlite::{OptionalExtension, Result, params};
 use serde_json::Value;
@@ -192,8 +192,8 @@ impl Sites<'_> {
             })
     }
 
-    /// The sites of these crawls with findings about scripts, up to `most`, and how many there are: sites that need a
-    /// browser, because their pages are shells or may be, and sites whose pages scripts have filled.
+    /// The sites of these crawls with findings about scripts, up to `most`, and their number. They are sites that need
+    /// a browser, because their pages are shells or may be, and sites whose pages scripts have filled.
     pub fn scripted(
         &mut self,
         crawls: &[CrawlKey],
@@ -213,10 +213,10 @@ impl Sites<'_> {
                 };
                 sites += 1;
                 if first.len() < most {
-                    let mut told = kind.json();
+                    let mut listed = kind.json();
                     let name = super::site_states::site_name(&cx.db, *site)?;
-                    told["site"] = name.into();
-                    first.push(told);
+                    listed["site"] = name.into();
+                    first.push(listed);
                 }
             }
             Ok((sites, first))

@@ -173,9 +173,9 @@ fn lease_by_turns(
     Ok(())
 }
 
-/// The crawls of which a task goes first after a backoff of the site: the one with the task that was tried least, and
-/// among those the crawl that has waited longest, whatever its priority and lane. So pages that always fail do not
-/// make another crawl's fail.
+/// The crawls at a site in the order in which a task of theirs may go first after a backoff of the site, whatever their
+/// priority and lane. The crawl with the task that was tried least comes first. Of several such crawls it is the one
+/// that has waited longest. So pages that always fail do not make another crawl's fail.
 fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
     for turn in sites::turns_by_wait(&cx.db, site, MOST_CRAWLS)? {

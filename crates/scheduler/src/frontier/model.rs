@@ -330,7 +330,7 @@ impl AtMost {
     const MOST: i64 = 10_000;
 
     /// At most this many are checked.
-    pub(super) const LOOKED_AT: i64 = AtMost::MOST + 1;
+    pub(super) const EXAMINED: i64 = AtMost::MOST + 1;
 
     pub(super) fn of(found: i64) -> AtMost {
         AtMost {

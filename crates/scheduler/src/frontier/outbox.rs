@@ -137,7 +137,7 @@ pub fn withdraw(
 
 /// The reported events of a watch; `None`: none yet.
 pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
-    let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
+    let sql = "SELECT reported FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
     let reported = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
     Ok(reported
@@ -151,7 +151,7 @@ pub fn keep_reported(
     time: NotificationTime,
     reported: &Reported,
 ) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO watch_told (watch, time, told) VALUES (?1, ?2, ?3)";
+    let sql = "INSERT OR REPLACE INTO watch_reported (watch, time, reported) VALUES (?1, ?2, ?3)";
     let reported = json!(reported).to_string();
     let values = params![watch, time.as_str(), reported];
     db.prepare_cached(sql)?.execute(values).map(drop)
@@ -159,7 +159,7 @@ pub fn keep_reported(
 
 /// Nothing is reported any more for this time.
 pub fn forget_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
-    let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
+    let sql = "DELETE FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
@@ -170,7 +170,7 @@ pub fn forget(db: &Connection, watch: &str) -> Result<()> {
         "DELETE FROM notification_bodies WHERE notification IN
              (SELECT id FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL)",
         "DELETE FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL",
-        "DELETE FROM watch_told WHERE watch = ?1",
+        "DELETE FROM watch_reported WHERE watch = ?1",
         "DELETE FROM undelivered WHERE watch = ?1",
     ] {
         db.prepare_cached(sql)?.execute([watch])?;

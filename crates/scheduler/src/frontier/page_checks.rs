@@ -53,9 +53,9 @@ impl From<Verdict> for Found {
 struct Kept {
     slot: u8,
     class: PageClass,
-    looks: u64,
+    times_checked: u64,
     changes: u64,
-    last_look_ms: Option<i64>,
+    last_check_ms: Option<i64>,
     last_change_ms: Option<i64>,
     rate: Rate,
 }
@@ -65,9 +65,9 @@ impl Kept {
         let mut kept = Kept {
             slot: 0,
             class,
-            looks: 0,
+            times_checked: 0,
             changes: 0,
-            last_look_ms: None,
+            last_check_ms: None,
             last_change_ms: None,
             rate: Rate::usual(class),
         };
@@ -82,7 +82,7 @@ impl Kept {
 
     /// The usual rate of a class matters only until the page itself is known.
     fn set_class(&mut self, class: PageClass) {
-        if self.looks < 2 {
+        if self.times_checked < 2 {
             self.rate = Rate::usual(class);
         }
         self.class = class;
@@ -95,7 +95,7 @@ impl Kept {
         let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
         match outcome {
             Outcome::NotModified => Some(Found::Unchanged),
-            _ if self.looks == 0 => None,
+            _ if self.times_checked == 0 => None,
             _ if since_ms.is_some_and(|since_ms| since_ms >= UNCONDITIONAL_AFTER_MS) => {
                 Some(Found::First)
             }
@@ -105,12 +105,12 @@ impl Kept {
 
     /// False if this check or a later one was counted before.
     fn note(&mut self, at_ms: i64, found: Found) -> bool {
-        let gap_ms = match self.last_look_ms {
+        let gap_ms = match self.last_check_ms {
             Some(last_ms) if at_ms <= last_ms => return false,
             last_ms => last_ms.map(|last_ms| at_ms.saturating_sub(last_ms)),
         };
-        self.looks += 1;
-        self.last_look_ms = Some(at_ms);
+        self.times_checked += 1;
+        self.last_check_ms = Some(at_ms);
         if found == Found::Changed {
             self.changes += 1;
             self.last_change_ms = Some(at_ms);
@@ -132,9 +132,9 @@ impl Runs<'_> {
         checks: &[PageCheck],
         now_ms: i64,
     ) -> std::result::Result<(), FrontierError> {
-        for look in checks {
+        for check in checks {
             let found = self.0.guarded("look for a crawl", |cx| {
-                crawl_rows::find(&cx.db, &look.app_id, &look.crawl_id)
+                crawl_rows::find(&cx.db, &check.app_id, &check.crawl_id)
             })?;
             let Some(crawl) = found else {
                 continue;
@@ -142,8 +142,8 @@ impl Runs<'_> {
             if self.0.crawl(crawl)?.spec.run_began_ms.is_none() {
                 continue;
             }
-            self.0.guarded("count a look at a page", |cx| {
-                let key = cx.seen.key(crawl, &look.url);
+            self.0.guarded("count a check of a page", |cx| {
+                let key = cx.seen.key(crawl, &check.url);
                 let Some(task) = cx.seen.task_of(key)? else {
                     return Ok(());
                 };
@@ -152,8 +152,8 @@ impl Runs<'_> {
                 };
                 let mut kept = read(&cx.db, task)?;
                 let before = kept.map(|kept| kept.slot);
-                let kept = kept.get_or_insert(Kept::usual(class_of_url(&look.url)));
-                match kept.note(look.at_ms.min(now_ms), look.verdict.into()) {
+                let kept = kept.get_or_insert(Kept::usual(class_of_url(&check.url)));
+                match kept.note(check.at_ms.min(now_ms), check.verdict.into()) {
                     true => write(&cx.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }
@@ -221,15 +221,15 @@ fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<Site
 }
 
 fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
-    let sql = "SELECT slot, class, looks, changes, last_look_ms, last_change_ms, shape, exposure
-               FROM looks WHERE task = ?1";
+    let sql = "SELECT slot, class, checks, changes, last_check_ms, last_change_ms, shape, exposure
+               FROM page_checks WHERE task = ?1";
     let kept = |row: &Row<'_>| {
         Ok(Kept {
             slot: row.get(0)?,
             class: PageClass::of_number(row.get(1)?),
-            looks: row.get::<_, i64>(2)? as u64,
+            times_checked: row.get::<_, i64>(2)? as u64,
             changes: row.get::<_, i64>(3)? as u64,
-            last_look_ms: row.get(4)?,
+            last_check_ms: row.get(4)?,
             last_change_ms: row.get(5)?,
             rate: Rate {
                 shape: row.get(6)?,
@@ -248,16 +248,16 @@ fn write(
     kept: &Kept,
     before: Option<u8>,
 ) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO looks
-               (task, slot, class, looks, changes, last_look_ms, last_change_ms, shape, exposure)
+    let sql = "INSERT OR REPLACE INTO page_checks
+               (task, slot, class, checks, changes, last_check_ms, last_change_ms, shape, exposure)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     db.prepare_cached(sql)?.execute(params![
         task as i64,
         kept.slot,
         kept.class.number(),
-        kept.looks as i64,
+        kept.times_checked as i64,
         kept.changes as i64,
-        kept.last_look_ms,
+        kept.last_check_ms,
         kept.last_change_ms,
         kept.rate.shape,
         kept.rate.exposure,
@@ -265,7 +265,7 @@ fn write(
     if before == Some(kept.slot) {
         return Ok(());
     }
-    let sql = "INSERT INTO look_rates (crawl, site, slot, pages) VALUES (?1, ?2, ?3, ?4)
+    let sql = "INSERT INTO check_rates (crawl, site, slot, pages) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET pages = max(pages + excluded.pages, 0)";
     let mut count = db.prepare_cached(sql)?;
     count.execute(params![crawl, site, kept.slot, 1])?;
@@ -319,7 +319,7 @@ fn plan(
     site: SiteId,
     began_ms: i64,
 ) -> Result<Plan> {
-    let sql = "SELECT slot, pages FROM look_rates WHERE crawl = ?1 AND site = ?2";
+    let sql = "SELECT slot, pages FROM check_rates WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;
     let pages = select.query_map(params![crawl, site], |row| {
         Ok(SlotPages {

@@ -172,7 +172,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
         for sql in [
             "DELETE FROM task_records WHERE task = ?1",
             "DELETE FROM tries WHERE task = ?1",
-            "DELETE FROM looks WHERE task = ?1",
+            "DELETE FROM page_checks WHERE task = ?1",
             "DELETE FROM known_pages WHERE task = ?1",
             "DELETE FROM task_rows WHERE id = ?1",
         ] {
@@ -195,8 +195,8 @@ fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
     for sql in [
         "DELETE FROM crawl_sites WHERE (crawl, site) IN
          (SELECT crawl, site FROM crawl_sites WHERE crawl = ?1 LIMIT ?2)",
-        "DELETE FROM look_rates WHERE (crawl, site, slot) IN
-         (SELECT crawl, site, slot FROM look_rates WHERE crawl = ?1 LIMIT ?2)",
+        "DELETE FROM check_rates WHERE (crawl, site, slot) IN
+         (SELECT crawl, site, slot FROM check_rates WHERE crawl = ?1 LIMIT ?2)",
     ] {
         let mut delete = db.prepare_cached(sql)?;
         for crawl in &walk.crawls {

@@ -9,7 +9,7 @@ use super::site_states::{failed_host, host_of};
 use super::tries::tries;
 
 /// Among how many tasks the one is chosen that goes first after a backoff.
-const PROBES_LOOKED_AT: usize = 256;
+const PROBES_CHECKED: usize = 256;
 
 /// A task that may be handed out.
 pub(super) struct QueuedTask {
@@ -40,7 +40,7 @@ pub(super) fn least_tried(
     };
     let failed = failed_host(db, site)?;
     let mut least: Option<((bool, Tried), QueuedTask)> = None;
-    for task in first_queued(db, site, any, PROBES_LOOKED_AT)? {
+    for task in first_queued(db, site, any, PROBES_CHECKED)? {
         let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
         let tried = (tries(db, task.id)?, task.deliveries);
         let key = (is_of_failed, tried);

@@ -38,7 +38,7 @@ pub struct QueuedSite {
 }
 
 /// Number of tasks of a site to search for the next retry.
-const TRIES_LOOKED_AT: i64 = 10;
+const TRIES_COUNTED: i64 = 10;
 
 impl Reports<'_> {
     /// Sites at which a crawl has queued tasks, at most `most` of them: a crawl may have a million.
@@ -90,7 +90,7 @@ fn select_queued_sites() -> String {
                  SELECT min(not_before_ms) FROM (
                      SELECT not_before_ms FROM task_rows
                      WHERE task_rows.site = crawl_sites.site AND task_rows.crawl = ?1
-                         AND state = 0 AND not_before_ms > 0 LIMIT {TRIES_LOOKED_AT}))),
+                         AND state = 0 AND not_before_ms > 0 LIMIT {TRIES_COUNTED}))),
              reason, most_pages
          FROM crawl_sites JOIN sites ON sites.id = crawl_sites.site
          LEFT JOIN site_states ON site_states.site = sites.id

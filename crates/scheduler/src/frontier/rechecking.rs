@@ -59,9 +59,9 @@ impl FeedBatch<'_> {
         site: SiteId,
         context: &LinkContext<'_>,
     ) -> Result<()> {
-        let (crawl, looked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
+        let (crawl, checked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
         let priority = context.priority;
-        let rank = self.ranks.of(self.db, crawl, site, looked, priority)?;
+        let rank = self.ranks.of(self.db, crawl, site, checked, priority)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, not_before_ms = 0, priority = ?3, depth = ?4,
                        redirects = ?5, parent = ?6, attrs = ?7, rank = ?8

@@ -264,7 +264,7 @@ impl Crawls<'_> {
             let sql = "SELECT count(*) FROM (
                            SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
             let mut count = cx.db.prepare_cached(sql)?;
-            let sites: i64 = count.query_row(params![key, AtMost::LOOKED_AT], |row| row.get(0))?;
+            let sites: i64 = count.query_row(params![key, AtMost::EXAMINED], |row| row.get(0))?;
             drop(count);
             let crawl = crawl_rows::known_crawl(cx, key)?;
             Ok(Pending {

@@ -56,8 +56,8 @@ pub(super) fn check(
         }
         (_, None) => Ok(Origin::default()),
         (_, Some(restoring)) => {
-            let is_told = made_at_ms.is_some() || restoring.backups == Backups::Declared;
-            adopt(db, created_ns(path), is_told, restoring, now_ms).map_err(fault)
+            let is_declared = made_at_ms.is_some() || restoring.backups == Backups::Declared;
+            adopt(db, created_ns(path), is_declared, restoring, now_ms).map_err(fault)
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn check(
 fn adopt(
     db: &Connection,
     created_ns: Option<i64>,
-    is_told: bool,
+    is_declared: bool,
     restoring: Restoring,
     now_ms: i64,
 ) -> Result<Origin> {
@@ -74,7 +74,7 @@ fn adopt(
     let differs = created_ns
         .zip(noted_ns)
         .is_some_and(|(now, then)| now != then);
-    let begins_anew = is_told || differs;
+    let begins_anew = is_declared || differs;
     if begins_anew {
         begin_anew(db, restoring, now_ms)?;
     }
@@ -83,7 +83,7 @@ fn adopt(
     }
     Ok(Origin {
         begins_anew,
-        is_copy: differs && !is_told,
+        is_copy: differs && !is_declared,
         quiet_until_ms: noted(db, QUIET)?.map_or(0, |left_ms| now_ms + left_ms),
     })
 }

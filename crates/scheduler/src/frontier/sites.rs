@@ -121,7 +121,7 @@ pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Resu
 }
 
 /// How many of a crawl's sites are checked to find one that waits.
-pub(super) const MOST_LOOKED_AT: i64 = 256;
+pub(super) const MOST_EXAMINED: i64 = 256;
 
 pub(super) fn waiting_of(
     db: &Connection,
@@ -137,7 +137,7 @@ pub(super) fn waiting_of(
          ORDER BY top_priority DESC, max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT ?4"
     );
     let mut select = db.prepare_cached(&sql)?;
-    let values = params![crawl, MOST_LOOKED_AT, due_before_ms, limit as i64];
+    let values = params![crawl, MOST_EXAMINED, due_before_ms, limit as i64];
     select.query_map(values, read)?.collect()
 }
 
@@ -160,7 +160,7 @@ pub(super) fn each_priority(
     Ok(())
 }
 
-// What follows reads a row before it changes it: for RETURNING, SQLite opens a table in memory each time,
+// The following functions read a row before they change it: for RETURNING, SQLite opens a table in memory each time,
 // which takes longer than to find the row once more.
 
 /// Adds tasks to a site's count; the caller updates the crawl's share. `priority` is the highest of

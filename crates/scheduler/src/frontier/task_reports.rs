@@ -74,7 +74,7 @@ pub struct CrawlsAtSite {
     /// Crawls opened last come first.
     pub crawls: Vec<CrawlKey>,
     /// How many matching crawls were checked.
-    pub looked_at: u64,
+    pub checked: u64,
     /// The last crawl that was checked; `None`: there are no further ones.
     pub next: Option<CrawlKey>,
 }
@@ -104,14 +104,14 @@ impl Reports<'_> {
             let Some(first) = first else {
                 return Ok(CrawlsAtSite {
                     crawls: Vec::new(),
-                    looked_at: 0,
+                    checked: 0,
                     next: None,
                 });
             };
             let sql = format!("SELECT count(*) FROM crawls WHERE {ASKED}");
             let mut count = db.prepare_cached(&sql)?;
             let values = params![first, before, app_id, crawl_id];
-            let looked_at: i64 = count.query_row(values, |row| row.get(0))?;
+            let checked: i64 = count.query_row(values, |row| row.get(0))?;
             let sql = format!(
                 "SELECT id FROM crawls WHERE {ASKED} AND EXISTS (
                      SELECT 1 FROM crawl_sites WHERE crawl = crawls.id
@@ -123,7 +123,7 @@ impl Reports<'_> {
             let crawls = select.query_map(values, |row| row.get(0))?;
             Ok(CrawlsAtSite {
                 crawls: crawls.collect::<Result<_>>()?,
-                looked_at: looked_at as u64,
+                checked: checked as u64,
                 next: (seen == most as i64).then_some(first),
             })
         })

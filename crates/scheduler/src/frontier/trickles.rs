@@ -1,6 +1,7 @@
-//! What pages lead to that only repeat others of their site, as their worker says ([`is_repetition`](webfill_wire::is_repetition)): session
-//! ids in URLs and links relative to the wrong folder lead from such pages to further ones without an end. Of
-//! their new links one is queued now and then, behind everything else; the others are refused.
+//! The links of pages that only repeat others of their site, as their worker says
+//! ([`is_repetition`](webfill_wire::is_repetition)). Session ids in URLs and links relative to the wrong folder lead
+//! from such pages to further ones without an end. Of their new links one is queued now and then, behind everything
+//! else; the others are refused.
 //!
 //! When the last one was queued, and how many were refused, is in memory, and bounded: a restart queues one more.
 

@@ -8,7 +8,7 @@ use super::task_rows::{EndedTask, read_outcome};
 
 /// At most this many earlier attempts travel with a task. The retry table alone never makes more; a
 /// task that is reopened again and again has more.
-const MOST_TOLD: i64 = 50;
+const MOST_LISTED: i64 = 50;
 
 /// How many retries a task has had since it was fed or reopened.
 pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
@@ -66,7 +66,7 @@ pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<Faile
             status_code: row.get(2)?,
         })
     };
-    let latest = select.query_map([task as i64, MOST_TOLD], read)?;
+    let latest = select.query_map([task as i64, MOST_LISTED], read)?;
     let mut attempts: Vec<FailedAttempt> = latest.collect::<Result<_>>()?;
     attempts.reverse();
     Ok(attempts)

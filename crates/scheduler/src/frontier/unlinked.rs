@@ -1,12 +1,12 @@
 //! Unlinked pages: pages of a watch that a run no longer finds, neither as a seed nor by a link or in a sitemap. Most
 //! removed pages become unlinked, and their removal would stay unnoticed. So a run that has checked all pages that it
-//! found also checks unlinked ones: immediately, and, as long as a page is still served, after 1, 2, 4, ... further
-//! runs, at least every 90 days ([`LONGEST_GAP_MS`]).
+//! found also checks unlinked ones. It checks a page immediately and, as long as the page is still served, after 1, 2,
+//! 4, ... further runs, at least every 90 days ([`LONGEST_GAP_MS`]).
 //!
 //! Each page of a watch that detects changes has a row in `known_pages`: when its turn comes if no run finds it. Each
-//! check moves it on. The row is deleted when the page was missing often enough to be reported as gone, and when it
-//! would not be checked even if found: it is out of scope now, or nothing of its site is crawled any more. It comes
-//! back with the next check of the page.
+//! check moves it on. The row is deleted when the page was missing often enough to be reported as gone. It is also
+//! deleted when the page would not be checked even if found: it is out of scope now, or nothing of its site is crawled
+//! any more. It comes back with the next check of the page.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
@@ -71,7 +71,7 @@ struct DueRow {
 
 /// The decision about a page whose turn has come.
 enum Turn {
-    Looked(SiteId, i64, u8),
+    Checked(SiteId, i64, u8),
     NextRun,
     Forgotten,
 }
@@ -98,7 +98,7 @@ impl Runs<'_> {
                 }
                 for due in &due {
                     match turn_of(&mut batch, due, began_ms)? {
-                        Turn::Looked(site, done_at_ms, priority) => {
+                        Turn::Checked(site, done_at_ms, priority) => {
                             check_unlinked(
                                 &mut batch,
                                 (due.task, done_at_ms),
@@ -180,7 +180,7 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     if row.is_site_backing_off {
         return Ok(Turn::NextRun);
     }
-    Ok(Turn::Looked(row.site, done_at_ms, row.priority))
+    Ok(Turn::Checked(row.site, done_at_ms, row.priority))
 }
 
 /// Queues the task again, for no record: it is only a check.
@@ -191,8 +191,8 @@ fn check_unlinked(
     priority: u8,
     began_ms: i64,
 ) -> Result<()> {
-    let (crawl, looked) = ((batch.key, &batch.crawl.spec), Some((task, done_at_ms)));
-    let rank = batch.ranks.of(batch.db, crawl, site, looked, priority)?;
+    let (crawl, checked) = ((batch.key, &batch.crawl.spec), Some((task, done_at_ms)));
+    let rank = batch.ranks.of(batch.db, crawl, site, checked, priority)?;
     let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                    done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
                WHERE id = ?1";

@@ -1,5 +1,5 @@
-//! The sites with queued tasks that cannot be requested for a while, and why: for people who look at a crawl without
-//! progress.
+//! The sites with queued tasks that cannot be requested for a while, and why: for people who wonder about a crawl
+//! without progress.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::parts::Reports;
 use super::sites::each_priority;
 
 /// Maximum number of tasks waiting for a retry to check.
-const RETRIES_LOOKED_AT: i64 = 10_000;
+const RETRIES_EXAMINED: i64 = 10_000;
 
 /// Sites that wait, by reason.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,7 +51,7 @@ impl Reports<'_> {
                            WHERE state = 0 AND not_before_ms > 0 AND not_before_ms > ?1
                            ORDER BY not_before_ms LIMIT ?2)";
             let mut select = cx.db.prepare_cached(sql)?;
-            let (sites, first_ms) = select.query_row(params![ms, RETRIES_LOOKED_AT], |row| {
+            let (sites, first_ms) = select.query_row(params![ms, RETRIES_EXAMINED], |row| {
                 Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
             })?;
             waiting.add("retry", sites, first_ms);

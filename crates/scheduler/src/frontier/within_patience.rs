@@ -15,7 +15,7 @@ use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
 /// Number of queued tasks of a site to search for another host.
-const TASKS_LOOKED_AT: usize = 256;
+const TASKS_EXAMINED: usize = 256;
 
 impl SiteStates<'_> {
     /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
@@ -100,7 +100,7 @@ fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone)
     let sql = "SELECT url FROM tasks
                WHERE site = ?1 AND state = 0 AND not_before_ms = 0 LIMIT ?2";
     let mut select = cx.db.prepare_cached(sql)?;
-    let mut rows = select.query(params![task.site, TASKS_LOOKED_AT as i64])?;
+    let mut rows = select.query(params![task.site, TASKS_EXAMINED as i64])?;
     let host = host_of(&task.url);
     while let Some(row) = rows.next()? {
         let url: String = row.get(0)?;

@@ -5,9 +5,9 @@
 //! after a gap in proportion to `1 / sqrt(rate)`. Of all ways to spend that half, this one has the shortest mean
 //! delay until a change is noticed, and the pages' gaps meet where `rate x age^2` is the same for all.
 //!
-//! A key is a time, which passes. What a run has left unlooked at needs no new one: it comes ever earlier
-//! among the others, and before all but listings once it is as old as the longest gap, so that no page
-//! starves. The longest gap is 90 days, or as long as half of the budget needs for all pages.
+//! A key is a time, which passes. A page that a run has left unchecked needs no new key. It comes ever earlier among
+//! the others, and before all but listings once it is as old as the longest gap, so that no page starves. The longest
+//! gap is 90 days, or as long as half of the budget needs for all pages.
 
 /// Every page is checked at least this often, if the site's budget allows it.
 pub const LONGEST_GAP_MS: i64 = 90 * DAY_MS;
@@ -151,14 +151,14 @@ impl Plan {
     }
 
     /// The key of a page that was last checked at this time, whatever the result.
-    pub fn key(&self, task: u64, slot: u8, per_day: f64, looked_ms: i64) -> i64 {
+    pub fn key(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
         if spread(task) < self.fast_share(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {
                 (true, true) => self.period_ms.saturating_add(LONGEST_GAP_MS),
                 (true, false) => self.period_ms,
                 (false, _) => 0,
             };
-            let next_ms = looked_ms.saturating_add(self.period_ms);
+            let next_ms = checked_ms.saturating_add(self.period_ms);
             return next_ms
                 .saturating_sub(ahead_ms)
                 .saturating_sub(self.lead_ms);
@@ -166,7 +166,7 @@ impl Plan {
         let gap_ms = self.gap_ms / per_day.max(1e-6).sqrt();
         let most_ms = self.lead_ms / 2;
         let gap_ms = (gap_ms.min(1e15) as i64).clamp(self.period_ms.min(most_ms), most_ms);
-        looked_ms.saturating_add(gap_ms)
+        checked_ms.saturating_add(gap_ms)
     }
 }
 
@@ -190,8 +190,8 @@ mod tests {
     }
 
     fn key(plan: &Plan, per_day: f64, is_listing: bool, days_ago: i64) -> i64 {
-        let looked_ms = (1_000 - days_ago) * DAY_MS;
-        plan.key(7, slot_of(per_day, is_listing), per_day, looked_ms)
+        let checked_ms = (1_000 - days_ago) * DAY_MS;
+        plan.key(7, slot_of(per_day, is_listing), per_day, checked_ms)
     }
 
     #[test]
@@ -255,9 +255,9 @@ mod tests {
         }];
         for budget in [None, Some(0), Some(1), Some(u64::MAX)] {
             let plan = Plan::new(&pages, budget, (i64::MAX, i64::MAX));
-            for looked_ms in [i64::MIN, 0, i64::MAX] {
-                plan.key(u64::MAX, SLOTS - 1, f64::INFINITY, looked_ms);
-                plan.key(0, 0, 0.0, looked_ms);
+            for checked_ms in [i64::MIN, 0, i64::MAX] {
+                plan.key(u64::MAX, SLOTS - 1, f64::INFINITY, checked_ms);
+                plan.key(0, 0, 0.0, checked_ms);
             }
         }
     }

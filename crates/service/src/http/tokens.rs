@@ -16,7 +16,7 @@ use webfill_wire::keys::{Rights, is_name};
 /// The first line of every file of tokens; a file without it is refused.
 pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
 
-/// What precedes the digest of a token.
+/// The prefix of a token's digest.
 const DIGEST_MARK: &str = "sha256:";
 
 /// The least length of a token given itself, in characters.

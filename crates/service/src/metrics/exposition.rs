@@ -29,14 +29,14 @@ impl Exposition {
     }
 
     /// A distribution of durations.
-    pub fn histogram(&mut self, name: &'static str, help: &str, told: &Histogram) {
+    pub fn histogram(&mut self, name: &'static str, help: &str, values: &Histogram) {
         let Family { text, name } = self.family(name, help, "histogram");
-        for (bound, count) in told.cumulative() {
+        for (bound, count) in values.cumulative() {
             line(text, name, "_bucket", &[("le", &bound.to_string())], &count);
         }
-        line(text, name, "_bucket", &[("le", "+Inf")], &told.count());
-        line(text, name, "_sum", &[], &told.sum_seconds());
-        line(text, name, "_count", &[], &told.count());
+        line(text, name, "_bucket", &[("le", "+Inf")], &values.count());
+        line(text, name, "_sum", &[], &values.sum_seconds());
+        line(text, name, "_count", &[], &values.count());
     }
 
     fn family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
@@ -108,12 +108,12 @@ mod tests {
 
     #[test]
     fn the_buckets_of_a_histogram_hold_all_that_took_no_longer() {
-        let mut told = Histogram::default();
+        let mut values = Histogram::default();
         for ms in [1, 40, 40, 900_000] {
-            told.observe(Duration::from_millis(ms));
+            values.observe(Duration::from_millis(ms));
         }
         let mut page = Exposition::default();
-        page.histogram("webfill_fetch_seconds", "Time.", &told);
+        page.histogram("webfill_fetch_seconds", "Time.", &values);
         let page = page.finish();
         for line in [
             "webfill_fetch_seconds_bucket{le=\"0.001\"} 1",

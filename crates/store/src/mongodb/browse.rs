@@ -31,8 +31,8 @@ use crate::site_state::SiteState;
 use crate::store::ExportKind;
 
 /// A slice ends after checking this many documents, or after this time, or after this many bytes.
-const MOST_LOOKED_AT: u64 = 20_000;
-const LOOKED_FOR: Duration = Duration::from_millis(100);
+const MOST_EXAMINED: u64 = 20_000;
+const SEARCH_TIME: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
 
 /// The most documents in one answer of the server.
@@ -169,14 +169,14 @@ impl Listing<'_> {
     ) -> Result<Option<Slice<T>>, Fault> {
         let collection: Collection<RawDocumentBuf> = db.database.collection(self.collection);
         let wanted = self.wanted;
-        let looking = async {
+        let searching = async {
             match self.find(&collection).await {
                 Ok(cursor) => slice(cursor, wanted, read).await.map(Some),
                 Err(error) if is_without_index(&error) => Ok(None),
                 Err(error) => Err(error),
             }
         };
-        with_timeout(looking).await?.transpose()
+        with_timeout(searching).await?.transpose()
     }
 
     fn find<'a>(&self, collection: &'a Collection<RawDocumentBuf>) -> Find<'a, RawDocumentBuf> {
@@ -185,7 +185,7 @@ impl Listing<'_> {
             .find(self.which.clone())
             .sort(self.order.clone())
             .hint(mongodb::options::Hint::Name(self.index.to_owned()))
-            .limit(MOST_LOOKED_AT as i64 + 1)
+            .limit(MOST_EXAMINED as i64 + 1)
             .batch_size(batch);
         match self.members.is_empty() {
             true => find,
@@ -208,12 +208,12 @@ async fn slice<T>(
             Ok(read) => read,
             Err(fault) => return Ok(Err(fault)),
         };
-        slice.looked_at += 1;
+        slice.examined += 1;
         slice.rows.extend(found);
         let is_full = slice.rows.len() >= wanted
-            || slice.looked_at >= MOST_LOOKED_AT
+            || slice.examined >= MOST_EXAMINED
             || bytes >= MOST_BYTES
-            || began.elapsed() >= LOOKED_FOR;
+            || began.elapsed() >= SEARCH_TIME;
         if is_full {
             slice.next = cursor.advance().await?.then_some(place);
             break;

@@ -1,9 +1,8 @@
 //! The collection `page_log`: the order in which pages became visible, which readers of changes
 //! follow (see [`Changes::changes`](crate::Changes::changes)).
 //!
-//! Many clients save pages at the same time. A number taken before a write does not tell when the
-//! write becomes visible: the client with the lower number may finish later. So the number is taken
-//! afterwards:
+//! Many clients save pages at the same time. A number taken before a write does not show when the write becomes
+//! visible: the client with the lower number may finish later. So the number is taken afterwards:
 //!
 //! 1. a client saves pages, and waits until a majority of the members has them;
 //! 2. it inserts an entry with the keys of these pages. The entry's `_id` is one more than the

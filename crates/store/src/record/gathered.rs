@@ -340,7 +340,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
 
 /// Groups the parts that belong together.
 fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
-    let indexes = indexes(parts);
+    let indexes = indexes_by_url(parts);
     let mut list_of: Vec<usize> = (0..parts.len()).collect();
     let mut join = |one: usize, other: usize| {
         let (from, to) = (list_of[one], list_of[other]);
@@ -367,7 +367,7 @@ fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
     lists
 }
 
-fn indexes(parts: &[Part]) -> HashMap<&str, usize> {
+fn indexes_by_url(parts: &[Part]) -> HashMap<&str, usize> {
     let urls = parts.iter().map(|part| part.url.as_str());
     urls.zip(0..).collect()
 }
@@ -375,7 +375,7 @@ fn indexes(parts: &[Part]) -> HashMap<&str, usize> {
 /// The parts of a list in the order of its pages: the user's first, then those that no other one leads to, and after
 /// each page those that it leads to.
 fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
-    let indexes = indexes(parts);
+    let indexes = indexes_by_url(parts);
     let led_to: HashSet<&str> = list
         .iter()
         .flat_map(|index| parts[*index].further.iter().map(String::as_str))

@@ -5,8 +5,8 @@
 //! user withdraws it by leaving the field empty. A repeated value of the input is not news: values that a refresh has
 //! found meanwhile stay.
 //!
-//! A user who wants a field that has a value, by a refresh or by listing it, wants another value from pages; but not
-//! instead of a correction, which is a user's value that replaced one from a page.
+//! A user who wants a field that has a value, by a refresh or by listing it, wants another value from pages. But a
+//! correction stays: it is a user's value that replaced one from a page.
 //!
 //! A write to the dataset that was begun but not confirmed may or may not have happened. If the dataset has the value
 //! from before it, either it was never replaced, or the user typed it again; the store and the document are the same

@@ -131,8 +131,8 @@ impl Export for Sqlite {
         while next < ids.len() {
             let ids = Arc::clone(&ids);
             let step = move |conn: &Connection| changes::find_step(conn, &ids[next..]);
-            let (pages, looked_for) = self.read(step).await?;
-            next += looked_for;
+            let (pages, searched) = self.read(step).await?;
+            next += searched;
             for (_, page) in pages {
                 each(Value::Object(page))?;
                 found += 1;

@@ -15,7 +15,7 @@ use crate::store::Retention;
 use crate::timestamp::iso_time;
 
 /// The most pages that one call checks, because other writers wait meanwhile.
-const LOOKED_AT: i64 = 500;
+const MOST_EXAMINED: i64 = 500;
 
 /// Drops some of the entries beyond the limits. Returns the position of the pages to continue after; 0 at the end.
 pub(super) fn drop_old(
@@ -39,9 +39,9 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, 
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
         FROM (SELECT position, started_at FROM pages WHERE position > ?1 ORDER BY position LIMIT ?2)";
-    let (looked_at, last, last_old): (i64, Option<i64>, Option<i64>) = conn
+    let (examined, last, last_old): (i64, Option<i64>, Option<i64>) = conn
         .prepare_cached(sql)?
-        .query_row(params![after, LOOKED_AT, before], |row| {
+        .query_row(params![after, MOST_EXAMINED, before], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
     let pages = match last_old {
@@ -49,10 +49,10 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, 
         None => 0,
     };
     let of_changes = drop_changes(conn, &before)?;
-    let is_end = looked_at < LOOKED_AT;
+    let is_end = examined < MOST_EXAMINED;
     let dropped = Dropped {
         pages: pages as u64,
-        has_more: of_changes == LOOKED_AT as usize || !is_end,
+        has_more: of_changes == MOST_EXAMINED as usize || !is_end,
         ..Dropped::default()
     };
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
@@ -75,12 +75,12 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
     let changes = conn
         .prepare_cached(sql)?
-        .execute(params![before, LOOKED_AT])?;
+        .execute(params![before, MOST_EXAMINED])?;
     let sql = "DELETE FROM versions WHERE _id IN
         (SELECT _id FROM versions WHERE looked_at < ?1 ORDER BY looked_at LIMIT ?2)";
     let versions = conn
         .prepare_cached(sql)?
-        .execute(params![before, LOOKED_AT])?;
+        .execute(params![before, MOST_EXAMINED])?;
     Ok(changes.max(versions))
 }
 
@@ -90,8 +90,8 @@ impl Retention for Sqlite {
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
         let drop_some = move |conn: &_| drop_old(conn, cutoff, after);
-        let (mut dropped, looked_to) = self.write(drop_some).await?;
-        self.retained_to.store(looked_to, Ordering::Relaxed);
+        let (mut dropped, examined_to) = self.write(drop_some).await?;
+        self.retained_to.store(examined_to, Ordering::Relaxed);
         if let Some(pages_ms) = cutoff.pages_ms {
             dropped.has_more |= self.bodies.drop_old(pages_ms).await?.has_more;
         }

@@ -9,8 +9,8 @@ use super::fault::Fault;
 use crate::browse::{Place, Slice};
 
 /// A slice ends after checking this many rows, or after this time, or after this much text.
-const MOST_LOOKED_AT: u64 = 20_000;
-pub(super) const LOOKED_FOR: Duration = Duration::from_millis(100);
+const MOST_EXAMINED: u64 = 20_000;
+pub(super) const SEARCH_TIME: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
 
 /// Makes a slice of the rows of a statement, which follow an index: `read` returns the place of a row, and the row if
@@ -26,12 +26,12 @@ pub(super) fn slice<T>(
     while let Some(row) = rows.next()? {
         bytes += text_bytes(row)?;
         let (place, found) = read(row)?;
-        slice.looked_at += 1;
+        slice.examined += 1;
         slice.rows.extend(found);
         let is_full = slice.rows.len() >= wanted
-            || slice.looked_at >= MOST_LOOKED_AT
+            || slice.examined >= MOST_EXAMINED
             || bytes >= MOST_BYTES
-            || began.elapsed() >= LOOKED_FOR;
+            || began.elapsed() >= SEARCH_TIME;
         if is_full {
             slice.next = rows.next()?.map(|_| place);
             break;

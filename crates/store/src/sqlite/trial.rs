@@ -1,5 +1,5 @@
-//! Records as a [trial](crate::Rereading::put_reread) would have left them by now, so that it can tell what the next page
-//! would do to a record.
+//! Records as a [trial](crate::Rereading::put_reread) would have left them by now, to find what the next page would do
+//! to a record.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -39,8 +39,8 @@ pub trait ContentChanges: Send + Sync {
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
-    /// How many documents a run of a crawl has met for the first time: pages that changes report as new since it
-    /// began, or, in its first run, which reports nothing as new, all that were fetched since.
+    /// How many documents a run of a crawl has met for the first time. These are the pages that changes report as new
+    /// since it began. The first run reports nothing as new: there, all pages fetched since count.
     async fn count_new_documents(
         &self,
         crawl: &CrawlId,

@@ -79,8 +79,8 @@ pub trait Pages: Send + Sync {
     fn save_pace(&self, processes: u16) -> SavePace;
 
     /// Sets the rules of mappings for records. Must be called before records are filled. Without it, the first value
-    /// wins, no page is known to lead to several pages of one mapping, no mapping names the fields by which a record
-    /// is recognised, and no list continues on further pages.
+    /// wins, and no page is known to lead to several pages of one mapping. No mapping names the fields by which a
+    /// record is recognised, and no list continues on further pages.
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
 
     /// Stores pages and fills their records. Answers in the order given, once everything is durable.

@@ -21,7 +21,7 @@ macro_rules! walk {
             let $from = place.as_ref();
             let slice: webfill_store::Slice<_> = $read.await.unwrap();
             assert!(slice.rows.len() <= $few as usize);
-            assert!(slice.looked_at >= slice.rows.len() as u64);
+            assert!(slice.examined >= slice.rows.len() as u64);
             rows.extend(slice.rows);
             match slice.next {
                 Some(next) => text = Some(next.to_string()),

@@ -11,11 +11,11 @@ use crate::text::Span;
 /// In the order in which they are preferred.
 const DELIMITERS: [u8; 4] = *b",\t;|";
 
-/// So much is looked at.
+/// How much of the beginning is examined.
 const SAMPLE_BYTES: usize = 256 << 10;
 const SAMPLE_ROWS: u32 = 1_000;
 
-/// A row is not looked for behind so many bytes.
+/// The end of a row is not searched for beyond this many bytes.
 const ROW_BYTES: usize = 64 << 10;
 
 /// A dialect must be better by so much than one that is preferred.

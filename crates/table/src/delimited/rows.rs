@@ -21,12 +21,12 @@ use crate::value::joined;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// How many bytes may be looked at in vain: so many from the beginning, and for each byte that belongs to a row so many
-/// more. A text in which many quotes are left open is read in time.
+/// How many bytes may be examined in vain: this many from the beginning, and this many more for each byte that belongs
+/// to a row. A text in which many quotes are left open is read in time.
 const VAIN_BYTES: usize = 64 << 20;
 const VAIN_PER_BYTE: usize = 4;
 
-/// So far is looked in any case.
+/// This far is searched in any case.
 const LEAST_ROW_BYTES: usize = 64 << 10;
 
 pub(crate) struct DelimitedRows {
@@ -38,7 +38,7 @@ pub(crate) struct DelimitedRows {
     line: u64,
     spans: Vec<Span>,
     at: At,
-    /// How many bytes may still be looked at in vain.
+    /// How many bytes may still be examined in vain.
     patience: usize,
     /// A text without a mark is taken for UTF-8 until a character shows that it is not.
     is_ascii_so_far: bool,
@@ -135,8 +135,8 @@ impl DelimitedRows {
     }
 
     /// Takes the first line as a fault; what follows is read again.
-    fn give_up(&mut self, looked_at: usize, reason: &str) -> io::Result<Piece> {
-        self.patience = self.patience.saturating_sub(looked_at);
+    fn give_up(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
+        self.patience = self.patience.saturating_sub(read);
         let mut piece = self.whole_line()?;
         piece.content = Content::Fault(reason.to_owned());
         Ok(piece)

@@ -180,7 +180,7 @@ impl JsonRows {
         })
     }
 
-    /// What follows the array: blanks, or what does not belong there.
+    /// The end of the file, after the array: blanks, or bytes that do not belong there.
     fn behind_array(&mut self) -> Piece {
         let bytes = self.buffer.bytes().len();
         Piece::between(self.buffer.take(bytes), self.number)

@@ -1,4 +1,4 @@
-//! What the values of a column are: as they are stored, as cells, and out of texts.
+//! The values of a column: as they are stored, as cells, and from texts.
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, Type};

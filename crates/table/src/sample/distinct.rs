@@ -1,7 +1,7 @@
 //! Whether a value of a column stands in several rows, found in bounded memory.
 //!
-//! Values are hashed, and the hashes kept. When there are too many, only those that end in a zero bit are kept, then those
-//! that end in two, and so on: of the values that are watched, every one is watched in all rows.
+//! Values are hashed, and the hashes kept. When there are too many, only those that end in a zero bit are kept, then
+//! those that end in two, and so on. Each value that is watched is watched in all rows.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 

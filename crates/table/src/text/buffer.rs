@@ -7,7 +7,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Buffer {
     input: Box<dyn Read + Send>,
     bytes: Vec<u8>,
-    /// What stands before was taken.
+    /// The bytes before this position were taken.
     start: usize,
     is_at_end: bool,
 }

@@ -12,7 +12,7 @@ pub(super) struct Utf16Reader<R> {
     /// Bytes that do not make a character yet.
     undecoded: Vec<u8>,
     decoded: Vec<u8>,
-    /// What stands before in `decoded` was read.
+    /// The bytes of `decoded` before this position were read.
     start: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was understood, in five lines for people.
+//! How a table was understood, in five lines for people.
 
 use std::fmt::{self, Display, Formatter};
 

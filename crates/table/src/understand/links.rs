@@ -112,11 +112,15 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     let holds_links =
         |column: &usize| Some(*column) != id && holds_links(sample, &shapes[*column], *column);
     let found: Vec<usize> = columns.filter(holds_links).collect();
-    let telling = found
+    let distinctive = found
         .iter()
         .filter(|column| distinguishes_rows(sample, **column));
-    let telling: Vec<usize> = telling.copied().collect();
-    let chosen = if telling.is_empty() { found } else { telling };
+    let distinctive: Vec<usize> = distinctive.copied().collect();
+    let chosen = if distinctive.is_empty() {
+        found
+    } else {
+        distinctive
+    };
     let column = |column: usize| url_column(sample, column);
     chosen.into_iter().map(column).collect()
 }

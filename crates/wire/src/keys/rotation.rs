@@ -25,7 +25,7 @@ impl RotationFiles {
             .filter(|file| file.exists())
     }
 
-    /// Whether one of them appeared less than a week ago.
+    /// Whether one of the files appeared less than a week ago.
     pub(crate) fn is_recent(&self, now: SystemTime) -> bool {
         let came = self.0.iter().filter_map(|file| came_at(file));
         came.max()

@@ -1,6 +1,6 @@
 //! The dispatcher's public keys that a supervisor or client trusts: one, or two while it is being replaced. A CURVE
-//! server has one key at a time, so the clients handle the replacement: they hold the present and the next key, and
-//! if the owner of one does not admit them, they try the other.
+//! server has one key at a time, so the clients handle the replacement. They hold the present and the next key. If the
+//! owner of one does not admit them, they try the other.
 //!
 //! The files may be changed at any time. Their metadata is checked before each batch of messages, like that of the
 //! [`super::AllowList`], so a new key needs no restart, and nothing more is sent to the owner of a removed one.

@@ -57,7 +57,7 @@ pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
 )]
 pub struct CurveError;
 
-/// Makes a server socket that admits only peers with this role. Its ZAP domain tells the ZAP handler
+/// Makes a server socket that admits only peers with this role. Its ZAP domain gives the ZAP handler
 /// ([`super::authenticator`]) the requirements for a peer.
 pub(super) fn serve(
     socket: &mut zmq::Socket,

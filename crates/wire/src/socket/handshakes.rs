@@ -61,9 +61,9 @@ pub(super) enum Verdict {
     NotLetIn(&'static str),
 }
 
-/// libzmq reconnects after a lost connection, but not after a protocol error. Such an error may come
-/// from a dispatcher that was started without its keys by mistake, or from another server that had
-/// its port for a while, so a new socket is opened after this time.
+/// libzmq reconnects after a lost connection, but not after a protocol error. Such an error may come from a dispatcher
+/// that was started without its keys by mistake, or from another server that had its port for a while. So a new socket
+/// is opened after this time.
 pub(super) const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

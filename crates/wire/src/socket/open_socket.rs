@@ -252,8 +252,8 @@ fn log_let_in(endpoint: &str, by: &TrustedKey) {
 
 /// The address that a peer calls from. A peer at a Unix socket has none: libzmq gives its process instead, as
 /// `localhost:uid:gid:pid`.
-fn address_of(told: &str) -> Option<String> {
-    (!told.starts_with("localhost:")).then(|| told.to_owned())
+fn address_of(given: &str) -> Option<String> {
+    (!given.starts_with("localhost:")).then(|| given.to_owned())
 }
 
 /// The content of a [`Peer`]: the routing id of a router's peer, and the peer's key.

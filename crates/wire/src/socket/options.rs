@@ -23,8 +23,8 @@ const CLIENT_UNREAD: i32 = 32;
 const HANDSHAKE_MS: i32 = 5_000;
 
 /// A connection may break without notice (a cable, a firewall, a stopped process). A ping every two seconds detects
-/// that within ten, on both sides: TIMEOUT is how long this side waits for an answer, TTL how long the other side is
-/// told to wait for a ping.
+/// that within ten, on both sides: TIMEOUT is how long this side waits for an answer, TTL how long the other side is to
+/// wait for a ping.
 const HEARTBEAT_MS: i32 = 2_000;
 const SILENCE_MS: i32 = 10_000;
 

@@ -1,8 +1,8 @@
 //! Pages in a folder: with a list `pages.jsonl`, or golden cases.
 //!
-//! A line of the list names a page by `file` and `url`, with `content_type` and `final_url` (after redirects)
-//! if they are known, as `webfill health --pages` writes it; or it is a line of `webfill mapping test`, which
-//! has `file`, `url` (after redirects) and `content_type` in `page`.
+//! A line of the list names a page by `file` and `url`, with `content_type` and `final_url` (after redirects) if they
+//! are known, as `webfill health --pages` writes it. Or it is a line of `webfill mapping test`, which has `file`, `url`
+//! (after redirects) and `content_type` in `page`.
 
 use std::path::{Path, PathBuf};
 

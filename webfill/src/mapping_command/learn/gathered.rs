@@ -141,7 +141,7 @@ pub struct Gathering<'g> {
 }
 
 impl<'g> Gathering<'g> {
-    /// `is_known` tells whether values of a URL's page are known.
+    /// `is_known` says whether values of a URL's page are known.
     pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> Gathering<'g> {
         Gathering {
             is_known,

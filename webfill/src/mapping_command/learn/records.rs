@@ -177,9 +177,9 @@ impl KnownRecords {
                 continue;
             }
             let names = nearest_first(field, self.names.iter().map(String::as_str));
-            let told = names[..names.len().min(5)].join(", ");
+            let nearest = names[..names.len().min(5)].join(", ");
             return Err(Fault::usage(format!(
-                "--fields: no record has a field `{field}`; did you mean {told}?"
+                "--fields: no record has a field `{field}`; did you mean {nearest}?"
             )));
         }
         Ok(())

@@ -24,18 +24,18 @@ const HEADS: [&str; 6] = [
 ];
 
 /// The most pages of a kind that are named.
-const PAGES_TOLD: usize = 3;
+const MOST_PAGES: usize = 3;
 
 /// The most characters of a printed chain.
 const MOST_CHARS: usize = 60;
 
-pub struct Told<'t> {
+pub struct LearnReport<'t> {
     pub learned: &'t Learned,
     pub records: &'t KnownRecords,
     pub pages: usize,
 }
 
-impl Told<'_> {
+impl LearnReport<'_> {
     /// Writes the mapping and reports how it was learned. Nothing is written if nothing was learned.
     pub fn finish(&self, to: &MappingOutputOptions) -> Result<(), Fault> {
         let mappings: Vec<Value> = self
@@ -62,13 +62,13 @@ impl Told<'_> {
     }
 
     fn json(&self) -> Value {
-        let mut told = json!(self.learned);
-        told["records"] = json!({
+        let mut report = json!(self.learned);
+        report["records"] = json!({
             "read": self.records.read,
             "joined": self.records.records.len(),
         });
-        told["pages"] = json!(self.pages);
-        told
+        report["pages"] = json!(self.pages);
+        report
     }
 
     fn text(&self, file: Option<&Path>) -> String {
@@ -92,7 +92,7 @@ impl Told<'_> {
         for left in &self.learned.left_out {
             reasons.entry(&left.why).or_default().push(&left.url);
         }
-        let told = reasons.iter().map(|(why, urls)| {
+        let lines = reasons.iter().map(|(why, urls)| {
             let more = urls.len().saturating_sub(1);
             let more = if more > 0 {
                 format!(" and {more} more")
@@ -101,8 +101,8 @@ impl Told<'_> {
             };
             visible(&format!("left out: {}{more}: {why}", urls[0]))
         });
-        let told: Vec<String> = told.collect();
-        (!told.is_empty()).then(|| told.join("\n"))
+        let lines: Vec<String> = lines.collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
 
@@ -130,7 +130,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
             .map(|field| visible(&format!("{}: {}", field.field, field.why))),
     );
     for field in &learned.fields {
-        let disagreements = field.disagree.iter().take(PAGES_TOLD);
+        let disagreements = field.disagree.iter().take(MOST_PAGES);
         lines.extend(disagreements.map(|one| {
             let (known, read) = (one.known.join(", "), one.read.join(", "));
             visible(&format!(
@@ -140,7 +140,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
         }));
     }
     for field in &learned.fields {
-        let doubted = field.doubted.iter().take(PAGES_TOLD);
+        let doubted = field.doubted.iter().take(MOST_PAGES);
         lines.extend(doubted.map(|one| {
             let (known, read) = (one.known.join(", "), one.read.join(", "));
             visible(&format!(

@@ -78,13 +78,13 @@ impl Repair {
 
     /// For each repaired field on some pages: the former value, the new value, and the known value.
     fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
-        let mut told = Vec::new();
+        let mut rows = Vec::new();
         for New { field, .. } in &self.accepted {
             let pages = evidence.now.iter().zip(evidence.labels(field));
             let pages = pages.filter_map(|(page, known)| Some((page, known?)));
             for (page, known) in pages.take(MOST_CASES) {
                 let read = |reader: &Reader| reader.values(page)?.remove(field);
-                told.push(json!({
+                rows.push(json!({
                     "field": field,
                     "url": page.url.as_str(),
                     "old": read(&broken.reader),
@@ -93,7 +93,7 @@ impl Repair {
                 }));
             }
         }
-        told
+        rows
     }
 
     fn json(&self, difference: &str, values: &[Value]) -> Value {

@@ -40,8 +40,8 @@ pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Resul
                 .any(|url| url == pages[page].url.as_str())
         })
         .collect();
-    let told = report.candidates.iter().zip(read);
-    let candidates: Vec<Value> = told
+    let pairs = report.candidates.iter().zip(read);
+    let candidates: Vec<Value> = pairs
         .map(|(candidate, values)| {
             json!({
                 "processors": candidate.processors,

@@ -71,17 +71,17 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
 /// The rows of each rule, in the form of golden cases. For people the list is cut, with its count.
 pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
-        let mut told = listing.json();
+        let mut answer = listing.json();
         if !is_whole {
-            told["count"] = listing.rows.len().into();
-            let rows = told["rows"].as_array_mut().into_iter().flatten();
+            answer["count"] = listing.rows.len().into();
+            let rows = answer["rows"].as_array_mut().into_iter().flatten();
             rows.flat_map(|row| row.as_object_mut().into_iter().flatten())
                 .for_each(|(_, value)| shorten(value));
-            if let Some(rows) = told["rows"].as_array_mut() {
+            if let Some(rows) = answer["rows"].as_array_mut() {
                 rows.truncate(SHOWN_ROWS);
             }
         }
-        told
+        answer
     });
     rules.collect()
 }
@@ -114,9 +114,9 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
     };
     let trace = trace.ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let elements = elements_of(&trace, page);
-    let mut told = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
-    told["elements"] = elements;
-    Ok(told)
+    let mut answer = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
+    answer["elements"] = elements;
+    Ok(answer)
 }
 
 /// For each field, the numbers of the elements that its value comes from: those found by the last step that finds

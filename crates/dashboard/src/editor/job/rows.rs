@@ -50,26 +50,26 @@ pub(super) fn rows(
         return Ok(json!({"why": why, "notes": notes}));
     };
     let count: usize = selected.elements.iter().map(Vec::len).sum();
-    let mut told = json!({
+    let mut answer = json!({
         "select": selected.select,
         "elements": selected.elements,
         "notes": notes,
         "why": format!("{count} rows, found by {}", selected.anchor),
     });
     if to_learn.iter().all(|page| page.said.is_empty()) {
-        return Ok(told);
+        return Ok(answer);
     }
     let learned = learned(name, dataset, &to_learn, &known)?;
     let Some(mapping) = learned else {
-        told["why"] = "no chain found that reads these values in the rows".into();
-        return Ok(told);
+        answer["why"] = "no chain found that reads these values in the rows".into();
+        return Ok(answer);
     };
-    told["rule"] = mapping.mapping["rows"].clone();
-    told["url_patterns"] = mapping.mapping["url_patterns"].clone();
-    told["url_parsers"] = mapping.mapping["url_parsers"].clone();
-    told["fields"] = json!(mapping.fields);
-    told["pages"] = read(&mapping.mapping, name, pages)?;
-    Ok(told)
+    answer["rule"] = mapping.mapping["rows"].clone();
+    answer["url_patterns"] = mapping.mapping["url_patterns"].clone();
+    answer["url_parsers"] = mapping.mapping["url_parsers"].clone();
+    answer["fields"] = json!(mapping.fields);
+    answer["pages"] = read(&mapping.mapping, name, pages)?;
+    Ok(answer)
 }
 
 /// The rows that were pointed at, page by page.

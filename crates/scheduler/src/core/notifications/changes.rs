@@ -1,8 +1,8 @@
 //! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]),
 //! and another thread answers, sooner or later. No changes are reported before. After a crash the core asks again.
 //!
-//! Whether a change has been told follows from the position up to which all are ([`Reported::changes_to`]), which is
-//! kept in the commit of the notification. An answer that was read for another position is not used.
+//! Whether a change has been reported follows from the position up to which all are ([`Reported::changes_to`]), which
+//! is kept in the commit of the notification. An answer that was read for another position is not used.
 
 use std::collections::BTreeMap;
 
@@ -44,12 +44,12 @@ impl Notifications {
         };
         let reported = self.reported.iter();
         let mut reported = reported.filter(|((watch, _), _)| watch == name);
-        let is_told = reported.all(|(_, reported)| reported.run >= run.number);
+        let is_reported = reported.all(|(_, reported)| reported.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
         let digest = self.reported.get(&digest);
         // Not all that has changed has room in one notification, and some of it may be judged later.
-        let tells_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
-        if !is_told || tells_changes || !run.counts.contains_key("changes") {
+        let reports_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
+        if !is_reported || reports_changes || !run.counts.contains_key("changes") {
             self.ask_of_run(watches, name);
         }
     }
@@ -138,13 +138,13 @@ impl Notifications {
 
     /// Pages of a watch have changed: changes to report immediately must be read.
     pub(in crate::core) fn note_checks(&mut self, watches: &Watches, checks: &[PageCheck]) {
-        for look in checks {
-            let is_of_crawl = |watched: &Watched| watched.watch.app == look.app_id;
-            let watched = watches.by_name.get(&look.crawl_id);
-            if look.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {
+        for check in checks {
+            let is_of_crawl = |watched: &Watched| watched.watch.app == check.app_id;
+            let watched = watches.by_name.get(&check.crawl_id);
+            if check.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {
                 continue;
             }
-            if let Some(reading) = self.reading.get_mut(&look.crawl_id) {
+            if let Some(reading) = self.reading.get_mut(&check.crawl_id) {
                 reading.is_stale = true;
             }
         }
@@ -164,8 +164,8 @@ impl Notifications {
             return;
         };
         let waits = reading.read.get(&NotificationTime::AtOnce);
-        let is_to_be_told = waits.is_some_and(|read| read.after == after);
-        if reading.is_stale && !reading.is_after_asked && !is_to_be_told {
+        let is_waiting = waits.is_some_and(|read| read.after == after);
+        if reading.is_stale && !reading.is_after_asked && !is_waiting {
             (reading.is_stale, reading.is_after_asked) = (false, true);
             let question = ChangesQuestion::After(after);
             self.asked.push(asked(watched, question));
@@ -180,8 +180,8 @@ impl Notifications {
         is_counted: bool,
     ) -> Option<&ReadChanges> {
         let read = self.reading.get(name)?.read.get(&time)?;
-        let may_tell = is_counted || time == NotificationTime::AtOnce;
-        (may_tell && reported.changes_to == Some(read.after)).then_some(read)
+        let may_report = is_counted || time == NotificationTime::AtOnce;
+        (may_report && reported.changes_to == Some(read.after)).then_some(read)
     }
 
     /// They are reported. If there are more, asks for these.
@@ -209,7 +209,7 @@ impl Notifications {
         let Some(reading) = self.reading.get_mut(name) else {
             return Ok(());
         };
-        self.look_at_ms = now_ms;
+        self.check_at_ms = now_ms;
         match (answer.found, answer.asked.question) {
             (ChangesFound::Position(last), _) => {
                 reading.is_position_asked = false;
@@ -291,9 +291,9 @@ fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
     }
 }
 
-/// Whether changes of its pages are looked for, and it had a crawl at all.
+/// Whether changes of its pages are detected, and it had a crawl at all.
 fn detects_changes(watched: &Watched, run: &WatchRun) -> bool {
-    watched.watch.looks_for_changes() && !run.counts.is_empty()
+    watched.watch.detects_changes() && !run.counts.is_empty()
 }
 
 fn wants_changes(watched: &Watched, time: NotificationTime) -> bool {

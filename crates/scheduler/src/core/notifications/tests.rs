@@ -133,7 +133,7 @@ impl World {
     }
 
     fn look(&mut self, now_ms: i64) {
-        self.core.notifications.look_at_ms = now_ms;
+        self.core.notifications.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
         self.commit(now_ms);
     }

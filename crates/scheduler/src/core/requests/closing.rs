@@ -4,8 +4,7 @@
 //! 1. recall: leased tasks that have not started are called back;
 //! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything
 //!    else;
-//! 3. answer: the clients that asked, and the subscribers of notifications, are told how many tasks that
-//!    were.
+//! 3. answer: the clients that asked, and the subscribers of notifications, get the number of these tasks.
 //!
 //! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients
 //! that waited are not answered.

@@ -1,5 +1,5 @@
-//! What a report on a crawl has to read its sites and leases for: what it waits for, its pace, when it may be
-//! done, and its longest-running task.
+//! The parts of a report on a crawl that need its sites and leases: what it waits for, its pace, when it may be done,
+//! and its longest-running task.
 
 use std::collections::BTreeMap;
 

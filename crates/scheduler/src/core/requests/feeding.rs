@@ -258,9 +258,8 @@ fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, 
     Ok(kept)
 }
 
-/// What no request can say is said by the command line of a `webfill crawl`: which links are
-/// followed, how fresh pages must be, and whether there are browsers. Such a crawl ends when the
-/// command's seeds do, and without retries.
+/// Settings that no request can hold come from the command line of `webfill crawl`: which links are followed, how fresh
+/// pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and without retries.
 fn take_settings_of(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
     let Some(command) = command else { return };
     spec.follow = command.follow;

@@ -30,7 +30,7 @@ const SOON_MS: i64 = 5_000;
 const BACKOFFS_REPORTED: usize = 5;
 
 /// Maximum number of sites with repeating pages to report.
-const REPEATING_TOLD: usize = 10;
+const MOST_REPEATING: usize = 10;
 
 /// The sites that back off, as of the last check.
 #[derive(Debug, Default)]
@@ -135,9 +135,9 @@ impl BackoffReport {
             .site_states()
             .backing_off(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
-            let mut told = serde_json::json!({"site": report.name});
-            add_state(&mut told, Some(report), now_ms);
-            told
+            let mut row = serde_json::json!({"site": report.name});
+            add_state(&mut row, Some(report), now_ms);
+            row
         });
         let soon_ms = now_ms + SOON_MS;
         let mut waiting = cx.frontier.reports().waiting_sites(soon_ms)?;
@@ -215,13 +215,13 @@ fn refusal_of_scope(
     if differences.is_empty() {
         return Ok(None);
     }
-    let told: Vec<String> = differences
+    let texts: Vec<String> = differences
         .iter()
         .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
         .collect();
     Ok(Some(format!(
         "the crawl started with another scope ({}): give the same flags again, or another --crawl",
-        told.join(", ")
+        texts.join(", ")
     )))
 }
 
@@ -359,7 +359,7 @@ pub(in crate::core) fn crawl_status(
     let (sites, first) = cx
         .frontier
         .reports()
-        .repeating_sites(crawls, REPEATING_TOLD)?;
+        .repeating_sites(crawls, MOST_REPEATING)?;
     answer["repeating"] = json!({"sites": sites, "first": first});
     Ok(answer)
 }

@@ -29,7 +29,7 @@ const LARGE_CRAWL: u64 = 1_000;
 
 /// For this many large crawls, a report checks all sites. For further ones it checks [`SITES_OF_FURTHER`], so that
 /// asking about many costs little more than asking about one.
-const LOOKED_AT_WELL: usize = 10;
+const MOST_CHECKED_FULLY: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl Reports {
             return Ok(report.clone());
         }
         let recent = kept.values().filter(|(at_ms, _)| is_kept(*at_ms)).count();
-        let most_sites = match recent < LOOKED_AT_WELL {
+        let most_sites = match recent < MOST_CHECKED_FULLY {
             true => MOST_SITES,
             false => SITES_OF_FURTHER,
         };

@@ -110,8 +110,8 @@ impl ReopeningCrawls {
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
                 auditing::audit_refused_later(cx, requester.who, audited, &answer, now_ms);
-                let told = OutgoingMessage::ToClient(requester.client, answer.clone());
-                cx.outgoing.push(told);
+                let message = OutgoingMessage::ToClient(requester.client, answer.clone());
+                cx.outgoing.push(message);
             }
             return Ok(());
         }

@@ -8,29 +8,29 @@ use crate::frontier::FrontierError;
 use crate::in_words::counted;
 
 /// Maximum number of sites with findings about scripts to report.
-const SCRIPTED_TOLD: usize = 10;
+const MOST_SCRIPTED: usize = 10;
 
 /// The findings of these crawls about scripts: how many sites need a browser (`wanted`), how many may need one, and
 /// how many have one (`filled`), with some of them.
 pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
-    let mut told = Map::new();
+    let mut found = Map::new();
     for (name, finding, is_shell) in [
         ("wanted", Finding::Wanted, Some(true)),
         ("perhaps", Finding::Wanted, Some(false)),
         ("filled", Finding::Filled, None),
     ] {
         let asked = (finding, is_shell);
-        let (sites, first) = cx.frontier.sites().scripted(crawls, asked, SCRIPTED_TOLD)?;
-        told.insert(name.to_owned(), json!({"sites": sites, "first": first}));
+        let (sites, first) = cx.frontier.sites().scripted(crawls, asked, MOST_SCRIPTED)?;
+        found.insert(name.to_owned(), json!({"sites": sites, "first": first}));
     }
-    Ok(told.into())
+    Ok(found.into())
 }
 
 /// Adds which sites of a crawl need a browser, as its summary would: their pages came without one, and stay so
 /// until they are fetched again.
 pub(super) fn add_scripts(
     cx: &mut Context,
-    told: &mut Value,
+    row: &mut Value,
     crawl: CrawlKey,
 ) -> Result<(), FrontierError> {
     let scripts = scripts_json(cx, &[crawl])?;
@@ -43,14 +43,14 @@ pub(super) fn add_scripts(
         "webfill retry {} {} --outcome ok --site",
         spec.app_id, spec.crawl_id
     );
-    told["scripts"] = json!({
+    row["scripts"] = json!({
         "needs_browser": scripts["wanted"],
         "may_need_browser": scripts["perhaps"],
         "rendered": scripts["filled"],
     });
     if sites("wanted") > 0 {
         let text = in_words(&scripts["wanted"], cx.frontier.has_browsers(), &again);
-        told["scripts"]["text"] = text.into();
+        row["scripts"]["text"] = text.into();
     }
     Ok(())
 }

@@ -111,9 +111,9 @@ pub(super) fn list_sites(
     let sites: Vec<Value> = reports
         .iter()
         .map(|report| {
-            let mut told = json!({"site": report.name});
-            add_state(&mut told, Some(report), now_ms);
-            told
+            let mut row = json!({"site": report.name});
+            add_state(&mut row, Some(report), now_ms);
+            row
         })
         .collect();
     let mut answer = json!({"action": "sites", "sites": sites, "next": next});
@@ -125,29 +125,29 @@ pub(super) fn list_sites(
 
 /// Adds a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since when and until when
 /// (seconds since the epoch; null: until resumed manually), the evidence, and how many tasks are queued.
-pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
+pub(super) fn add_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
     let trouble = report.and_then(|report| report.trouble.as_ref());
-    told["queued"] = report.map_or(0, |report| report.queued).into();
+    row["queued"] = report.map_or(0, |report| report.queued).into();
     let by_hand = report.and_then(|report| report.blocked_until_ms);
     if let Some(until_ms) = by_hand.filter(|until_ms| *until_ms > now_ms) {
-        told["state"] = "backing_off".into();
-        told["reason"] = "by_hand".into();
-        told["until"] = until_seconds(until_ms).into();
+        row["state"] = "backing_off".into();
+        row["reason"] = "by_hand".into();
+        row["until"] = until_seconds(until_ms).into();
         return;
     }
-    told["state"] = match trouble.map(|trouble| trouble.phase) {
+    row["state"] = match trouble.map(|trouble| trouble.phase) {
         None | Some(Phase::Open) => "open".into(),
         Some(Phase::BackingOff { .. }) => "backing_off".into(),
         Some(Phase::Unreachable) => "unreachable".into(),
     };
     let Some(trouble) = trouble else { return };
-    told["reason"] = trouble.reason.as_str().into();
-    told["since"] = until_seconds(trouble.since_ms).into();
+    row["reason"] = trouble.reason.as_str().into();
+    row["since"] = until_seconds(trouble.since_ms).into();
     if let Phase::BackingOff { until_ms } = trouble.phase {
-        told["until"] = until_seconds(until_ms).into();
+        row["until"] = until_seconds(until_ms).into();
     }
     let evidence = &trouble.evidence;
-    told["evidence"] = json!({
+    row["evidence"] = json!({
         "url": evidence.url,
         "status_code": evidence.status_code,
         "sign": evidence.sign,

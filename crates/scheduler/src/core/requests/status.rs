@@ -1,8 +1,8 @@
 //! The answer to `status`: the fleet, machine by machine, the store, and the reasons that crawls wait.
 //!
-//! The cost is bounded, whatever the number of URLs: the crawls share a number of sites that are read and
-//! one pass over the leases, and are reported as they were up to two seconds ago. Of tasks, only the
-//! longest-running one of each crawl is read.
+//! The cost is bounded, whatever the number of URLs. All crawls together read a limited number of sites and pass once
+//! over the leases. They are reported as they were up to two seconds ago. Of tasks, only the longest-running one of
+//! each crawl is read.
 
 use std::collections::BTreeMap;
 
@@ -82,11 +82,11 @@ pub(super) fn fleet_status(
 
 /// The connected supervisors, for operators.
 pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
-    let told = cx.dispatch.fleet.present_lanes().map(|(name, lane)| {
+    let rows = cx.dispatch.fleet.present_lanes().map(|(name, lane)| {
         let cut_off = cx.dispatch.fleet.cut_off(name);
         let presence = cx.dispatch.fleet.presence(name, now_ms);
         let particulars = cx.dispatch.fleet.particulars(name);
-        let mut told = json!({
+        let mut row = json!({
             "id": name,
             "lane": lane,
             "sites": cx.dispatch.schedule.owned_by(name),
@@ -102,11 +102,11 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
             "state": state_of(presence, cut_off.is_some(), particulars),
         });
         if let Some(particulars) = particulars {
-            add_particulars(&mut told, particulars, now_ms);
+            add_particulars(&mut row, particulars, now_ms);
         }
-        told
+        row
     });
-    told.collect()
+    rows.collect()
 }
 
 /// The state of a supervisor, in one word.
@@ -133,23 +133,23 @@ fn state_of(
 }
 
 /// Adds where a supervisor is, and its last report about itself; missing parts are null.
-fn add_particulars(told: &mut Value, particulars: &Particulars, now_ms: i64) {
-    told["address"] = particulars.address.as_deref().into();
-    told["wire_version"] = particulars.wire_version.into();
-    told["workers"] = particulars.workers.into();
+fn add_particulars(row: &mut Value, particulars: &Particulars, now_ms: i64) {
+    row["address"] = particulars.address.as_deref().into();
+    row["wire_version"] = particulars.wire_version.into();
+    row["workers"] = particulars.workers.into();
     let report = particulars.report.as_ref();
     let of = |value: fn(&webfill_wire::SupervisorReport) -> Value| {
         report.map_or(Value::Null, |(report, _)| value(report))
     };
-    told["webfill"] = of(|report| report.webfill.as_str().into());
-    told["workers_ready"] = of(|report| report.workers_ready.into());
-    told["worker_deaths"] = of(|report| report.worker_deaths.into());
-    told["memory_bytes"] = of(|report| report.memory_bytes.into());
-    told["workers_memory_bytes"] = of(|report| report.workers_memory_bytes.into());
-    told["load"] = of(|report| (f64::from(report.load_hundredths) / 100.0).into());
-    told["cores"] = of(|report| report.cores.into());
-    told["held"] = of(|report| report.held.into());
-    told["waiting"] = of(|report| report.waiting.into());
-    told["holds"] = of(|report| report.holds.as_deref().into());
-    told["told_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
+    row["webfill"] = of(|report| report.webfill.as_str().into());
+    row["workers_ready"] = of(|report| report.workers_ready.into());
+    row["worker_deaths"] = of(|report| report.worker_deaths.into());
+    row["memory_bytes"] = of(|report| report.memory_bytes.into());
+    row["workers_memory_bytes"] = of(|report| report.workers_memory_bytes.into());
+    row["load"] = of(|report| (f64::from(report.load_hundredths) / 100.0).into());
+    row["cores"] = of(|report| report.cores.into());
+    row["held"] = of(|report| report.held.into());
+    row["waiting"] = of(|report| report.waiting.into());
+    row["holds"] = of(|report| report.holds.as_deref().into());
+    row["told_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
 }

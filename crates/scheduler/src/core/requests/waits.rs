@@ -276,20 +276,20 @@ fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
 
 fn held_json(held: &Held, is_whole: bool, now_ms: i64) -> Value {
     let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| seconds(at_ms));
-    let mut told = json!({
+    let mut row = json!({
         "for": held.by.as_str(),
         "sites": held.sites,
         "example": held.example,
         "text": sentence(held, is_whole, now_ms),
     });
     if held.first_ms > 0 {
-        told["first"] = time(held.first_ms).into();
-        told["last"] = time(held.last_ms).into();
+        row["first"] = time(held.first_ms).into();
+        row["last"] = time(held.last_ms).into();
     }
     if let HeldFor::Rest(reason) = held.by {
-        told["reason"] = reason.as_str().into();
+        row["reason"] = reason.as_str().into();
     }
-    told
+    row
 }
 
 /// `12 sites wait for their delay, such as a.example: the first for 3 s, the last for 15 min`

@@ -21,7 +21,7 @@ use crate::task_json::{task_json, why_ended};
 const CRAWLS_AT_ONCE: usize = 10_000;
 
 /// Maximum number of crawls in one answer that have the URL; the next request continues with the others.
-const MOST_TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// For a URL that no crawl has, the answer judges it for this many crawls: those opened last.
 const MOST_JUDGED: usize = 10;
@@ -43,36 +43,36 @@ pub(super) fn why(
         .crawls_at_site(&site, asked, after, CRAWLS_AT_ONCE)?;
     let (mut tasks, mut next) = (Vec::new(), page.next);
     for crawl in &page.crawls {
-        if tasks.len() == MOST_TOLD {
+        if tasks.len() == MOST_LISTED {
             break;
         }
         tasks.extend(cx.frontier.reports().task_of_url(*crawl, &url)?);
-        if tasks.len() == MOST_TOLD {
+        if tasks.len() == MOST_LISTED {
             next = Some(*crawl);
         }
     }
     let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
-    let mut told = Vec::new();
+    let mut explained = Vec::new();
     for task in &tasks {
         let one = explain_task(cx, task, most_counted, now_ms).map(Some);
-        told.extend(if_pruned(one, None)?);
+        explained.extend(if_pruned(one, None)?);
     }
-    if told.is_empty() && next.is_none() {
+    if explained.is_empty() && next.is_none() {
         for crawl in cx
             .frontier
             .reports()
             .crawls_named(asked.0, asked.1, MOST_JUDGED)?
         {
             let one = explain_unknown(cx, crawl, &question.url, now_ms).map(Some);
-            told.extend(if_pruned(one, None)?);
+            explained.extend(if_pruned(one, None)?);
         }
     }
     let mut answer = json!({
         "action": "why",
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "url": url,
-        "crawls": told,
-        "crawls_looked_at": page.looked_at,
+        "crawls": explained,
+        "crawls_looked_at": page.checked,
         "next": next.map(|crawl| crawl.to_string()),
     });
     if let Some(uuid) = &question.uuid {
@@ -89,7 +89,7 @@ fn explain_task(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let spec = cx.frontier.crawls().spec(task.crawl)?;
-    let mut told = task_json(task, &spec.app_id, &spec.crawl_id);
+    let mut answer = task_json(task, &spec.app_id, &spec.crawl_id);
     let text = match task.stage {
         Stage::Done {
             outcome,
@@ -100,22 +100,22 @@ fn explain_task(
             let lease = cx.dispatch.leases.get(task.id);
             let supervisor = lease.map(|lease| lease.supervisor.clone());
             let since_ms = lease.map(|lease| lease.since_ms);
-            told["supervisor"] = supervisor.as_deref().into();
-            told["since"] = since_ms.map(seconds).into();
+            answer["supervisor"] = supervisor.as_deref().into();
+            answer["since"] = since_ms.map(seconds).into();
             why_leased(task, supervisor.as_deref(), since_ms, now_ms)
         }
         Stage::Queued { .. } => {
             let ahead = cx.frontier.reports().ahead_of(task, most_counted)?;
-            told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
+            answer["ahead"] = json!({"own": ahead.own, "others": ahead.others});
             let reasons = why_queued(cx, task, ahead, now_ms)?;
             let first = reasons.first().cloned();
-            told["waits_for"] = first.map(|(what, _)| what).into();
+            answer["waits_for"] = first.map(|(what, _)| what).into();
             let reasons: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
             format!("it is queued: {}", reasons.join("; "))
         }
     };
-    told["text"] = text.into();
-    Ok(told)
+    answer["text"] = text.into();
+    Ok(answer)
 }
 
 /// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
@@ -159,8 +159,8 @@ fn why_queued(
     }
     if let Some(site) = cx.frontier.reports().queued_site(task.crawl, task.site)? {
         let (by, until_ms, delay_ms) = waits::held_for(cx, &site, now_ms);
-        let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
-        if !is_told {
+        let is_explained = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
+        if !is_explained {
             let said = why_site(&site, by, until_ms, delay_ms, now_ms);
             reasons.push((by.as_str().into(), said));
         }
@@ -181,7 +181,7 @@ fn explain_unknown(
     let judged = cx.frontier.reports().judge_as_seed(crawl, url)?;
     let state = crawl_answers::state_name(cx, crawl, now_ms)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
-    let mut told = json!({
+    let mut answer = json!({
         "appid": spec.app_id,
         "crawlid": spec.crawl_id,
         "state": "unknown",
@@ -200,8 +200,8 @@ fn explain_unknown(
             spec.max_depth.saturating_sub(1),
         ),
     };
-    told["text"] = text.into();
-    Ok(told)
+    answer["text"] = text.into();
+    Ok(answer)
 }
 
 fn why_leased(

@@ -34,7 +34,7 @@ impl Watches {
             return Ok(no_such_watch().answer());
         }
         // Any action may change the due times.
-        self.look_at_ms = now_ms;
+        self.check_at_ms = now_ms;
         let wall_ms = cx.wall_ms(now_ms);
         let done = match action.order {
             WatchOrder::Add(watch) => self.add_watch(cx, notifications, *watch, wall_ms)?,
@@ -109,10 +109,10 @@ impl Watches {
         }
         let watched = &self.by_name[&name];
         cx.frontier.watches().keep(&name, &watched.kept())?;
-        let mut told = watch_json(watched, now_ms);
-        told["changed"] = is_changed.into();
+        let mut reply = watch_json(watched, now_ms);
+        reply["changed"] = is_changed.into();
         notifications.begin_reporting(cx, self, &name, now_ms)?;
-        Ok(Ok(told))
+        Ok(Ok(reply))
     }
 
     /// One that could not be read at the start has no application that is known.
@@ -187,9 +187,9 @@ impl Watches {
         };
         watched.paused = paused;
         let kept = watched.kept();
-        let told = watch_json(watched, now_ms);
+        let reply = watch_json(watched, now_ms);
         cx.frontier.watches().keep(name, &kept)?;
-        Ok(Ok(told))
+        Ok(Ok(reply))
     }
 
     /// Removes a watch. No further tasks of a current run are handed out. Its crawl, its pages and the records of its

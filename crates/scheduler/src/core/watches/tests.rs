@@ -88,7 +88,7 @@ impl World {
 
     /// The runs whose feeders are to be started.
     fn tick(&mut self, now_ms: i64) -> Vec<u64> {
-        self.core.watches.look_at_ms = now_ms;
+        self.core.watches.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
         self.commit(now_ms);
         let orders = std::mem::take(&mut self.orders);

@@ -1,4 +1,4 @@
-//! What a batch adds to the counts of its sites and of its crawl: gathered while candidates are judged, and
+//! The additions of a batch to the counts of its sites and of its crawl: gathered while candidates are judged, and
 //! written once, at the end of the batch.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};

@@ -252,25 +252,25 @@ CREATE TABLE watch_runs (                     -- they stay when their watch is r
 CREATE TABLE known_pages (                    -- of watches
     task   INTEGER PRIMARY KEY,
     crawl  INTEGER NOT NULL,
-    due_ms INTEGER NOT NULL,                  -- when it is looked at, should no run find it
-    lost   INTEGER NOT NULL,                  -- looks at it since a run has found it
-    missed INTEGER NOT NULL                   -- looks in a row at which it was missing
+    due_ms INTEGER NOT NULL,                  -- when it is checked, should no run find it
+    lost   INTEGER NOT NULL,                  -- checks since a run has found it
+    missed INTEGER NOT NULL                   -- checks in a row at which it was missing
 ) STRICT;
 CREATE INDEX known_pages_due ON known_pages (crawl, due_ms);
 
-CREATE TABLE looks (                          -- what looks at the pages of watches have found
+CREATE TABLE page_checks (                    -- what checks of the pages of watches have found
     task           INTEGER PRIMARY KEY,
-    slot           INTEGER NOT NULL,          -- its place in look_rates
+    slot           INTEGER NOT NULL,          -- its place in check_rates
     class          INTEGER NOT NULL,          -- 0 other, 1 listing, 2 document
-    looks          INTEGER NOT NULL DEFAULT 0,
+    checks         INTEGER NOT NULL DEFAULT 0,
     changes        INTEGER NOT NULL DEFAULT 0,
-    last_look_ms   INTEGER,
+    last_check_ms  INTEGER,
     last_change_ms INTEGER,
     shape          REAL NOT NULL,             -- what is believed of its changes a day:
     exposure       REAL NOT NULL              -- a gamma distribution
 ) STRICT;
 
-CREATE TABLE look_rates (                     -- how many pages of a site change how often
+CREATE TABLE check_rates (                    -- how many pages of a site change how often
     crawl INTEGER NOT NULL,
     site  INTEGER NOT NULL,
     slot  INTEGER NOT NULL,                   -- of a listing, and how often; see revisit::plan
@@ -301,10 +301,10 @@ CREATE TABLE notification_bodies (                  -- of those that wait
     body   TEXT NOT NULL                      -- JSON
 ) STRICT;
 
-CREATE TABLE watch_told (                     -- what has been told of watches
+CREATE TABLE watch_reported (                 -- what has been reported of watches
     watch TEXT NOT NULL,
     time  TEXT NOT NULL,                      -- digest, at_once
-    told  TEXT NOT NULL,                      -- JSON
+    reported TEXT NOT NULL,                   -- JSON
     PRIMARY KEY (watch, time)
 ) STRICT, WITHOUT ROWID;
 

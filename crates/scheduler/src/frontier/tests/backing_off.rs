@@ -242,7 +242,7 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
         fixture
             .frontier
             .site_states()
-            .backoffs_beyond(crawl, 999)
+            .first_task_beyond(crawl, 999)
             .unwrap(),
         Some(1_000)
     );
@@ -250,7 +250,7 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
         fixture
             .frontier
             .site_states()
-            .backoffs_beyond(crawl, 1_000)
+            .first_task_beyond(crawl, 1_000)
             .unwrap(),
         None
     );
@@ -261,7 +261,7 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
         fixture
             .frontier
             .site_states()
-            .backoffs_beyond(crawl, 999)
+            .first_task_beyond(crawl, 999)
             .unwrap(),
         None
     );

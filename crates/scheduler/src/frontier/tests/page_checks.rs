@@ -179,13 +179,16 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
                 .unwrap();
         }
     }
-    let looks = numbers(&mut fixture, "SELECT looks FROM looks ORDER BY task");
+    let looks = numbers(&mut fixture, "SELECT checks FROM page_checks ORDER BY task");
     assert_eq!(looks, [9, 9, 9, 9]);
-    let changes = numbers(&mut fixture, "SELECT changes FROM looks ORDER BY task");
+    let changes = numbers(
+        &mut fixture,
+        "SELECT changes FROM page_checks ORDER BY task",
+    );
     assert_eq!(changes, [0, 0, 8, 0]);
     let pages = numbers(
         &mut fixture,
-        "SELECT pages FROM look_rates WHERE pages > 0 ORDER BY slot",
+        "SELECT pages FROM check_rates WHERE pages > 0 ORDER BY slot",
     );
     assert_eq!(pages, [3, 1]);
     begin(&mut fixture, 10);
@@ -211,16 +214,22 @@ fn a_page_that_its_server_calls_unchanged_was_looked_at() {
     for day in 1..=3 {
         look_once(&mut fixture, day, Outcome::NotModified);
     }
-    assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [3]);
-    assert_eq!(numbers(&mut fixture, "SELECT changes FROM looks"), [0]);
-    let rates = "SELECT CAST(1000 * shape / exposure AS INTEGER) FROM looks";
+    assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [3]);
+    assert_eq!(
+        numbers(&mut fixture, "SELECT changes FROM page_checks"),
+        [0]
+    );
+    let rates = "SELECT CAST(1000 * shape / exposure AS INTEGER) FROM page_checks";
     let unchanged = numbers(&mut fixture, rates);
     look_once(&mut fixture, 4, Outcome::Ok);
-    assert_eq!(numbers(&mut fixture, "SELECT changes FROM looks"), [1]);
+    assert_eq!(
+        numbers(&mut fixture, "SELECT changes FROM page_checks"),
+        [1]
+    );
     assert!(numbers(&mut fixture, rates) > unchanged);
     look_once(&mut fixture, 5, Outcome::NotModified);
     look_once(&mut fixture, 35, Outcome::Ok);
-    let changes = numbers(&mut fixture, "SELECT changes FROM looks");
+    let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "it was due without conditions");
 }
 
@@ -232,7 +241,7 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
     });
     look_once(&mut fixture, 1, Outcome::NotModified);
     look_once(&mut fixture, 2, Outcome::Ok);
-    assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [0]);
+    assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [0]);
     let looks = [look("http://a.org/1", 999, Verdict::New)];
     fixture
         .frontier
@@ -245,7 +254,7 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
         .runs()
         .count_checks(&looks, 4 * DAY_MS)
         .unwrap();
-    let changes = numbers(&mut fixture, "SELECT changes FROM looks");
+    let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "a clock was ahead once");
 }
 
@@ -263,7 +272,10 @@ fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
         .runs()
         .count_checks(&looks, i64::MAX)
         .unwrap();
-    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
+    assert_eq!(
+        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        [0]
+    );
     let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
     assert_eq!(ranks, [0], "its rows take no byte more");
 }
@@ -273,7 +285,10 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
     let mut fixture = watched(None);
     fixture.feed_for(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
     look_at(&mut fixture, 100, 1);
-    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [2]);
+    assert_eq!(
+        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        [2]
+    );
     fixture
         .frontier
         .pruning()
@@ -283,9 +298,12 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
     while !walk.is_over() {
         fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     }
-    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
     assert_eq!(
-        numbers(&mut fixture, "SELECT count(*) FROM look_rates"),
+        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        [0]
+    );
+    assert_eq!(
+        numbers(&mut fixture, "SELECT count(*) FROM check_rates"),
         [0]
     );
 }

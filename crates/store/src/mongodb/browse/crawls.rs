@@ -5,7 +5,7 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use webfill_wire::Outcome;
 
-use super::{Listing, MOST_LOOKED_AT, before, broken, is_without_index, key, place_of, slice};
+use super::{Listing, MOST_EXAMINED, before, broken, is_without_index, key, place_of, slice};
 use crate::browse::{Count, CrawlCounts, CrawlFilter, Place, Slice};
 use crate::crawl::{Crawl, CrawlId};
 use crate::mongodb::command::{Db, number, with_timeout};
@@ -44,7 +44,7 @@ pub(super) async fn list(
     // The server sorts all of them, and keeps as many as may be checked.
     let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");
     let sorting = async {
-        let most = MOST_LOOKED_AT as i64 + 1;
+        let most = MOST_EXAMINED as i64 + 1;
         let find = crawls.find(which).sort(order).limit(most);
         slice(find.await?, wanted, placed).await
     };

@@ -7,7 +7,7 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::{Map, Value};
 
 use super::crawls::count;
-use super::{LOOKED_FOR, Listing, before, key, place_of};
+use super::{Listing, SEARCH_TIME, before, key, place_of};
 use crate::browse::{
     Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
     RecordRow, Slice, WholeRecord, is_of,
@@ -181,12 +181,12 @@ pub(super) async fn datasets(
     let mut slice = Slice::end();
     let mut after = from.map(|place| place.part(0).to_owned());
     while let Some(name) = dataset_after(db, after.as_deref()).await? {
-        if slice.rows.len() >= wanted || began.elapsed() >= LOOKED_FOR {
+        if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
             slice.next = after.map(Place::key);
             break;
         }
         slice.rows.push(row(db, &name, count_to).await?);
-        slice.looked_at += 1;
+        slice.examined += 1;
         after = Some(name);
     }
     Ok(slice)

@@ -102,7 +102,7 @@ fn rows_at(
             slice.rows.extend(placed(row, filter)?.1);
         }
     }
-    slice.looked_at = positions.len() as u64;
+    slice.examined = positions.len() as u64;
     slice.next = match goes_on {
         true => positions.last().map(place),
         false => None,

@@ -16,7 +16,7 @@ use crate::sqlite::columns::{from_json, time};
 use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::objects::row_object;
-use crate::sqlite::slices::{LOOKED_FOR, slice};
+use crate::sqlite::slices::{SEARCH_TIME, slice};
 
 const OPEN: &str = "INDEXED BY records_by_state
     WHERE dataset = ?1 AND resolved_at IS NULL AND record_id >= ?2 AND record_id < ?3
@@ -163,7 +163,7 @@ pub(super) fn datasets(
         let Some(name) = found.optional()? else {
             return Ok(slice);
         };
-        if slice.rows.len() >= wanted || began.elapsed() >= LOOKED_FOR {
+        if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
             slice.next = after.map(Place::key);
             return Ok(slice);
         }
@@ -175,7 +175,7 @@ pub(super) fn datasets(
             },
             name: name.clone(),
         });
-        slice.looked_at += 1;
+        slice.examined += 1;
         after = Some(name);
     }
 }

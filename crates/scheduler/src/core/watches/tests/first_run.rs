@@ -5,7 +5,7 @@ use crate::effects::StoreWrite;
 
 /// The crawl as it is written when a run begins: when that run began, and the crawl.
 fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
-    world.core.watches.look_at_ms = now_ms;
+    world.core.watches.check_at_ms = now_ms;
     world.core.on_tick(now_ms).unwrap();
     let writes = world.core.commit(now_ms).unwrap().store_writes.into_iter();
     let mut crawls = writes.filter_map(|write| match write {

@@ -2,6 +2,13 @@ CREATE TABLE attrs (                          -- objects of applications
     id   INTEGER PRIMARY KEY,
     json TEXT NOT NULL
 ) STRICT;
+CREATE TABLE check_rates (                    -- how many pages of a site change how often
+    crawl INTEGER NOT NULL,
+    site  INTEGER NOT NULL,
+    slot  INTEGER NOT NULL,                   -- of a listing, and how often; see revisit::plan
+    pages INTEGER NOT NULL,
+    PRIMARY KEY (crawl, site, slot)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE crawl_sites (
     crawl    INTEGER NOT NULL,
     site     INTEGER NOT NULL,
@@ -51,32 +58,14 @@ CREATE TABLE epochs (                         -- one for each start of a dispatc
 CREATE TABLE known_pages (                    -- of watches
     task   INTEGER PRIMARY KEY,
     crawl  INTEGER NOT NULL,
-    due_ms INTEGER NOT NULL,                  -- when it is looked at, should no run find it
-    lost   INTEGER NOT NULL,                  -- looks at it since a run has found it
-    missed INTEGER NOT NULL                   -- looks in a row at which it was missing
+    due_ms INTEGER NOT NULL,                  -- when it is checked, should no run find it
+    lost   INTEGER NOT NULL,                  -- checks since a run has found it
+    missed INTEGER NOT NULL                   -- checks in a row at which it was missing
 ) STRICT;
 CREATE TABLE listed_rows (                    -- further counters of crawls: rows of pages
     crawl  INTEGER PRIMARY KEY,
     n      INTEGER NOT NULL,
     stored INTEGER NOT NULL                   -- those whose values are in the store
-) STRICT;
-CREATE TABLE look_rates (                     -- how many pages of a site change how often
-    crawl INTEGER NOT NULL,
-    site  INTEGER NOT NULL,
-    slot  INTEGER NOT NULL,                   -- of a listing, and how often; see revisit::plan
-    pages INTEGER NOT NULL,
-    PRIMARY KEY (crawl, site, slot)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE looks (                          -- what looks at the pages of watches have found
-    task           INTEGER PRIMARY KEY,
-    slot           INTEGER NOT NULL,          -- its place in look_rates
-    class          INTEGER NOT NULL,          -- 0 other, 1 listing, 2 document
-    looks          INTEGER NOT NULL DEFAULT 0,
-    changes        INTEGER NOT NULL DEFAULT 0,
-    last_look_ms   INTEGER,
-    last_change_ms INTEGER,
-    shape          REAL NOT NULL,             -- what is believed of its changes a day:
-    exposure       REAL NOT NULL              -- a gamma distribution
 ) STRICT;
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
@@ -105,6 +94,17 @@ CREATE TABLE outcomes (
     n       INTEGER NOT NULL,
     PRIMARY KEY (crawl, outcome)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE page_checks (                    -- what checks of the pages of watches have found
+    task           INTEGER PRIMARY KEY,
+    slot           INTEGER NOT NULL,          -- its place in check_rates
+    class          INTEGER NOT NULL,          -- 0 other, 1 listing, 2 document
+    checks         INTEGER NOT NULL DEFAULT 0,
+    changes        INTEGER NOT NULL DEFAULT 0,
+    last_check_ms  INTEGER,
+    last_change_ms INTEGER,
+    shape          REAL NOT NULL,             -- what is believed of its changes a day:
+    exposure       REAL NOT NULL              -- a gamma distribution
+) STRICT;
 CREATE TABLE records (
     id       INTEGER PRIMARY KEY,
     name     TEXT NOT NULL UNIQUE,            -- its key in the store
@@ -219,17 +219,17 @@ CREATE TABLE unsaved_site_states (            -- changed since the store got the
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
     site   INTEGER NOT NULL UNIQUE
 ) STRICT;
+CREATE TABLE watch_reported (                 -- what has been reported of watches
+    watch TEXT NOT NULL,
+    time  TEXT NOT NULL,                      -- digest, at_once
+    reported TEXT NOT NULL,                   -- JSON
+    PRIMARY KEY (watch, time)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE watch_runs (                     -- they stay when their watch is removed
     watch  TEXT NOT NULL,
     number INTEGER NOT NULL,
     record TEXT NOT NULL,                     -- JSON
     PRIMARY KEY (watch, number)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE watch_told (                     -- what has been told of watches
-    watch TEXT NOT NULL,
-    time  TEXT NOT NULL,                      -- digest, at_once
-    told  TEXT NOT NULL,                      -- JSON
-    PRIMARY KEY (watch, time)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE watches (                        -- crawls that are run again and again
     name     TEXT PRIMARY KEY,

@@ -14,7 +14,7 @@ use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS
 const MARKER_BYTES: usize = 16 << 10;
 
 /// A response, and what was found on it.
-pub struct Look<'a> {
+pub struct Inspected<'a> {
     pub response: &'a Response<'a>,
     beginning: &'a str,
     /// Whether the body fits into the inspected beginning.
@@ -27,11 +27,11 @@ pub struct Look<'a> {
     limit: usize,
 }
 
-impl<'a> Look<'a> {
-    pub fn new(response: &'a Response<'a>, limit: usize) -> Look<'a> {
+impl<'a> Inspected<'a> {
+    pub fn new(response: &'a Response<'a>, limit: usize) -> Inspected<'a> {
         let body = if response.is_html { response.body } else { "" };
         let end = body.floor_char_boundary(BEGINNING_BYTES);
-        Look {
+        Inspected {
             response,
             beginning: &body[..end],
             is_whole: end == body.len(),
@@ -48,7 +48,7 @@ impl<'a> Look<'a> {
             .get_or_init(|| scan_briefly(self.beginning, SHORT_CHARACTERS))
     }
 
-    /// Costs more than [`Look::brief`]; use it only for pages that are already suspect.
+    /// Costs more than [`Inspected::brief`]; use it only for pages that are already suspect.
     pub fn full(&self) -> &Scan<'a> {
         self.full
             .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))
