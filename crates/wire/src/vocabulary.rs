@@ -114,7 +114,8 @@ pub enum TaskEnd {
 
 impl Outcome {
     /// All that webfill derives from an outcome: how the task ended, which trouble of its site it may show, and what it
-    /// means, for people. A new outcome is a variant above and a line here.
+    /// means, for people. A new outcome is a variant at the end of the list above, because messages carry a variant's
+    /// number, and a line here.
     fn properties(self) -> (TaskEnd, Option<SiteTrouble>, &'static str) {
         use BackoffReason::{Blocked, Dns, Robots, Tls, Unreachable};
         use TaskEnd::{Dropped, Elsewhere, Failed, Page, Refused};

@@ -264,7 +264,8 @@ fn the_bytes_of_every_message_belong_to_the_wire_version() {
     assert!(
         changed.is_empty(),
         "the bytes of these messages are not those of wire version {WIRE_VERSION} any more: \
-         {changed:?}. If a release speaks it, give what is new a variant of its own, and raise WIRE_VERSION in \
+         {changed:?}. New variants belong at the end of their enum: the others keep their numbers. If a release \
+         speaks it, give what is new a variant of its own, and raise WIRE_VERSION in \
          crates/wire/src/codec.rs. Then write the file with \
          `{WRITE}=1 cargo test -p webfill-wire --test frozen_bytes` and commit it"
     );
@@ -285,7 +286,7 @@ fn every_message_of_the_oldest_version_is_still_read() {
             format!("{OLDEST_VERSION:02x}{body}"),
             hex,
             "{name} has another shape than in version {OLDEST_VERSION}, which is still spoken: \
-             give what is new a variant of its own"
+             give what is new a variant of its own, at the end of its enum"
         );
     }
 }
