@@ -106,16 +106,7 @@ pub fn run(
     let health = Health::new();
     check_ports(&setup.endpoints)?;
     let protection = InForce::new(setup.protection.clone());
-    if let Some(address) = setup.http {
-        http::start(
-            address,
-            clock,
-            pending_requests.clone(),
-            health.clone(),
-            protection.clone(),
-            setup.dashboard.clone(),
-        )?;
-    }
+    serve_http(&setup, clock, &pending_requests, &health, &protection)?;
     serve_probes(&setup, &health)?;
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
@@ -143,7 +134,7 @@ pub fn run(
         outbox: sockets.outbox(),
         pending_requests: pending_requests.clone(),
     };
-    let mut process = Process {
+    let process = Process {
         backends,
         reloader: Reloader::start(read_again, send_as(&events, Event::Reload))?,
         feeders: Feeders::new(setup.feeders.clone()),
@@ -169,15 +160,26 @@ pub fn run(
         ends_alone: setup.ends_alone,
     };
     log_quiet(&process.core, &setup.state, clock.now_ms());
-    // The first turn may take a moment: nobody who has read the line should hear that nothing is open.
-    process.note_turn(process.clock.now_ms());
-    webfill_service::say!("ready");
-    process.service_manager.ready();
-    let ended = process.run_until_ended(&arrived);
-    process.service_manager.stops();
-    let closed = process.close(&arrived);
-    drop(sockets);
-    ended.and_then(|status| closed.map(|()| status))
+    process.serve(&arrived, sockets)
+}
+
+impl Process {
+    /// Turns the loop until the dispatcher ends, and closes everything.
+    fn serve(
+        mut self,
+        arrived: &mpsc::Receiver<Event>,
+        sockets: Sockets,
+    ) -> Result<ExitStatus, Fault> {
+        // The first turn may take a moment: nobody who has read the line should hear that nothing is open.
+        self.note_turn(self.clock.now_ms());
+        webfill_service::say!("ready");
+        self.service_manager.ready();
+        let ended = self.run_until_ended(arrived);
+        self.service_manager.stops();
+        let closed = self.close(arrived);
+        drop(sockets);
+        ended.and_then(|status| closed.map(|()| status))
+    }
 }
 
 /// Passes what a thread reports to the loop. Sends fail only while the process ends: the loop outlives the threads.
@@ -187,6 +189,27 @@ fn send_as<T: 'static>(
 ) -> impl Fn(T) + Send + Sync + Clone + 'static {
     let events = events.clone();
     move |reported| drop(events.send(event(reported)))
+}
+
+fn serve_http(
+    setup: &DispatcherSetup,
+    clock: SteadyClock,
+    pending_requests: &PendingRequests,
+    health: &Health,
+    protection: &InForce,
+) -> Result<(), Fault> {
+    let Some(address) = setup.http else {
+        return Ok(());
+    };
+    http::start(
+        address,
+        clock,
+        pending_requests.clone(),
+        health.clone(),
+        protection.clone(),
+        setup.dashboard.clone(),
+    )?;
+    Ok(())
 }
 
 fn serve_probes(setup: &DispatcherSetup, health: &Health) -> Result<(), Fault> {

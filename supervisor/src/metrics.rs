@@ -194,6 +194,12 @@ impl State {
 }
 
 fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
+    add_requests(page, totals);
+    add_durations(page, totals);
+    add_extraction(page, totals);
+}
+
+fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     let mut pages = page.counter(
         "webfill_pages_total",
         "Pages that workers have stored, by outcome, including attempts that will be retried.",
@@ -223,6 +229,9 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
     .value(totals.fetched_bytes);
     page.counter("webfill_robots_fetches_total", "Requests for robots.txt.")
         .value(totals.robots);
+}
+
+fn add_durations(page: &mut Exposition, totals: &WorkerTotals) {
     page.histogram(
         "webfill_fetch_duration_seconds",
         "From the beginning of a request for a page to the end of its answer.",
@@ -238,6 +247,9 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         "Writes of batches of pages to the store, including failed ones.",
         &totals.save,
     );
+}
+
+fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
     page.counter(
         "webfill_pages_unmatched_total",
         "Pages with the outcome ok that no mapping matches, without sitemaps.",

@@ -81,7 +81,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let backends = webfill_store::open(&setup.store, setup.cache.as_ref())
         .await
         .map_err(store_fault)?;
-    let (inbox, mut arrived) = mpsc::unbounded_channel();
+    let (inbox, arrived) = mpsc::unbounded_channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         // Unbounded, because the supervisor never sends more than its credit.
         let _ = inbox.send(frame.frame);
@@ -106,8 +106,8 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         kept_body: setup.bodies.max_body_bytes(),
     };
     let extractor = start_extraction(&setup, (pages, results.clone()), &page_timer, memory)?;
-    let (broken, mut breaks) = mpsc::channel(1);
-    let mut saver = start_saver(&setup, &backends, ended, (&reporter, &counts));
+    let (broken, breaks) = mpsc::channel(1);
+    let saver = start_saver(&setup, &backends, ended, (&reporter, &counts));
     let about = archive::about(&setup.politeness.user_agent());
     let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
     let journey = Rc::new(journey(
@@ -135,50 +135,78 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };
-    let mut clocks = tokio::time::interval(CLOCKS_INTERVAL);
-    clocks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // A task of its own, because a call to an unavailable cache blocks until its timeout.
-    let mut writing_clocks = tokio::task::spawn_local(async {});
-    let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
-    while !worker.is_drained() {
-        tokio::select! {
-            frame = arrived.recv() => match frame {
-                Some(frame) => worker.handle_message(&frame).await?,
-                None => break,
-            },
-            () = worker.runner_ended.notified() => {}
-            _ = clocks.tick(), if writing_clocks.is_finished() => {
-                let writing = write_clocks(Rc::clone(&journey));
-                writing_clocks = tokio::task::spawn_local(writing);
-            }
-            // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
-            // kills this process.
-            _ = heartbeat.tick() => if page_timer.time_on_page() < page_deadline * 3 {
-                reporter.heartbeat();
-                report_counts(&counts, &reporter);
-            },
-            Some(fault) = breaks.recv() => return Err(fault),
-            ended = &mut saver => return Err(saver_fault(ended)),
-        }
-    }
-    // It holds a reference to the journey, which must be dropped below.
-    let _ = writing_clocks.await;
+    let mut inputs = Inputs {
+        arrived,
+        breaks,
+        saver,
+        page_timer,
+        longest_page: page_deadline * 3,
+    };
+    worker.run_until_drained(&mut inputs, &counts).await?;
     write_clocks(Rc::clone(&journey)).await;
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
-    let saved = (&mut saver).await;
+    let saved = inputs.saver.await;
     report_counts(&counts, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
         // The thread completes its file.
         let _ = archiving.map(JoinHandle::join);
-        if let Ok(fault) = breaks.try_recv() {
+        if let Ok(fault) = inputs.breaks.try_recv() {
             return Err(fault);
         }
         drop(sockets);
         return Ok(ExitStatus::Done);
     }
     Err(saver_fault(saved))
+}
+
+/// What a worker's loop waits for.
+struct Inputs {
+    arrived: mpsc::UnboundedReceiver<Vec<u8>>,
+    /// Faults of its threads, which end the worker.
+    breaks: mpsc::Receiver<Fault>,
+    saver: tokio::task::JoinHandle<Result<(), StoreError>>,
+    page_timer: PageTimer,
+    longest_page: Duration,
+}
+
+impl Worker {
+    async fn run_until_drained(
+        &mut self,
+        inputs: &mut Inputs,
+        counts: &Counts,
+    ) -> Result<(), Fault> {
+        let mut clocks = tokio::time::interval(CLOCKS_INTERVAL);
+        clocks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // A task of its own, because a call to an unavailable cache blocks until its timeout.
+        let mut writing_clocks = tokio::task::spawn_local(async {});
+        let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
+        while !self.is_drained() {
+            tokio::select! {
+                frame = inputs.arrived.recv() => match frame {
+                    Some(frame) => self.handle_message(&frame).await?,
+                    None => break,
+                },
+                () = self.runner_ended.notified() => {}
+                _ = clocks.tick(), if writing_clocks.is_finished() => {
+                    let writing = write_clocks(Rc::clone(&self.journey));
+                    writing_clocks = tokio::task::spawn_local(writing);
+                }
+                // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
+                // kills this process.
+                _ = heartbeat.tick() => if inputs.page_timer.time_on_page() < inputs.longest_page {
+                    self.reporter.heartbeat();
+                    report_counts(counts, &self.reporter);
+                },
+                Some(fault) = inputs.breaks.recv() => return Err(fault),
+                ended = &mut inputs.saver => return Err(saver_fault(ended)),
+            }
+        }
+        // It holds a reference to the journey, which must be dropped at the end.
+        let _ = writing_clocks.await;
+        Ok(())
+    }
 }
 
 fn start_extraction(

@@ -148,48 +148,7 @@ impl Engine {
         run: &Run<'_>,
     ) -> Result<(), OutOfTime> {
         if let Some(index) = mapping {
-            let mapping = self.set.mapping(index);
-            extraction.mapping = Some(mapping.name.clone());
-            extraction.mapping_version = Some(mapping.version.clone());
-            let mut bytes = 0;
-            for field in &mapping.fields {
-                run.set_subject(format!("field {}", field.name));
-                run.take_undecided();
-                let found =
-                    field_value(field, &field.alternatives, Item::Page, run, &mut Unwatched)?;
-                if let Some((value, index)) = found {
-                    bytes += memory_of(&value);
-                    if bytes > self.limits.fields_bytes {
-                        run.warn("the page's fields exceed the size limit; the rest was dropped");
-                        break;
-                    }
-                    extraction.fields.insert(field.name.clone(), value);
-                    if index > 0 {
-                        let number = Value::from(index + 1);
-                        extraction.alternatives.insert(field.name.clone(), number);
-                    }
-                } else if run.take_undecided() {
-                    extraction
-                        .alternatives
-                        .insert(field.name.clone(), Value::from(UNDECIDED));
-                }
-            }
-            extraction.listings = listings(mapping, wants.row_links, run)?;
-            let lists_rows = !mapping.rows.is_empty();
-            if wants.mapped_links || lists_rows {
-                let links = mapped_links(mapping, run)?;
-                if lists_rows {
-                    let of_mapping = |link: &str| self.set.find(link) == Some(index);
-                    let continuation = continuation(mapping, &links, of_mapping, run);
-                    extraction.continuation = Some(continuation);
-                }
-                if wants.mapped_links {
-                    extraction.links = links;
-                }
-            }
-            if run.page.is_parsed() {
-                extraction.template = run.page.tree().and_then(Document::sketch);
-            }
+            self.apply(index, extraction, wants, run)?;
         }
         if wants.all_links {
             run.set_subject("all links".to_owned());
@@ -204,6 +163,68 @@ impl Engine {
             match run.check_time() {
                 Ok(()) => extraction.feeds = feeds(run),
                 Err(OutOfTime) => run.warn("no time left to look for feeds"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the page with its mapping: fields, rows and links.
+    fn apply(
+        &self,
+        index: MappingIndex,
+        extraction: &mut Extraction,
+        wants: Wants,
+        run: &Run<'_>,
+    ) -> Result<(), OutOfTime> {
+        let mapping = self.set.mapping(index);
+        extraction.mapping = Some(mapping.name.clone());
+        extraction.mapping_version = Some(mapping.version.clone());
+        self.read_fields(mapping, extraction, run)?;
+        extraction.listings = listings(mapping, wants.row_links, run)?;
+        let lists_rows = !mapping.rows.is_empty();
+        if wants.mapped_links || lists_rows {
+            let links = mapped_links(mapping, run)?;
+            if lists_rows {
+                let of_mapping = |link: &str| self.set.find(link) == Some(index);
+                let continuation = continuation(mapping, &links, of_mapping, run);
+                extraction.continuation = Some(continuation);
+            }
+            if wants.mapped_links {
+                extraction.links = links;
+            }
+        }
+        if run.page.is_parsed() {
+            extraction.template = run.page.tree().and_then(Document::sketch);
+        }
+        Ok(())
+    }
+
+    fn read_fields(
+        &self,
+        mapping: &Mapping,
+        extraction: &mut Extraction,
+        run: &Run<'_>,
+    ) -> Result<(), OutOfTime> {
+        let mut bytes = 0;
+        for field in &mapping.fields {
+            run.set_subject(format!("field {}", field.name));
+            run.take_undecided();
+            let found = field_value(field, &field.alternatives, Item::Page, run, &mut Unwatched)?;
+            if let Some((value, index)) = found {
+                bytes += memory_of(&value);
+                if bytes > self.limits.fields_bytes {
+                    run.warn("the page's fields exceed the size limit; the rest was dropped");
+                    break;
+                }
+                extraction.fields.insert(field.name.clone(), value);
+                if index > 0 {
+                    let number = Value::from(index + 1);
+                    extraction.alternatives.insert(field.name.clone(), number);
+                }
+            } else if run.take_undecided() {
+                extraction
+                    .alternatives
+                    .insert(field.name.clone(), Value::from(UNDECIDED));
             }
         }
         Ok(())

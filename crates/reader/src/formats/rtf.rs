@@ -512,7 +512,22 @@ impl<'b> RtfReader<'b> {
             (Destination::Text, _) if word.starts_with('m') => return self.formula(word),
             _ => {}
         }
-        let (destination, part) = match word {
+        let Some((destination, part)) = self.destination_of(word) else {
+            return Ok(());
+        };
+        self.flush()?;
+        self.group.here = destination;
+        self.group.part = part.unwrap_or(self.group.part);
+        if destination == Destination::Text && word != "result" {
+            self.writer().paragraph();
+            self.group.is_row = false;
+        }
+        Ok(())
+    }
+
+    /// The destination that a control word begins, if it begins one, and the part of the document that it is.
+    fn destination_of(&self, word: &str) -> Option<(Destination, Option<Part>)> {
+        Some(match word {
             "title" => (Destination::Title, None),
             "author" => (Destination::Author, None),
             "creatim" => (Destination::Created, None),
@@ -535,16 +550,8 @@ impl<'b> RtfReader<'b> {
             "pict" | "fldinst" | "shprslt" | "nonshppict" | "nonesttables" => {
                 (Destination::Closed, None)
             }
-            _ => return Ok(()),
-        };
-        self.flush()?;
-        self.group.here = destination;
-        self.group.part = part.unwrap_or(self.group.part);
-        if destination == Destination::Text && word != "result" {
-            self.writer().paragraph();
-            self.group.is_row = false;
-        }
-        Ok(())
+            _ => return None,
+        })
     }
 
     /// Handles a control word of a formula, which is written on one line.

@@ -60,18 +60,7 @@ pub(super) fn keep_kind(
         Some(index) => index,
         None if kinds.len() >= MOST_KINDS => return false,
         None => {
-            kinds.push(ScriptedKind {
-                mapping: cut(&found.mapping),
-                layout: cut(&found.layout),
-                finding: Finding::Wanted.as_str().to_owned(),
-                is_shell: found.is_shell,
-                pages: 0,
-                tries: 0,
-                url: String::new(),
-                seen: String::new(),
-                at_ms: 0,
-                crawl: task.crawl,
-            });
+            kinds.push(new_kind(found, task.crawl));
             kinds.len() - 1
         }
     };
@@ -87,6 +76,28 @@ pub(super) fn keep_kind(
             _ => *unfit,
         };
     }
+    note_finding(kind, found, url);
+    (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
+    true
+}
+
+fn new_kind(found: &ScriptsReport, crawl: CrawlKey) -> ScriptedKind {
+    ScriptedKind {
+        mapping: cut(&found.mapping),
+        layout: cut(&found.layout),
+        finding: Finding::Wanted.as_str().to_owned(),
+        is_shell: found.is_shell,
+        pages: 0,
+        tries: 0,
+        url: String::new(),
+        seen: String::new(),
+        at_ms: 0,
+        crawl,
+    }
+}
+
+fn note_finding(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
+    let is_wanted = found.finding == Finding::Wanted;
     kind.pages += u64::from(is_wanted);
     let is_vain = match found.finding {
         Finding::Tried => true,
@@ -95,7 +106,6 @@ pub(super) fn keep_kind(
         _ => false,
     };
     kind.tries = kind.tries.saturating_add(u32::from(is_vain));
-    (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
     // A missing browser, or one without results so far, is weaker evidence than one with results.
     let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
     let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
@@ -103,7 +113,6 @@ pub(super) fn keep_kind(
         found.finding.as_str().clone_into(&mut kind.finding);
         (kind.url, kind.seen) = (cut(url), cut(&found.seen));
     }
-    true
 }
 
 pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {

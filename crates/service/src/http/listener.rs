@@ -126,31 +126,42 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
             address: from,
             is_tls: protection.tls.is_some(),
         };
+        let requests = Requests {
+            answering,
+            peer,
+            place,
+        };
+        let tls = protection.tls.clone();
         tokio::spawn(async move {
             let _permit = permit;
-            let requests = Requests {
-                answering,
-                peer,
-                place: place.clone(),
-            };
-            let serving = async {
-                match protection.tls {
-                    None => requests.serve(stream).await,
-                    Some(config) => {
-                        if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
-                            requests.serve(stream).await;
-                        }
-                    }
-                }
-            };
-            match &place {
-                None => serving.await,
-                Some(place) => tokio::select! {
-                    () = serving => {}
-                    () = place.taken_away() => {}
-                },
-            }
+            serve_connection(stream, tls, requests).await;
         });
+    }
+}
+
+/// Serves a connection until it ends, or its place is taken away.
+async fn serve_connection<A: Answering>(
+    stream: tokio::net::TcpStream,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    requests: Requests<A>,
+) {
+    let place = requests.place.clone();
+    let serving = async {
+        match tls {
+            None => requests.serve(stream).await,
+            Some(config) => {
+                if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                    requests.serve(stream).await;
+                }
+            }
+        }
+    };
+    match &place {
+        None => serving.await,
+        Some(place) => tokio::select! {
+            () = serving => {}
+            () = place.taken_away() => {}
+        },
     }
 }
 

@@ -23,7 +23,6 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
         "outcome": {"$in": with_page},
     }};
-    let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
     // Sitemaps are not pages that a mapping should match.
     let mappable = doc! {"$match": {"$or": [
         {"mapping": {"$type": "string"}},
@@ -34,6 +33,19 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         let mapping = found.get_str("_id").ok().map(str::to_owned);
         counts.add_pages(mapping, pages(&found));
     }
+    count_fields(db, &read, &mut counts).await?;
+    counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
+    counts.missing = records_by_field(db, crawl, missing_fields()).await?;
+    count_doubts(db, crawl, &mut counts).await?;
+    Ok(counts)
+}
+
+fn group(by: Bson) -> Document {
+    doc! {"$group": {"_id": by, "n": {"$sum": 1}}}
+}
+
+/// Counts the fields and the rows of the pages that `read` finds.
+async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Result<(), Fault> {
     let undecided = [
         read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}, "alternatives": {"$type": "object"}}},
@@ -49,7 +61,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         group(doc! {"mapping": "$mapping", "rows": "$row_counts"}.into()),
     ];
     let by_field = [
-        read,
+        read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}}},
         doc! {"$project": {"mapping": 1, "field": {"$objectToArray": "$fields"}}},
         doc! {"$unwind": "$field"},
@@ -71,8 +83,10 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
             counts.add_rows(&mapping, &listed, pages(&found));
         }
     }
-    counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
-    counts.missing = records_by_field(db, crawl, missing_fields()).await?;
+    Ok(())
+}
+
+async fn count_doubts(db: &Db, crawl: &CrawlId, counts: &mut FieldCounts) -> Result<(), Fault> {
     let doubtful = [
         doc! {"$match": {
             "crawls": {"app_id": &crawl.app_id, "crawl_id": &crawl.crawl_id},
@@ -87,7 +101,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
             counts.add_doubts(doubts);
         }
     }
-    Ok(counts)
+    Ok(())
 }
 
 /// The mapping and the field of a group.

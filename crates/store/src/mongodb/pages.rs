@@ -68,35 +68,9 @@ pub(super) async fn save(
             false => rules.leads(&page.url, page.mapping.as_deref(), &page.links),
         })
         .collect();
-    let mut requests = Vec::new();
-    for (index, save) in saves
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| kept[*index].is_ok())
-    {
-        let of_page = |record: &String| records::FillRequest {
-            record: record.clone(),
-            values: save.page.values(&leads[index]),
-            entry: index,
-        };
-        requests.extend(save.records.iter().map(of_page));
-    }
+    let mut requests = fill_requests(saves, &leads, &kept);
     records::note_own_pages(db, &mut requests).await?;
-    let samples: Vec<Sample> = saves
-        .iter()
-        .filter_map(|save| Sample::of(&save.page))
-        .collect();
-    match samples::put(db, &samples).await {
-        // The pages themselves are not affected.
-        Err(Fault::InvalidEntry(reason)) => {
-            tracing::warn!(
-                event = "samples_not_kept",
-                reason,
-                "the store refuses texts of pages"
-            );
-        }
-        put => put?,
-    }
+    put_samples(db, saves).await?;
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
     let (filled, ()) = tokio::try_join!(
@@ -113,6 +87,43 @@ pub(super) async fn save(
         }
     }
     Ok(kept)
+}
+
+/// The records to fill from the pages that were stored.
+fn fill_requests<'s>(
+    saves: &'s [Save],
+    leads: &'s [Leads],
+    kept: &[Result<Saved, StoreError>],
+) -> Vec<records::FillRequest<'s>> {
+    let stored = saves.iter().zip(leads).zip(kept).enumerate();
+    let stored = stored.filter(|(_, (_, kept))| kept.is_ok());
+    stored
+        .flat_map(|(entry, ((save, leads), _))| {
+            let of_page = move |record: &String| records::FillRequest {
+                record: record.clone(),
+                values: save.page.values(leads),
+                entry,
+            };
+            save.records.iter().map(of_page)
+        })
+        .collect()
+}
+
+async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
+    let samples = saves.iter().filter_map(|save| Sample::of(&save.page));
+    let samples: Vec<Sample> = samples.collect();
+    match samples::put(db, &samples).await {
+        // The pages themselves are not affected.
+        Err(Fault::InvalidEntry(reason)) => {
+            tracing::warn!(
+                event = "samples_not_kept",
+                reason,
+                "the store refuses texts of pages"
+            );
+            Ok(())
+        }
+        put => put,
+    }
 }
 
 fn refusal(save: &Save, reason: String) -> StoreError {

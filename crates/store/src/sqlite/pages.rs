@@ -138,23 +138,20 @@ fn upsert(
     let list = list.map(to_json).transpose()?;
     let row_counts = row_counts_to_json(&page.row_counts)?;
     let body = page.body.as_deref();
-    let optional = [
-        attrs.as_deref(),
-        headers.as_deref(),
-        document.as_deref(),
-        alternatives.as_deref(),
-        list.as_deref(),
-        row_counts.as_deref(),
-        body,
-    ];
-    let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
-    let snapshot_bytes = page.snapshot.as_ref().map_or(0, Vec::len);
-    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes + snapshot_bytes;
-    if bytes > MAX_ENTRY_BYTES {
-        return Err(Fault::InvalidEntry(format!(
-            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
-        )));
-    }
+    check_size(
+        page,
+        [
+            Some(fields.as_str()),
+            Some(links.as_str()),
+            attrs.as_deref(),
+            headers.as_deref(),
+            document.as_deref(),
+            alternatives.as_deref(),
+            list.as_deref(),
+            row_counts.as_deref(),
+            body,
+        ],
+    )?;
     conn.prepare_cached(UPSERT)?.execute(params![
         page.id(),
         page.app_id,
@@ -200,6 +197,21 @@ fn upsert(
         row_counts,
     ])?;
     Ok(())
+}
+
+/// Refuses a page that is too large with its texts.
+fn check_size<'t>(
+    page: &Page,
+    texts: impl IntoIterator<Item = Option<&'t str>>,
+) -> Result<(), Fault> {
+    let texts: usize = texts.into_iter().flatten().map(str::len).sum();
+    let bytes = page.url.len() + texts + page.snapshot.as_ref().map_or(0, Vec::len);
+    match bytes > MAX_ENTRY_BYTES {
+        true => Err(Fault::InvalidEntry(format!(
+            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// `None` if there are none.

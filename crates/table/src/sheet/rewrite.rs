@@ -156,20 +156,11 @@ pub(super) fn rewrite(
                 let start = element.into_owned();
                 let (inner, has_formula) = inner_of_cell(&mut reader)?;
                 if has_formula {
-                    cells.entry(place.row).or_default().insert(column, cell);
-                    // It is not to be put before the next cell of the row.
-                    let held = cells.remove(&place.row).unwrap_or_default();
                     writer.write_event(Event::Start(start))?;
                     for event in inner {
                         writer.write_event(event)?;
                     }
-                    let (formulas, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
-                        held.into_iter().partition(|(of, _)| *of <= column);
-                    cells.insert(place.row, rest);
-                    cells
-                        .entry(FORMULAS | place.row)
-                        .or_default()
-                        .extend(formulas);
+                    set_aside(cells, place.row, column, cell);
                     continue;
                 }
                 let style = style_of(&cell, attribute(&start, "s"), styles.get(&column));
@@ -178,6 +169,16 @@ pub(super) fn rewrite(
             event => writer.write_event(event)?,
         }
     }
+}
+
+/// Sets a cell aside whose place holds a formula, so that it is not put before the next cell of the row.
+fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
+    let mut held = cells.remove(&row).unwrap_or_default();
+    held.insert(column, cell);
+    let (formulas, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        held.into_iter().partition(|(of, _)| *of <= column);
+    cells.insert(row, rest);
+    cells.entry(FORMULAS | row).or_default().extend(formulas);
 }
 
 /// Marks the rows of cells that were not put in because of a formula. Sheets have fewer rows.

@@ -70,26 +70,33 @@ pub(crate) fn write(
     let file = copy(&mut package, &part, &mut cells, file)
         .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;
     file.persist().map_err(unwritten)?;
-    let left = cells.into_iter().flat_map(|(row, cells)| {
+    let mut refusals = refusals_of(cells, rows.first_column);
+    written.filled_count -= refusals.len() as u64;
+    written.note_refusals(&mut refusals);
+    Ok(written)
+}
+
+/// The cells that were not put into the sheet, in its order.
+fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
+    let left = left.into_iter().flat_map(|(row, cells)| {
         let of_row = cells.into_iter();
         of_row.map(move |(column, cell)| (row, column, cell))
     });
-    for (row, column, cell) in left {
-        written.filled_count -= 1;
+    let refusals = left.map(|(row, column, cell)| {
         let reason = match row & FORMULAS {
             0 => "its place was not found in the sheet",
             _ => "the cell holds a formula",
         };
-        refusals.push(Refusal {
+        Refusal {
             row: u64::from(row & !FORMULAS) + 1,
-            column: (column - rows.first_column) as usize,
+            column: (column - first_column) as usize,
             value: cell.text(),
             reason: reason.to_owned(),
-        });
-    }
+        }
+    });
+    let mut refusals: Vec<Refusal> = refusals.collect();
     refusals.sort_by_key(|refusal| (refusal.row, refusal.column));
-    written.note_refusals(&mut refusals);
-    Ok(written)
+    refusals
 }
 
 /// Copies all parts as they are stored, but for the sheet.

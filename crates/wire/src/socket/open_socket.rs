@@ -167,14 +167,11 @@ impl OpenSocket {
         refusal_log: &mut RefusalLog,
         arrivals: &mut impl Arrivals,
     ) -> zmq::Result<Option<Arrived>> {
-        let mut first = None;
-        let mut delimited = false;
-        let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
-        while last.get_more() {
-            delimited = first.is_some();
-            first.get_or_insert(last);
-            last = self.socket.recv_msg(zmq::DONTWAIT)?;
-        }
+        let Parts {
+            first,
+            delimited,
+            mut last,
+        } = self.receive_parts()?;
         if self.closed.has_brought(&mut last) {
             return Ok(None);
         }
@@ -232,6 +229,22 @@ impl OpenSocket {
         Ok(Some(arrived))
     }
 
+    fn receive_parts(&self) -> zmq::Result<Parts> {
+        let mut first = None;
+        let mut delimited = false;
+        let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
+        while last.get_more() {
+            delimited = first.is_some();
+            first.get_or_insert(last);
+            last = self.socket.recv_msg(zmq::DONTWAIT)?;
+        }
+        Ok(Parts {
+            first,
+            delimited,
+            last,
+        })
+    }
+
     /// Closes the connection of a message's peer, and drops its other messages.
     fn hang_up(&mut self, message: &mut zmq::Message, refusal_log: &mut RefusalLog) {
         if let (Some(handshakes), Some(connection)) =
@@ -254,6 +267,15 @@ fn log_let_in(endpoint: &str, by: &TrustedKey) {
 /// `localhost:uid:gid:pid`.
 fn address_of(given: &str) -> Option<String> {
     (!given.starts_with("localhost:")).then(|| given.to_owned())
+}
+
+/// The frames of a message.
+struct Parts {
+    /// The first of several: a routing id or a topic.
+    first: Option<zmq::Message>,
+    /// There is an empty frame between the first and the last.
+    delimited: bool,
+    last: zmq::Message,
 }
 
 /// The content of a [`Peer`]: the routing id of a router's peer, and the peer's key.

@@ -79,18 +79,7 @@ fn with_pages(entries: &str) -> Vec<u8> {
     with(&[(2, entries.as_bytes().to_vec())])
 }
 
-fn sizes_and_trees() -> Vec<(&'static str, Vec<u8>)> {
-    let page_without =
-        |entries: &str| format!("<< {entries} /Contents 4 0 R {SIZE} {FONTS} >>").into_bytes();
-    let parts = |first: &str, second: &str| {
-        let page =
-            format!("<< /Type /Page /Parent 2 0 R /Contents [4 0 R 6 0 R] {SIZE} {FONTS} >>");
-        with(&[
-            (3, page.into_bytes()),
-            (4, stream(first.as_bytes(), "")),
-            (6, stream(second.as_bytes(), "")),
-        ])
-    };
+fn sizes() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("as usual", with(&[])),
         ("no size", file(FONTS, &[])),
@@ -128,6 +117,26 @@ fn sizes_and_trees() -> Vec<(&'static str, Vec<u8>)> {
                 )],
             ),
         ),
+        (
+            "a turned page",
+            file(&format!("{} /Rotate 90", page()), &[]),
+        ),
+    ]
+}
+
+fn trees() -> Vec<(&'static str, Vec<u8>)> {
+    let page_without =
+        |entries: &str| format!("<< {entries} /Contents 4 0 R {SIZE} {FONTS} >>").into_bytes();
+    let parts = |first: &str, second: &str| {
+        let page =
+            format!("<< /Type /Page /Parent 2 0 R /Contents [4 0 R 6 0 R] {SIZE} {FONTS} >>");
+        with(&[
+            (3, page.into_bytes()),
+            (4, stream(first.as_bytes(), "")),
+            (6, stream(second.as_bytes(), "")),
+        ])
+    };
+    vec![
         (
             "its own grandparent",
             file(
@@ -170,14 +179,10 @@ fn sizes_and_trees() -> Vec<(&'static str, Vec<u8>)> {
             "contents in parts",
             parts("BT /F1 12 Tf 20 50 Td", "(good text here) Tj ET"),
         ),
-        (
-            "a turned page",
-            file(&format!("{} /Rotate 90", page()), &[]),
-        ),
     ]
 }
 
-fn lengths_and_filters() -> Vec<(&'static str, Vec<u8>)> {
+fn text_filters() -> Vec<(&'static str, Vec<u8>)> {
     let run_lengths = {
         let (first, rest) = CONTENT.split_at(20);
         let mut data = vec![19];
@@ -193,9 +198,6 @@ fn lengths_and_filters() -> Vec<(&'static str, Vec<u8>)> {
         .bytes()
         .map(|byte| format!("{byte:02X} \n"))
         .collect();
-    let flate = bytes_of(BY_FLATE);
-    let cut = &flate[..flate.len() - 6];
-    let digits_of_flate: String = flate.iter().map(|byte| format!("{byte:02x}")).collect();
     vec![
         (
             "run lengths",
@@ -222,6 +224,14 @@ fn lengths_and_filters() -> Vec<(&'static str, Vec<u8>)> {
             ),
         ),
         ("A85", with_content(IN_BASE_85.as_bytes(), "/Filter /A85")),
+    ]
+}
+
+fn compression() -> Vec<(&'static str, Vec<u8>)> {
+    let flate = bytes_of(BY_FLATE);
+    let cut = &flate[..flate.len() - 6];
+    let digits_of_flate: String = flate.iter().map(|byte| format!("{byte:02x}")).collect();
+    vec![
         ("LZW", with_content(&bytes_of(BY_LZW), "/Filter /LZWDecode")),
         ("Flate", with_content(&flate, "/Filter /FlateDecode")),
         ("Fl", with_content(&flate, "/Filter [/Fl]")),
@@ -254,6 +264,11 @@ fn lengths_and_filters() -> Vec<(&'static str, Vec<u8>)> {
             ),
         ),
         ("cut off", with_content(cut, "/Filter /FlateDecode")),
+    ]
+}
+
+fn lengths() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("no length", with(&[(4, text_stream(""))])),
         ("a short length", with(&[(4, text_stream("/Length 5"))])),
         ("a long length", with(&[(4, text_stream("/Length 5000"))])),
@@ -270,7 +285,7 @@ fn lengths_and_filters() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn the_text_of_a_page_does_not_depend_on_how_it_is_stored() {
-    let cases = sizes_and_trees().into_iter().chain(lengths_and_filters());
+    let cases = [sizes(), trees(), text_filters(), compression(), lengths()].concat();
     let mut wrong = Vec::new();
     for (what, bytes) in cases {
         let read = read(&bytes, 1 << 16).map(|content| (content.text, content.unread));

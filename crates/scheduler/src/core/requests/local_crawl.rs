@@ -310,25 +310,8 @@ pub(in crate::core) fn crawl_status(
     limits: Option<Limits>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let mut total = CrawlStatus::default();
-    let mut finished = true;
-    let mut limit_reached = false;
-    let mut seeds_ended = true;
-    for crawl in crawls {
-        // After a restart a crawl may have nothing left but backfills, and is not registered yet.
-        crawls::register_crawl(cx, *crawl, now_ms)?;
-        let status = cx.frontier.crawls().status(*crawl)?;
-        let is_finished = cx.crawls.is_finished(*crawl, &status);
-        let is_limit_reached = cx.crawls.is_limit_reached(&mut cx.frontier, *crawl)?;
-        let is_over = is_finished || is_limit_reached || limits.is_none();
-        let goes_on = is_over && crawls::queue_unlinked(cx, *crawl, now_ms)?;
-        let status = cx.frontier.crawls().status(*crawl)?;
-        finished &= is_finished && !goes_on;
-        limit_reached |= is_limit_reached && !goes_on;
-        seeds_ended &= status.seeds_ended;
-        total.add(&status);
-    }
-    let may_back_off = total.leased == 0 && seeds_ended;
+    let sum = sum_of(cx, crawls, limits.is_none(), now_ms)?;
+    let may_back_off = sum.total.leased == 0 && sum.seeds_ended;
     let cut_off = machines::all_cut_off(cx).cloned();
     let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
     let all_until_ms = match limits.filter(|_| may_back_off) {
@@ -350,7 +333,9 @@ pub(in crate::core) fn crawl_status(
         cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
     };
     let supervisors = cx.dispatch.fleet.present();
-    let mut answer = local_crawl::status(&total, &backoff, finished, limit_reached, supervisors);
+    let (finished, limit_reached) = (sum.finished, sum.limit_reached);
+    let mut answer =
+        local_crawl::status(&sum.total, &backoff, finished, limit_reached, supervisors);
     if let Some(shortage) = &cx.surroundings.low_disk {
         answer["paused"] = shortage.as_str().into();
     }
@@ -362,6 +347,44 @@ pub(in crate::core) fn crawl_status(
         .repeating_sites(crawls, MOST_REPEATING)?;
     answer["repeating"] = json!({"sites": sites, "first": first});
     Ok(answer)
+}
+
+/// Several crawls as one.
+struct Sum {
+    total: CrawlStatus,
+    finished: bool,
+    limit_reached: bool,
+    seeds_ended: bool,
+}
+
+/// Adds up crawls. One that is over, or that must end, first queues its unlinked pages.
+fn sum_of(
+    cx: &mut Context,
+    crawls: &[CrawlKey],
+    must_end: bool,
+    now_ms: i64,
+) -> Result<Sum, FrontierError> {
+    let mut sum = Sum {
+        total: CrawlStatus::default(),
+        finished: true,
+        limit_reached: false,
+        seeds_ended: true,
+    };
+    for crawl in crawls {
+        // After a restart a crawl may have nothing left but backfills, and is not registered yet.
+        crawls::register_crawl(cx, *crawl, now_ms)?;
+        let status = cx.frontier.crawls().status(*crawl)?;
+        let is_finished = cx.crawls.is_finished(*crawl, &status);
+        let is_limit_reached = cx.crawls.is_limit_reached(&mut cx.frontier, *crawl)?;
+        let is_over = is_finished || is_limit_reached || must_end;
+        let continues = is_over && crawls::queue_unlinked(cx, *crawl, now_ms)?;
+        let status = cx.frontier.crawls().status(*crawl)?;
+        sum.finished &= is_finished && !continues;
+        sum.limit_reached |= is_limit_reached && !continues;
+        sum.seeds_ended &= status.seeds_ended;
+        sum.total.add(&status);
+    }
+    Ok(sum)
 }
 
 /// The wait after a check of this many sites that back off.
