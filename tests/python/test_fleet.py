@@ -13,13 +13,24 @@ import pytest
 import webfill
 
 
+def free_port():
+    """The first of four ports, below those that others are given."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return 20_000 + free.getsockname()[1] % 10_000 // 5 * 5
+
+
+def wait_until_ready(process):
+    said = []
+    while not said or said[-1] != b"ready\n":
+        said.append(process.stderr.readline())
+        assert said[-1], said
+
+
 @pytest.fixture
 def fleet(site, tmp_path):
     """The address of a dispatcher, which has one supervisor."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        # Four ports in a row, above those that others are given.
-        port = 20_000 + free.getsockname()[1] % 10_000 // 5 * 5
+    port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     (tmp_path / "mappings").mkdir()
     common = [f"--parent-process={os.getpid()}"]
@@ -36,13 +47,7 @@ def fleet(site, tmp_path):
     ]
     try:
         for process in started:
-            said = []
-            while True:
-                line = process.stderr.readline()
-                said.append(line)
-                assert line, said
-                if line == b"ready\n":
-                    break
+            wait_until_ready(process)
         yield address
     finally:
         for process in started:
@@ -147,6 +152,31 @@ def test_the_same_by_asyncio(fleet, site):
             await application.feed(requests("async", [2]))
 
     asyncio.run(main())
+
+
+def test_keys_encrypt_and_decide_who_may_ask(tmp_path):
+    def keys(*arguments):
+        command = [webfill.find_bin(), "keys", *arguments]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    keys("new", "dispatcher", "--keys=certs")
+    keys("new", "client", "--keys=mine", "--dispatcher-key=certs/dispatcher.pub")
+    keys("add", "client", "mine", "mine/client.pub", "--keys=certs")
+    port = free_port()
+    (tmp_path / "mappings").mkdir()
+    command = [webfill.find_bin(), "dispatcher", f"--port={port}", "--http=off", "--keys=certs", "--mappings=mappings"]
+    dispatcher = subprocess.Popen([*command, f"--parent-process={os.getpid()}"], cwd=tmp_path, stderr=subprocess.PIPE)
+    try:
+        wait_until_ready(dispatcher)
+        address = f"tcp://127.0.0.1:{port}"
+        application = webfill.Fleet(address, keys=tmp_path / "mine")
+        assert application.feed(requests("keys", [0])).accepted == 1
+        with pytest.raises(webfill.WebfillError, match="without keys"):
+            webfill.Fleet(address).info("books")
+    finally:
+        dispatcher.kill()
+        dispatcher.wait()
+        dispatcher.stderr.close()
 
 
 def test_a_dispatcher_that_is_not_there():
