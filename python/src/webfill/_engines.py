@@ -91,7 +91,7 @@ class Polars:
         try:
             frame = self.pl.read_parquet(path)
         except self.pl.exceptions.ComputeError:
-            # polars 1 does not read the metadata of files that the program makes.
+            # polars 1 does not read the metadata of some files that the program makes.
             if not is_ours or find_spec("pyarrow") is None:
                 raise
             frame = self.pl.from_arrow(_Pyarrow().parquet.read_table(path))
