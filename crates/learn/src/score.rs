@@ -358,10 +358,12 @@ pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool)
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// Whether the known values of some page have nothing in common with those of the first.
+/// Whether the known values of some page have nothing in common with those of the first, if possible the first that
+/// stand on their page: two slips of one value differ from each other by more than a slip.
 fn varies(labels: &[Label]) -> bool {
     let mut known = labels.iter().filter(|label| !label.wanted.is_empty());
-    let Some(first) = known.next() else {
+    let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
+    let Some(first) = known.clone().find(is_seen).or_else(|| known.next()) else {
         return false;
     };
     let is_misspelt = |label: &Label, one: &Wanted| {

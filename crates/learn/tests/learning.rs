@@ -79,6 +79,19 @@ fn a_misspelt_record_is_no_other_value_of_a_constant_field() {
 }
 
 #[test]
+fn different_slips_are_no_other_values_of_a_constant_field() {
+    let learned = learn_from(|number| {
+        let given = match number {
+            0 => "Wlecome",
+            3 => "Welcoem",
+            _ => "Welcome",
+        };
+        vec![("kind", vec![given.to_owned()])]
+    });
+    assert_eq!(read_last(&learned)["kind"], "Welcome");
+}
+
+#[test]
 fn a_wrong_record_does_not_mislead() {
     let learned = learn_from(|number| {
         let born = if number == 2 { 1801 } else { 1800 + number };
