@@ -122,14 +122,14 @@ impl Judgement {
             items,
             doubts,
             precisions: model
-                .cells
+                .units
                 .iter()
                 .map(|cell| precision(index, cell))
                 .collect(),
             record_errors: (0..index.shapes.len())
                 .map(|field| wilson(model.records.wrong[field], model.records.compared[field]))
                 .collect(),
-            cells: model.cells.clone(),
+            cells: model.units.clone(),
         }
     }
 
@@ -238,21 +238,7 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     let rejected = judged.split_off(chosen.min(judged.len()));
     let confidence = match shape {
         FieldShape::Single => judged[0].confidence,
-        FieldShape::Several => {
-            let readings = index.readings(item).iter();
-            let chosen = readings.filter(|read| judged.iter().any(|one| one.value == read.value));
-            let cells = chosen.map(|reading| reading.cell);
-            let whole = cells.map(|cell| model.whole[cell as usize]);
-            whole.fold(0.0, f64::max)
-                * judged
-                    .iter()
-                    .map(|judged| judged.confidence)
-                    .product::<f64>()
-                * rejected
-                    .iter()
-                    .map(|judged| 1.0 - judged.confidence)
-                    .product::<f64>()
-        }
+        FieldShape::Several => confidence_of_list(index, model, item, &judged, &rejected),
     };
     ItemJudgement {
         item: item.number,
@@ -261,6 +247,46 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
         rejected,
         confidence,
     }
+}
+
+/// How likely exactly the chosen values of a list are true: as likely as its layout reads lists rightly, by odds that
+/// grow and shrink as those of the values do by what shows on this item: other chains, other sites, their form.
+fn confidence_of_list(
+    index: &Index,
+    model: &Model,
+    item: &Item,
+    chosen: &[Judged],
+    rejected: &[Judged],
+) -> f64 {
+    /// No list is surer than this, nor less sure.
+    const BOUND: f64 = 1e-5;
+    let bounded = |probability: f64| probability.clamp(BOUND, 1.0 - BOUND);
+    let odds = |probability: f64| bounded(probability) / (1.0 - bounded(probability));
+    let (mut usual, mut unit, mut own) = (1.0, 0.0_f64, 0.0_f64);
+    for value in chosen {
+        let mut best = 0.0_f64;
+        for (place, reading) in index.readings(item).iter().enumerate() {
+            if reading.value == value.value {
+                // A page of another row has all values of another row.
+                let is_own = f64::from(model.own[item.readings.start + place]);
+                let cell = reading.cell as usize;
+                best = best.max(model.cells[cell].mean() * is_own);
+                unit = unit.max(model.units[cell].mean());
+                own = own.max(is_own);
+            }
+        }
+        usual *= best;
+    }
+    let all = chosen
+        .iter()
+        .map(|judged| judged.confidence)
+        .product::<f64>()
+        * rejected
+            .iter()
+            .map(|judged| 1.0 - judged.confidence)
+            .product::<f64>();
+    let confidence = odds(unit) * odds(all) / odds(usual);
+    own * confidence / (1.0 + confidence)
 }
 
 fn counted(index: &Index, item: &Item, value: u32, confidence: f64) -> Judged {

@@ -2,7 +2,7 @@
 //! reading. [`rounds`](crate::rounds) learns it.
 
 use crate::cells::{Cell, weigh_kinds};
-use crate::evidence::Presence;
+use crate::evidence::{FieldShape, Presence};
 use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
@@ -11,9 +11,6 @@ use crate::profile::FITS;
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
 /// The same for the fit of values.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
-/// The probability that a list is read whole, before any is compared, and as many lists as this weighs.
-const WHOLE: f64 = 0.98;
-const WHOLE_WEIGHS: f64 = 3.0;
 /// As many readings as this weighs, among right and among wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
@@ -31,8 +28,9 @@ pub(crate) struct Model {
     pub alternative: f64,
     /// By cell: the share of a list's true values that are read.
     pub recalls: Vec<f64>,
-    /// By cell: the probability that a list is read whole.
-    pub whole: Vec<f64>,
+    /// The same cells, in which a list counts once: it is right if all its values are, and none is missing. The values
+    /// of a list are read by one chain from one place, and go wrong together.
+    pub units: Vec<Cell>,
     /// By reading: how much its vote counts, see [`copies::votes`].
     pub votes: Vec<f32>,
     pub pages: Pages,
@@ -71,7 +69,7 @@ pub(crate) struct Counts {
     pub searched_wrong: f64,
     pub recalled: Vec<f64>,
     pub to_recall: Vec<f64>,
-    /// Known lists that were compared, and those of them of which no member is missing.
+    /// Held-out known lists that were compared, and those of them that are read rightly, whole.
     pub lists: Vec<f64>,
     pub whole: Vec<f64>,
 }
@@ -121,7 +119,7 @@ impl Model {
             collisions: vec![0.08; fields],
             alternative: 0.4,
             recalls: vec![0.6; index.cells.len()],
-            whole: vec![WHOLE; index.cells.len()],
+            units: index.cells.clone(),
             votes: vec![1.0; index.readings.len()],
             pages: Pages::new(),
             own: vec![1.0; index.readings.len()],
@@ -132,7 +130,7 @@ impl Model {
     }
 
     /// Takes over what a round has counted.
-    pub fn count(&mut self, counts: &Counts) {
+    pub fn count(&mut self, index: &Index, counts: &Counts) {
         for (field, collision) in self.collisions.iter_mut().enumerate() {
             *collision = (0.8 + counts.same_wrong[field]) / (10.0 + counts.both_wrong[field]);
         }
@@ -142,9 +140,25 @@ impl Model {
         self.records.present_if_wrong =
             (0.5 + counts.present_wrong) / (10.0 + counts.searched_wrong);
         self.count_recalls(counts);
-        for (cell, whole) in self.whole.iter_mut().enumerate() {
-            *whole =
-                (WHOLE * WHOLE_WEIGHS + counts.whole[cell]) / (WHOLE_WEIGHS + counts.lists[cell]);
+        self.count_units(index, counts);
+    }
+
+    /// Fields with one truth have one value in each unit. Lists are harder to read than those, and say nothing of them:
+    /// only other lists are their neighbours.
+    fn count_units(&mut self, index: &Index, counts: &Counts) {
+        self.units.clone_from(&self.cells);
+        let (mut lists, mut places) = (Vec::new(), Vec::new());
+        for (place, cell) in index.cells.iter().enumerate() {
+            if index.shapes[cell.field as usize] == FieldShape::Several {
+                let mut list = cell.clone();
+                (list.trials, list.right) = (counts.lists[place], counts.whole[place]);
+                lists.push(list);
+                places.push(place);
+            }
+        }
+        weigh_kinds(&mut lists, index.sites.len(), index.shapes.len());
+        for (place, list) in places.into_iter().zip(lists) {
+            self.units[place] = list;
         }
     }
 

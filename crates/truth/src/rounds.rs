@@ -74,7 +74,7 @@ impl Model {
         self.cells = cells;
         self.weigh_patterns(&counts, frequencies);
         self.records.count();
-        self.count(&counts);
+        self.count(index, &counts);
         self.compare_pages(index);
     }
 

@@ -15,45 +15,66 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     values.extend(record.iter().map(|known| known.value));
     values.sort_unstable();
     values.dedup();
+    let by_pages = |value: u32| by_pages(index, model, item, value);
+    if record.is_empty() {
+        let judged = values.into_iter();
+        return judged
+            .map(|value| (value, probability(by_pages(value))))
+            .collect();
+    }
     let error = model.records.errors[item.field as usize];
+    let is_read = |value: u32| readings.iter().any(|reading| reading.value == value);
+    let listed = |known: &Known| {
+        let (right, wrong) = match is_read(known.value) {
+            true => (1.0, 1.0),
+            false => model.presence(known.presence),
+        };
+        let agreement = -model.collision(item).ln();
+        by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
+    };
+    // A record with a wrong value, such as that of another row, is no evidence against what it lacks.
+    let unread = record.iter().filter(|known| !is_read(known.value));
+    let is_wrong = unread
+        .map(|known| 1.0 - probability(listed(known)))
+        .fold(0.0, f64::max);
+    let judged = values.into_iter().map(|value| {
+        let probability = match record.iter().find(|known| known.value == value) {
+            Some(known) => probability(listed(known)),
+            None => {
+                let (alone, against) = (by_pages(value), by_pages(value) + error.ln());
+                is_wrong * probability(alone) + (1.0 - is_wrong) * probability(against)
+            }
+        };
+        (value, probability)
+    });
+    judged.collect()
+}
+
+/// The logarithm of the odds that a value is true, as pages have it.
+fn by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
+    let readings = index.readings(item);
     let agreement = -model.collision(item).ln();
-    values
-        .into_iter()
-        .map(|value| {
-            // The first claim makes a value a candidate; each further one would be a collision if it were wrong.
-            let mut logarithm = -agreement;
-            let mut first = 0;
-            for of_site in readings.chunk_by(|a, b| a.site == b.site) {
-                let place = of_site.iter().position(|reading| reading.value == value);
-                let from = first;
-                first += of_site.len();
-                if let Some(place) = place {
-                    let precision = model.precision(item, from + place, &of_site[place]);
-                    let vote = model.vote(item, from + place);
-                    logarithm += vote * ((precision / (1.0 - precision)).ln() + agreement);
-                } else {
-                    let recall = model.recalls[of_site[0].cell as usize];
-                    logarithm += (1.0 - recall).ln();
-                }
-            }
-            if !record.is_empty() {
-                let listed = record.iter().find(|known| known.value == value);
-                logarithm += match listed {
-                    Some(known) => {
-                        let unread = readings.iter().all(|reading| reading.value != value);
-                        let (right, wrong) = if unread {
-                            model.presence(known.presence)
-                        } else {
-                            (1.0, 1.0)
-                        };
-                        ((1.0 - error) / error * right / wrong).ln() + agreement
-                    }
-                    None => error.ln(),
-                };
-            }
-            (value, 1.0 / (1.0 + (-logarithm).exp()))
-        })
-        .collect()
+    // The first claim makes a value a candidate; each further one would be a collision if it were wrong.
+    let mut logarithm = -agreement;
+    let mut first = 0;
+    for of_site in readings.chunk_by(|a, b| a.site == b.site) {
+        let place = of_site.iter().position(|reading| reading.value == value);
+        let from = first;
+        first += of_site.len();
+        if let Some(place) = place {
+            let precision = model.precision(item, from + place, &of_site[place]);
+            let vote = model.vote(item, from + place);
+            logarithm += vote * ((precision / (1.0 - precision)).ln() + agreement);
+        } else {
+            let recall = model.recalls[of_site[0].cell as usize];
+            logarithm += (1.0 - recall).ln();
+        }
+    }
+    logarithm
+}
+
+fn probability(logarithm: f64) -> f64 {
+    1.0 / (1.0 + (-logarithm).exp())
 }
 
 /// The probability that each reading is right; counts what else the item teaches.
@@ -80,14 +101,16 @@ pub(crate) fn expect(
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
         let cell = of_site[0].cell as usize;
-        if !index.known(item).is_empty() {
+        if index.known(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
             // What stands nowhere on the page is not missing in the list.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {
-                let right = unread.iter().map(|known| 1.0 - of(known.value));
+                let missing = unread.iter().map(|known| of(known.value));
+                let wrong = of_site.iter().map(|reading| 1.0 - of(reading.value));
+                let right = missing.chain(wrong).map(|one| 1.0 - one);
                 counts.lists[cell] += 1.0;
                 counts.whole[cell] += right.product::<f64>();
             }

@@ -364,3 +364,68 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     assert!(alone.item(1).unwrap().confidence < 0.95);
     assert!(!alone.may_fill(0, 0, 0.95).fill);
 }
+
+/// Rows of one site with lists of four values, as the chain reads them, and what the records of the first say.
+fn lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
+    let (mut claims, mut known) = (Vec::new(), Vec::new());
+    for row in 0..10 {
+        let values = [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3];
+        claims.extend(values.map(|value| Claim {
+            item: row,
+            field: 0,
+            value,
+            page: row,
+            site: 0,
+            layout: 0,
+            rule: 0,
+            anchor: 0,
+        }));
+        for &value in known_lists.get(row as usize).into_iter().flatten() {
+            known.push(Known {
+                item: row,
+                value,
+                held_out: true,
+                presence: match values.contains(&value) {
+                    true => Presence::OnPage,
+                    false => Presence::Absent,
+                },
+            });
+        }
+    }
+    judge(&Evidence {
+        fields: &[FieldShape::Several],
+        claims: &claims,
+        known: &known,
+        texts: &[],
+        chosen: &[],
+    })
+}
+
+#[test]
+fn a_list_is_as_sure_as_its_chain_reads_lists_rightly() {
+    let lists = |rows: std::ops::Range<u32>| -> Vec<[u32; 4]> {
+        rows.map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
+            .collect()
+    };
+    let five = lists_of_four(&lists(0..5));
+    assert!(five.item(9).unwrap().confidence >= 0.95, "{five:?}");
+    assert!(five.may_fill(0, 0, 0.95).fill);
+    // Four values of one list are no more evidence than one value.
+    let one = lists_of_four(&lists(0..1));
+    assert!(!one.may_fill(0, 0, 0.95).fill);
+}
+
+#[test]
+fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
+    let mut lists: Vec<[u32; 4]> = (0..5)
+        .map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
+        .collect();
+    // One of another row, and one with a wrong value.
+    lists[1] = [80, 81, 82, 83];
+    lists[3][2] = 90;
+    let judged = lists_of_four(&lists);
+    let doubted: Vec<u32> = judged.doubted().iter().map(|doubt| doubt.known).collect();
+    assert_eq!(doubted.len(), 5, "{doubted:?}");
+    assert!(judged.item(9).unwrap().confidence >= 0.95);
+    assert!(judged.may_fill(0, 0, 0.95).fill);
+}
