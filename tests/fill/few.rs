@@ -1,6 +1,8 @@
-//! Few known values: a rule that one or two rows show is used where another kind of anchor confirms it on all pages.
+//! Few known values: a rule that one or two rows show is used where another kind of anchor confirms it on all pages. Few
+//! different values: that one stands on a page for another thing says nothing.
 
-use webfill_tests::site::Web;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{BOOKS, Oddities, books, fill, rows, serve, truth, url};
@@ -37,4 +39,76 @@ fn one_row_that_knows_its_values_is_enough_where_anchors_agree() {
         }
     }
     assert!(filled * 10 >= gaps * 6, "{filled} of {gaps}");
+}
+
+const LAMPS: usize = 40;
+const COLOURS: [&str; 5] = ["red", "green", "blue", "yellow", "white"];
+
+fn colour(lamp: usize) -> &'static str {
+    COLOURS[lamp * 7 % 11 % 5]
+}
+
+/// Each page has the colour of its lamp, and names all colours that there are.
+fn serve_lamps(web: &Web) {
+    web.site("lamps.example").otherwise(|request| -> Reply {
+        let lamp: Option<usize> = request
+            .path
+            .strip_prefix("/lamp/")
+            .and_then(|number| number.parse().ok());
+        let Some(lamp) = lamp else {
+            return page("Nothing here").status(404).into();
+        };
+        let others: String = COLOURS
+            .iter()
+            .map(|colour| format!("<li>Lamps in {colour}</li>"))
+            .collect();
+        let text = format!(
+            "<html><head><title>Lamps</title></head><body><h1>Lamp {lamp} of the series</h1><table><tr><th>Colour</th><td>{}</td></tr>\
+             <tr><th>Weight</th><td>{} g</td></tr></table><ul>{others}</ul></body></html>",
+            colour(lamp),
+            weight(lamp)
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+}
+
+fn weight(lamp: usize) -> usize {
+    2_000 + lamp * 37
+}
+
+#[test]
+fn a_column_of_few_values_is_filled_though_wrong_ones_stand_on_their_pages() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_lamps(&web);
+    let is_wrong = |lamp: usize| lamp.is_multiple_of(8);
+    let mut text = String::from("id,link,colour,weight\n");
+    for lamp in 0..LAMPS {
+        let cells = match lamp % 2 {
+            1 => String::from(","),
+            _ if is_wrong(lamp) => {
+                let wrong = COLOURS.iter().find(|one| **one != colour(lamp));
+                format!("{},{} g", wrong.unwrap(), weight(lamp + 1))
+            }
+            _ => format!("{},{} g", colour(lamp), weight(lamp)),
+        };
+        text += &format!("l{lamp},http://lamps.example/lamp/{lamp},{cells}\n");
+    }
+    work.write("books.csv", text);
+    Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+        .finish()
+        .expect(0);
+    for (lamp, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        if lamp % 2 == 1 {
+            assert_eq!(row[2], colour(lamp), "lamp {lamp}");
+        }
+    }
+    let doubts = rows(&work, "books.doubts.csv");
+    let of_colour = doubts.iter().filter(|doubt| doubt[2] == "colour");
+    assert_eq!(of_colour.count(), LAMPS / 8, "{doubts:#?}");
 }

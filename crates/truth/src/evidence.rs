@@ -56,7 +56,7 @@ pub struct Claim {
 }
 
 /// One value of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     pub item: u32,
     pub value: u32,
@@ -64,6 +64,9 @@ pub struct Known {
     /// others agree because the chains were chosen to agree.
     pub held_out: bool,
     pub presence: Presence,
+    /// The share of other values of the column that stand on these pages as well. Where most do, that this one does says
+    /// little.
+    pub chance: f32,
 }
 
 /// Whether a known value stands anywhere on the pages of its row. This decides best who is wrong: a value that

@@ -2,7 +2,7 @@
 //! reading. [`rounds`](crate::rounds) learns it.
 
 use crate::cells::{Cell, weigh_kinds};
-use crate::evidence::{FieldShape, Presence};
+use crate::evidence::{FieldShape, Known, Presence};
 use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
@@ -47,7 +47,7 @@ pub(crate) struct Records {
     pub compared: Vec<f64>,
     pub wrong: Vec<f64>,
     /// The probability that a known value that a chain did not read stands on the page: if it is right, and if
-    /// it is wrong.
+    /// it is wrong, where other values of its column do not.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
 }
@@ -88,15 +88,18 @@ impl Counts {
     }
 
     /// One search of a page for a known value that no chain read there.
-    pub fn search(&mut self, presence: Presence, record_right: f64) {
-        if matches!(presence, Presence::Unknown | Presence::Misspelt) {
+    pub fn search(&mut self, known: &Known, record_right: f64, records: &Records) {
+        if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
         }
+        let wrong = 1.0 - record_right;
         self.searched_right += record_right;
-        self.searched_wrong += 1.0 - record_right;
-        if presence == Presence::OnPage {
+        self.searched_wrong += wrong;
+        if known.presence == Presence::OnPage {
             self.present_right += record_right;
-            self.present_wrong += 1.0 - record_right;
+            // Some of them stand there as others of their column do.
+            self.present_wrong +=
+                wrong * records.present_if_wrong / records.present_if_wrong_at(known.chance);
         }
     }
 }
@@ -217,18 +220,18 @@ impl Model {
     }
 
     /// The factors of a known value that was not read, if it is right and if it is wrong.
-    pub fn presence(&self, presence: Presence) -> (f64, f64) {
+    pub fn presence(&self, known: &Known) -> (f64, f64) {
         /// By chance, another value is as little like a right one; about half of the wrong ones are slips.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
         let records = &self.records;
-        match presence {
+        let if_wrong = records.present_if_wrong_at(known.chance);
+        // A right one stands there at least as often.
+        let if_right = records.present_if_right.max(if_wrong);
+        match known.presence {
             Presence::Misspelt => MISSPELT,
             Presence::Unknown => (1.0, 1.0),
-            Presence::OnPage => (records.present_if_right, records.present_if_wrong),
-            Presence::Absent => (
-                1.0 - records.present_if_right,
-                1.0 - records.present_if_wrong,
-            ),
+            Presence::OnPage => (if_right, if_wrong),
+            Presence::Absent => (1.0 - if_right, 1.0 - if_wrong),
         }
     }
 
@@ -243,6 +246,14 @@ impl Model {
 }
 
 impl Records {
+    /// The probability that a wrong known value stands on a page on which this share of other values of its column does.
+    fn present_if_wrong_at(&self, chance: f32) -> f64 {
+        /// Even values that always stand there say a little.
+        const MOST: f32 = 0.9;
+        let chance = f64::from(chance.clamp(0.0, MOST));
+        chance + (1.0 - chance) * self.present_if_wrong
+    }
+
     /// The errors of each field, drawn towards those of all.
     pub fn count(&mut self) {
         const ALL_WEIGH: f64 = 20.0;

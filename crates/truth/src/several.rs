@@ -27,7 +27,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     let listed = |known: &Known| {
         let (right, wrong) = match is_read(known.value) {
             true => (1.0, 1.0),
-            false => model.presence(known.presence),
+            false => model.presence(known),
         };
         let agreement = -model.collision(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
@@ -96,7 +96,7 @@ pub(crate) fn expect(
         let right = of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.search(known.presence, right);
+            counts.search(known, right, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {

@@ -65,7 +65,7 @@ pub(crate) fn posterior(
         let error = model.records.errors[item.field as usize];
         let unread = readings.iter().all(|reading| reading.value != known.value);
         let (if_right, if_wrong) = if unread {
-            model.presence(known.presence)
+            model.presence(known)
         } else {
             (1.0, 1.0)
         };
@@ -107,7 +107,7 @@ pub(crate) fn expect(
         let right = posterior.of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.search(known.presence, right);
+            counts.search(known, right, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {

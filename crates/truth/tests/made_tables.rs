@@ -212,6 +212,7 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
                         value: if is_wrong { 1_000 + item } else { value },
                         held_out: true,
                         presence: if is_wrong { presence } else { Presence::OnPage },
+                        chance: 0.0,
                     });
                 }
             }
@@ -301,6 +302,7 @@ fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
                 value,
                 held_out: true,
                 presence: Presence::OnPage,
+                chance: 0.0,
             }));
         }
     }
@@ -343,6 +345,7 @@ fn one_known(agreement: f64) -> webfill_truth::Judgement {
             value: 0,
             held_out: false,
             presence: Presence::OnPage,
+            chance: 0.0,
         }],
         texts: &[],
         chosen: &[Chosen {
@@ -389,6 +392,7 @@ fn lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
                     true => Presence::OnPage,
                     false => Presence::Absent,
                 },
+                chance: 0.0,
             });
         }
     }
@@ -428,4 +432,59 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     assert_eq!(doubted.len(), 5, "{doubted:?}");
     assert!(judged.item(9).unwrap().confidence >= 0.95);
     assert!(judged.may_fill(0, 0, 0.95).fill);
+}
+
+/// 40 rows of one site, half of them with known values of four fields, a third of which are wrong. Wrong ones of the last
+/// field stand on the pages as this share of all its values does, those of the others nowhere.
+fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
+    let (mut claims, mut known) = (Vec::new(), Vec::new());
+    for row in 0..40 {
+        for field in 0..4 {
+            let (item, value) = (row * 4 + field, row * 4 + field);
+            claims.push(Claim {
+                item,
+                field,
+                value,
+                page: row,
+                site: 0,
+                layout: 0,
+                rule: field,
+                anchor: 0,
+            });
+            let is_wrong = (row + field) % 3 == 0;
+            if row < 20 {
+                known.push(Known {
+                    item,
+                    value: if is_wrong { value + 4 } else { value },
+                    held_out: true,
+                    presence: match is_wrong && field < 3 {
+                        true => Presence::Absent,
+                        false => Presence::OnPage,
+                    },
+                    chance: if field < 3 { 0.0 } else { chance },
+                });
+            }
+        }
+    }
+    judge(&Evidence {
+        fields: &[FieldShape::Single; 4],
+        claims: &claims,
+        known: &known,
+        texts: &[],
+        chosen: &[],
+    })
+}
+
+#[test]
+fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
+    let of_last = |judged: &webfill_truth::Judgement| {
+        let doubted = judged.doubted().iter();
+        doubted.filter(|doubt| doubt.field == 3).count()
+    };
+    let rare = with_values_of_other_rows(0.0);
+    assert!(!rare.may_fill(0, 3, 0.95).fill);
+    assert_eq!(of_last(&rare), 0);
+    let usual = with_values_of_other_rows(0.8);
+    assert_eq!(of_last(&usual), 7);
+    assert!(usual.may_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }

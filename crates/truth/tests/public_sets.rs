@@ -123,6 +123,7 @@ fn on_public_sets() {
                             value: *value,
                             held_out: true,
                             presence: Presence::Unknown,
+                            chance: 0.0,
                         })
                     })
                     .collect();

@@ -12,7 +12,7 @@ use webfill_wire::Outcome;
 
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
-use super::reading::{FieldReading, Reading, Readings, agrees, is_misspelt};
+use super::reading::{FieldReading, Reading, Readings, agrees, is_among, is_misspelt};
 use super::table::{Refused, Table};
 
 /// What came of a cell.
@@ -110,6 +110,43 @@ impl Values {
     }
 }
 
+/// What the pages of a row say of its known values of a field.
+#[derive(Default)]
+struct OfKnown {
+    /// Whether chains were chosen by them.
+    is_learned: bool,
+    /// By the place of the value: whether it stands on a page, and the share of other values that do.
+    presences: Vec<(Presence, f32)>,
+}
+
+impl OfKnown {
+    fn compare(&mut self, known: &[String], read: &FieldReading) {
+        self.presences.resize(known.len(), (Presence::Unknown, 0.0));
+        let is_misspelt = is_misspelt(known, &read.values);
+        for (value, (presence, chance)) in known.iter().zip(&mut self.presences) {
+            let unread = read.unread.iter().find(|(unread, _)| unread == value);
+            let stands = match unread {
+                Some((_, stands)) => *stands,
+                None => is_among(value, &read.values).then_some(true),
+            };
+            *presence = match (stands, *presence) {
+                (Some(true), _) | (_, Presence::OnPage) => Presence::OnPage,
+                (None, presence) => presence,
+                (_, Presence::Misspelt) => Presence::Misspelt,
+                _ if is_misspelt => Presence::Misspelt,
+                _ => Presence::Absent,
+            };
+            *chance = chance.max(read.chance);
+        }
+    }
+
+    /// Of a value that no page was compared with, nothing is known.
+    fn of(&self, place: usize) -> (Presence, f32) {
+        let presence = self.presences.get(place).copied();
+        presence.unwrap_or((Presence::Unknown, 0.0))
+    }
+}
+
 /// The pages of a row that were read.
 fn readings_of<'r>(
     table: &Table,
@@ -167,8 +204,8 @@ pub fn judge(
     }
     for (at, row) in table.rows.iter().enumerate() {
         let read = readings_of(table, pages, readings, at, &targets);
-        // By field: whether a known value was not used for the chains, and stands on a page.
-        let mut of_known: Vec<(bool, Presence)> = vec![(true, Presence::Unknown); fields];
+        // By field: whether the known values were not used for the chains, and where they stand.
+        let mut of_known: Vec<OfKnown> = (0..fields).map(|_| OfKnown::default()).collect();
         for (url, reading) in &read {
             let site = site_of(&mut sites, url);
             let next = numbers.len() as u32;
@@ -184,19 +221,9 @@ pub fn judge(
                     test = Test::Learned;
                 }
                 if !known.is_empty() {
-                    let (held_out, presence) = &mut of_known[one.field];
-                    *held_out &= test != Test::Learned;
-                    if let Some(stands) = one.known_stands_there {
-                        let is_misspelt = !stands && is_misspelt(known, &one.values);
-                        *presence = match (stands, *presence) {
-                            (true, _) | (_, Presence::OnPage) => Presence::OnPage,
-                            (_, Presence::Misspelt) => Presence::Misspelt,
-                            _ if is_misspelt => Presence::Misspelt,
-                            _ => Presence::Absent,
-                        };
-                    } else if agrees(known, &one.values) {
-                        *presence = Presence::OnPage;
-                    }
+                    let of_known = &mut of_known[one.field];
+                    of_known.is_learned |= test == Test::Learned;
+                    of_known.compare(known, one);
                 }
                 let origin = mappings.origin(reading.mapping);
                 let anchor =
@@ -231,13 +258,15 @@ pub fn judge(
                 }));
             }
         }
-        for (field, (held_out, presence)) in of_known.into_iter().enumerate() {
-            for value in &row.known(field) {
+        for (field, of_known) in of_known.into_iter().enumerate() {
+            for (place, value) in row.known(field).iter().enumerate() {
+                let (presence, chance) = of_known.of(place);
                 known.push(Known {
                     item: (at * fields + field) as u32,
                     value: values.number(common_form(value), value),
-                    held_out,
+                    held_out: !of_known.is_learned,
                     presence,
+                    chance,
                 });
             }
         }

@@ -15,8 +15,12 @@ use super::table::Table;
 /// The longest that one page may take.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
-/// The shortest known value that is searched for on pages, in characters.
+/// The shortest known value that says something by standing on a page, in characters.
 const LEAST_TELLING: usize = 3;
+
+/// Known values of a column that are searched for on a page that lacks the row's own, and rows that they are taken of.
+const OTHERS: usize = 24;
+const ROWS_OF_OTHERS: usize = 2_000;
 
 /// What was read of a page.
 #[derive(Debug)]
@@ -40,9 +44,11 @@ pub struct FieldReading {
     pub values: Vec<String>,
     /// The words around the value.
     pub excerpt: Option<String>,
-    /// Whether the other value that the row has stands on the page; `None` if there is none, or it is too short to be
-    /// searched for.
-    pub known_stands_there: Option<bool>,
+    /// Values that the row has and that were not read, and whether each stands on the page. `None`: it does, and is so
+    /// short that it would on any page. Empty on pages behind links, which are not searched.
+    pub unread: Vec<(String, Option<bool>)>,
+    /// If there are any: the share of other rows' values that stand on the page as well.
+    pub chance: f32,
 }
 
 /// By the URL of the page.
@@ -58,6 +64,9 @@ pub fn read(
 ) -> Result<(), Fault> {
     let engine = Engine::new(mappings.set.clone(), Limits::default());
     let rows = rows_of_targets(table, pages);
+    let others: Vec<Vec<String>> = (0..table.fields.len())
+        .map(|field| of_other_rows(table, field))
+        .collect();
     // Mappings have other places after others were learned.
     readings.retain(|url, reading| {
         let Some(index) = mappings.set.find(url) else {
@@ -106,16 +115,36 @@ pub fn read(
             let known = row
                 .map(|row| row.known(at))
                 .filter(|known| !known.is_empty());
-            let other = known.filter(|known| !agrees(known, &values));
-            // Short ones stand on any page.
+            let known = known.unwrap_or_default();
             let is_telling = |value: &String| value.chars().count() >= LEAST_TELLING;
-            let other: Vec<String> = other.into_iter().flatten().filter(is_telling).collect();
+            let unread: Vec<(String, Option<bool>)> = known
+                .iter()
+                .filter(|value| !is_among(value, &values))
+                .map(|value| {
+                    let stands = text.has(value);
+                    (
+                        value.clone(),
+                        (!stands || is_telling(value)).then_some(stands),
+                    )
+                })
+                .collect();
+            let chance = match unread.is_empty() {
+                true => 0.0,
+                false => {
+                    let others = others[at].iter();
+                    let others = others
+                        .filter(|value| !is_among(value, &values) && !is_among(value, &known));
+                    let stand: Vec<bool> = others.map(|value| text.has(value)).collect();
+                    let standing = stand.iter().filter(|stands| **stands).count();
+                    standing as f32 / (stand.len() + 1) as f32
+                }
+            };
             Some(FieldReading {
                 field: at,
                 chain: number.map_or(0, |number| number.saturating_sub(1) as usize),
                 excerpt: text.around(first),
-                known_stands_there: (!other.is_empty())
-                    .then(|| other.iter().all(|value| text.has(value))),
+                unread,
+                chance,
                 values,
             })
         });
@@ -136,13 +165,25 @@ pub fn read(
     Ok(())
 }
 
+/// Known values of a column, spread over the table.
+fn of_other_rows(table: &Table, field: usize) -> Vec<String> {
+    let step = table.rows.len().div_ceil(ROWS_OF_OTHERS).max(1);
+    let known = table.rows.iter().step_by(step);
+    let known: Vec<String> = known
+        .filter_map(|row| row.known(field).into_iter().next())
+        .collect();
+    let step = known.len().div_ceil(OTHERS).max(1);
+    known.into_iter().step_by(step).collect()
+}
+
 /// Whether what was read is what is known, perhaps in another spelling.
 pub fn agrees(known: &[String], read: &[String]) -> bool {
-    let is_read = |value: &String| {
-        read.iter()
-            .any(|read| webfill_learn::is_same_value(value, read))
-    };
-    known.len() == read.len() && known.iter().all(is_read)
+    known.len() == read.len() && known.iter().all(|value| is_among(value, read))
+}
+
+pub fn is_among(value: &str, read: &[String]) -> bool {
+    read.iter()
+        .any(|read| webfill_learn::is_same_value(value, read))
 }
 
 /// Whether what was read is what is known but for slips of the keyboard.

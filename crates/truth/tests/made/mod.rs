@@ -267,6 +267,7 @@ fn know(
                 value,
                 held_out: true,
                 presence,
+                chance: 0.0,
             });
         }
     }
