@@ -30,10 +30,21 @@ impl PlainText {
         }
     }
 
-    /// Whether a value stands there, in this spelling or one that differs in case and forms of characters.
+    /// Whether a value stands there, in this spelling or one that differs in case and forms of characters, and is no part
+    /// of a longer word or number.
     pub fn has(&mut self, value: &str) -> bool {
         let folded = self.folded.get_or_insert_with(|| folded_form(&self.text));
-        folded.contains(&folded_form(value))
+        let value = folded_form(value);
+        let mut places = folded.match_indices(&value);
+        places.any(|(at, _)| {
+            let (before, after) = (&folded[..at], &folded[at + value.len()..]);
+            let goes_on = |one: Option<char>, other: Option<char>| {
+                one.zip(other)
+                    .is_some_and(|(one, other)| is_one_word(one, other))
+            };
+            !goes_on(before.chars().next_back(), value.chars().next())
+                && !goes_on(value.chars().next_back(), after.chars().next())
+        })
     }
 
     /// The value with the words around it.
@@ -50,6 +61,11 @@ impl PlainText {
         let end = after.map_or(self.text.len(), |(place, _)| end + place);
         Some(webfill_values::trimmed(&self.text[begin..end]).to_owned())
     }
+}
+
+/// Whether two characters side by side belong to one word or number. Scripts without small letters may have no spaces.
+fn is_one_word(one: char, other: char) -> bool {
+    one.is_ascii_digit() && other.is_ascii_digit() || one.is_lowercase() && other.is_lowercase()
 }
 
 /// The commonest character references.
@@ -109,6 +125,10 @@ mod tests {
             "The Lamp y'>Price: 12 &euro; 1 2 & more"
         );
         assert!(text.has("PRICE:"));
+        assert!(text.has("lamp") && !text.has("lam") && !text.has("rice"));
+        let mut text = PlainText::of("<p>since 1998, 12kg, 日本語</p>");
+        assert!(text.has("12") && text.has("1998") && text.has("本"));
+        assert!(!text.has("98") && !text.has("199"));
         assert_eq!(text.around("nothing"), None);
         let long = PlainText::of(&format!("{} here {}", "é".repeat(500), "ü".repeat(500)));
         assert_eq!(long.around("here").unwrap().chars().count(), AROUND * 2 + 4);
