@@ -13,11 +13,13 @@ const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
 /// The share of each kind before anything is measured: 83 to 95 % of the fields that `webfill-learn` learned on
 /// sites that it had not seen were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
-/// The same of chains that read the known values of a field with one truth, even if it is one, while a chain by
+/// The same of chains that read the known values of a field, even if it is one, while a chain by
 /// another kind of anchor reads the same on nearly all pages: measured, see `docs/explanation/truth.md`.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which the other one has to agree.
+/// The share of pages on which the other one has to agree. Of lists each page has a share of its own, and the loss of one
+/// member on half of the pages would be a tenth.
 const AGREEING: f64 = 0.9;
+const AGREEING_ON_LISTS: f64 = 0.98;
 /// As many cells as these shares weigh.
 const SHARES_WEIGH: f64 = 6.0;
 /// As many cells as the table's shares weigh against those of one site or field.
@@ -55,8 +57,11 @@ impl Cell {
     pub fn expect(&mut self, shape: FieldShape, chosen: &Chosen) {
         // Records are wrong at times.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
-        let is_confirmed = is_read && chosen.agreement >= AGREEING;
-        if shape == FieldShape::Single && is_confirmed {
+        let agreeing = match shape {
+            FieldShape::Single => AGREEING,
+            FieldShape::Several => AGREEING_ON_LISTS,
+        };
+        if is_read && chosen.agreement >= agreeing {
             self.expected = CONFIRMED;
             self.kinds = CONFIRMED;
         }

@@ -324,7 +324,7 @@ fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
 }
 
 /// Three rows of one site; the first knows its value, and the chain was chosen by it.
-fn one_known(agreement: f64) -> webfill_truth::Judgement {
+fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
     let claims: Vec<Claim> = (0..3)
         .map(|row| Claim {
             item: row,
@@ -338,7 +338,7 @@ fn one_known(agreement: f64) -> webfill_truth::Judgement {
         })
         .collect();
     judge(&Evidence {
-        fields: &[FieldShape::Single],
+        fields: &[shape],
         claims: &claims,
         known: &[Known {
             item: 0,
@@ -360,12 +360,15 @@ fn one_known(agreement: f64) -> webfill_truth::Judgement {
 
 #[test]
 fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
-    let agreed = one_known(1.0);
-    assert!(agreed.item(1).unwrap().confidence >= 0.95);
-    assert!(agreed.may_fill(0, 0, 0.95).fill);
-    let alone = one_known(0.2);
-    assert!(alone.item(1).unwrap().confidence < 0.95);
-    assert!(!alone.may_fill(0, 0, 0.95).fill);
+    // Lists that lack a member on some pages agree in most of them.
+    for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
+        let agreed = one_known(shape, 1.0);
+        assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
+        assert!(agreed.may_fill(0, 0, 0.95).fill, "{shape:?}");
+        let alone = one_known(shape, most);
+        assert!(alone.item(1).unwrap().confidence < 0.95, "{shape:?}");
+        assert!(!alone.may_fill(0, 0, 0.95).fill, "{shape:?}");
+    }
 }
 
 /// Rows of one site with lists of four values, as the chain reads them, and what the records of the first say.
