@@ -2,8 +2,8 @@
 //!
 //! Learned chains are not spread evenly: most are all but perfect, some are fair, some read something else.
 //! Therefore a precision has a mixture of three Beta distributions, whose weights come from all cells of the
-//! table, and from those of the same site and of the same field. A cell with two known values then counts as
-//! its neighbours do, and one with a hundred as its own values show.
+//! table, and from those of the same site and of the same field, above all those of the field that read the same place.
+//! A cell with two known values then counts as its neighbours do, and one with a hundred as its own values show.
 
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
@@ -31,6 +31,8 @@ pub(crate) struct Cell {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
+    /// The same number for all cells of a field whose chains read the same place.
+    pub family: Option<u32>,
     /// Readings whose truth was measured, and how many of them are probably right.
     pub trials: f64,
     pub right: f64,
@@ -46,6 +48,7 @@ impl Cell {
             site,
             layout,
             field,
+            family: None,
             trials: 0.0,
             right: 0.0,
             expected: SHARES,
@@ -121,15 +124,21 @@ impl Cell {
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
     let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
+    let families = cells.iter().filter_map(|cell| cell.family).max();
+    let families = families.map_or(0, |last| last as usize + 1);
     for _ in 0..ROUNDS {
         let mut table = SHARES.map(|share| share * SHARES_WEIGH);
         let mut by_site = vec![[0.0; 3]; sites];
         let mut by_field = vec![[0.0; 3]; fields];
+        let mut by_family = vec![[0.0; 3]; families];
         for cell in cells.iter().filter(|cell| cell.trials > 0.0) {
             for kind in 0..KINDS.len() {
                 table[kind] += cell.kinds[kind];
                 by_site[cell.site as usize][kind] += cell.kinds[kind];
                 by_field[cell.field as usize][kind] += cell.kinds[kind];
+                if let Some(family) = cell.family {
+                    by_family[family as usize][kind] += cell.kinds[kind];
+                }
             }
         }
         let table = normalised(table);
@@ -140,20 +149,24 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
             } else {
                 [0.0; 3]
             };
-            let neighbours = |of: &[f64; 3], kind: usize| {
+            let neighbours = |of: &[f64; 3], all: &[f64; 3]| {
                 let sum: f64 = of.iter().sum::<f64>() - own.iter().sum::<f64>();
-                let here = (of[kind] - own[kind]).max(0.0);
-                (here + TABLE_WEIGHS * table[kind]) / (sum + TABLE_WEIGHS)
+                let share = |kind: usize| {
+                    let here = (of[kind] - own[kind]).max(0.0);
+                    (here + TABLE_WEIGHS * all[kind]) / (sum + TABLE_WEIGHS)
+                };
+                std::array::from_fn::<f64, 3, _>(share)
             };
-            let site = &by_site[cell.site as usize];
-            let field = &by_field[cell.field as usize];
-            let mut kinds = [0.0; 3];
-            for kind in 0..KINDS.len() {
+            let site = neighbours(&by_site[cell.site as usize], &table);
+            let field = neighbours(&by_field[cell.field as usize], &table);
+            let family = match cell.family {
+                Some(family) => neighbours(&by_family[family as usize], &field),
+                None => field,
+            };
+            let kinds = std::array::from_fn(|kind| {
                 let expected = cell.expected[kind] / SHARES[kind];
-                kinds[kind] = neighbours(site, kind) * neighbours(field, kind) / table[kind]
-                    * expected
-                    * likelihood[kind];
-            }
+                site[kind] * family[kind] / table[kind] * expected * likelihood[kind]
+            });
             cell.kinds = normalised(kinds);
         }
     }

@@ -23,6 +23,9 @@ pub struct Chosen {
     pub misses: u32,
     /// The share of pages on which a chain by an anchor of another kind reads the same. It reads known values, too.
     pub agreement: f64,
+    /// The place that the chain reads, the same number for the same words in all layouts: sites that are made with the
+    /// same tools, or follow one standard, have the same.
+    pub place: Option<u32>,
 }
 
 /// How many truths an item of a field has.

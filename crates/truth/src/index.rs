@@ -84,10 +84,15 @@ impl Index {
         sites.sort_unstable();
         sites.dedup();
         let (mut cells, cell_of) = cells(&claims, &sites);
+        let mut families: HashMap<(u32, u32), u32> = HashMap::new();
         for chosen in evidence.chosen {
             if let Some(&cell) = cell_of.get(&(chosen.layout, chosen.field)) {
                 let shape = evidence.fields[chosen.field as usize];
                 cells[cell as usize].expect(shape, chosen);
+                cells[cell as usize].family = chosen.place.map(|place| {
+                    let next = families.len() as u32;
+                    *families.entry((chosen.field, place)).or_insert(next)
+                });
             }
         }
         let mut index = Index {

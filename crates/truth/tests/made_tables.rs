@@ -354,6 +354,7 @@ fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
             reads: 1,
             misses: 0,
             agreement,
+            place: None,
         }],
     })
 }
@@ -490,4 +491,58 @@ fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     let usual = with_values_of_other_rows(0.8);
     assert_eq!(of_last(&usual), 7);
     assert!(usual.may_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
+}
+
+/// 24 sites with three rows each, two of which know a value. Every other site has the field in a place of its own, and
+/// something else is read there.
+fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
+    let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    for site in 0..24 {
+        let is_right = site % 2 == 0;
+        for row in 0..3 {
+            let item = site * 3 + row;
+            claims.push(Claim {
+                item,
+                field: 0,
+                value: item,
+                page: item,
+                site,
+                layout: site,
+                rule: site,
+                anchor: 0,
+            });
+            if row < 2 {
+                known.push(Known {
+                    item,
+                    value: if is_right { item } else { 1_000 + item },
+                    held_out: true,
+                    presence: Presence::OnPage,
+                    chance: 0.0,
+                });
+            }
+        }
+        chosen.push(Chosen {
+            layout: site,
+            field: 0,
+            reads: 2,
+            misses: 0,
+            agreement: 0.0,
+            place: place.filter(|_| is_right),
+        });
+    }
+    judge(&Evidence {
+        fields: &[FieldShape::Single],
+        claims: &claims,
+        known: &known,
+        texts: &[],
+        chosen: &chosen,
+    })
+}
+
+#[test]
+fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
+    assert!(!of_standard(None).may_fill(0, 0, 0.95).fill);
+    let same = of_standard(Some(7));
+    assert!(same.may_fill(0, 0, 0.95).fill, "{:?}", same.precisions[0]);
+    assert!(!same.may_fill(1, 0, 0.95).fill);
 }

@@ -272,10 +272,11 @@ pub fn judge(
         }
         of_rows.push(read);
     }
+    let mut places: HashMap<String, u32> = HashMap::new();
     let chosen: Vec<Chosen> = mappings
         .set
         .indexes()
-        .flat_map(|mapping| chosen(table, mappings, mapping))
+        .flat_map(|mapping| chosen(table, mappings, mapping, &mut places))
         .collect();
     let texts: Vec<&str> = values.texts.iter().map(String::as_str).collect();
     let judgement = webfill_truth::judge(&Evidence {
@@ -322,19 +323,32 @@ fn site_of(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
 }
 
 /// How the chains of a learned mapping were chosen.
-fn chosen(table: &Table, mappings: &Mappings, mapping: MappingIndex) -> Vec<Chosen> {
+fn chosen(
+    table: &Table,
+    mappings: &Mappings,
+    mapping: MappingIndex,
+    places: &mut HashMap<String, u32>,
+) -> Vec<Chosen> {
     let Some(origin) = mappings.origin(mapping) else {
         return Vec::new();
     };
     let fields = table.fields.iter().zip(0..);
     let chosen = fields.filter_map(|(field, number)| {
         let of_field = origin.fields.get(&field.name)?;
+        // What comes after the first processor depends on the form of the values.
+        let chain = mappings.chain(mappings.set.name(mapping), &field.name, 0);
+        let next = places.len() as u32;
+        let place = chain.get(0).map(|first| {
+            let place = places.entry(first.to_string());
+            *place.or_insert(next)
+        });
         Some(Chosen {
             layout: mappings.number(mapping),
             field: number,
             reads: of_field.reads,
             misses: of_field.misses,
             agreement: of_field.agreement,
+            place,
         })
     });
     chosen.collect()
