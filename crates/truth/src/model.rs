@@ -11,6 +11,9 @@ use crate::profile::FITS;
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
 /// The same for the fit of values.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
+/// The share of wrong known values before any is compared. From here it sinks where pages have the known values. From
+/// below it does not rise: many wrong records look like a chain that is wrong as often, and each confirms the other.
+const AT_FIRST: f64 = 0.4;
 /// As many readings as this weighs, among right and among wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
@@ -113,7 +116,7 @@ impl Model {
             patterns: [1.0; PATTERNS],
             fits: [1.0; FITS],
             records: Records {
-                errors: vec![0.05; fields],
+                errors: vec![AT_FIRST; fields],
                 compared: vec![0.0; fields],
                 wrong: vec![0.0; fields],
                 present_if_right: 0.8,
