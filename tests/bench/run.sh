@@ -3,7 +3,7 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
+#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 # run does not repeat them.
 tests="changes truth scripts python"
 [ "${BENCH_SIZE:-full}" = full ] || tests=
-wanted=${*:-extraction blocks learning fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
+wanted=${*:-extraction blocks learning unseen fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
 cache=.cache
 missed=0
 
@@ -133,6 +133,7 @@ if wants scripts; then
 fi
 if wants learning; then run "$programs/learning"; fi
 if wants truth; then run truth; fi
+if wants unseen; then run "$programs/unseen"; fi
 if wants fill; then run "$programs/fill"; fi
 if wants redesign; then run "$programs/redesign"; fi
 if wants frontier; then run "$programs/frontier"; fi

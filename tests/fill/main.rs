@@ -16,3 +16,4 @@ mod refreshed;
 mod report;
 mod resumed;
 mod review;
+mod unseen;

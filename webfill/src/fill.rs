@@ -36,6 +36,7 @@ mod stored_page;
 mod summary;
 mod table;
 mod tally;
+mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -208,11 +209,13 @@ impl Fill {
         let most = usize::from(self.options.sample);
         let mut mappings = Mappings::load(project)?;
         let mut sample = sample::of(table, most);
-        // Without a known value nothing is learned of a site.
+        // Of a site without a known value only what others teach can be learned.
         let knowing = sample::knowing_sites(table);
         sample.retain(|&link| {
             let link = &table.links[link as usize];
-            knowing.contains(&*link.site) || mappings.covers(&link.url)
+            knowing.contains(&*link.site)
+                || mappings.covers(&link.url)
+                || unseen::is_worth_a_sample(&knowing, &link.site)
         });
         self.begin(Step::Fetch, pages, None);
         self.fetch(pages, sample.iter().copied())?;
@@ -220,6 +223,18 @@ impl Fill {
         if learning::learn_new(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
+        let withdrawn = unseen::withdrawn(table, pages, &self.answers);
+        let outdated = unseen::outdated(table, pages, &mappings, &withdrawn);
+        if !outdated.is_empty() {
+            learning::learn(table, project, pages, &mappings, &outdated)?;
+            mappings = Mappings::load(project)?;
+            // Where nothing else is known, there is nothing to learn, and nothing to keep.
+            for site in unseen::outdated(table, pages, &mappings, &withdrawn).keys() {
+                mappings.remove(site)?;
+            }
+            mappings = Mappings::load(project)?;
+        }
+        let mut proposed = BTreeSet::new();
         let mut readings = Readings::new();
         let mut rounds = 0;
         loop {
@@ -231,13 +246,18 @@ impl Fill {
                 mappings = Mappings::load(project)?;
                 reading::read(table, pages, &mappings, &mut readings)?;
             }
+            if unseen::propose(table, project, pages, &mappings, &withdrawn, &mut proposed)? {
+                mappings = Mappings::load(project)?;
+                reading::read(table, pages, &mappings, &mut readings)?;
+            }
             self.begin(Step::Judge, pages, None);
             let verdict = judging::judge(table, pages, &mappings, &readings, precision);
             let tallies = Tallies::of(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;
             self.begin(Step::Fetch, pages, Some(&tallies));
-            let worth = verdict.worth_fetching(&mappings, precision);
+            let mut worth = verdict.worth_fetching(&mappings, precision);
+            worth.extend(unseen::worth(table, &mappings, precision));
             let before = pages.requested;
             self.fetch(pages, self.links_worth(pages, &worth).into_iter())?;
             pages.fetch(&self.links_behind(pages, &readings, &worth))?;
@@ -362,6 +382,7 @@ impl Fill {
             readings,
         };
         let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
+        let questions = doubtful.iter().filter(|cell| cell.is_proposed).count();
         evidence::write(&self.project, &sources, verdict)?;
         doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
         // Last: what is written has its evidence.
@@ -391,7 +412,8 @@ impl Fill {
             tallies: &tallies,
             report: self.options.report.as_deref(),
             written,
-            doubts: doubtful.len(),
+            doubts: doubtful.len() - questions,
+            questions,
             idle_answers: self.answers.idle,
         };
         let stage = match pages.cut_short {

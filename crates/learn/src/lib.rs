@@ -36,6 +36,7 @@ mod steps;
 mod survival;
 mod types;
 mod unions;
+mod unseen;
 mod url_patterns;
 
 pub use learning::{learn, learn_with_links};
@@ -46,3 +47,4 @@ pub use types::{
     CandidateReport, Disagreement, FieldReport, KnownRow, LearnError, Learned, LearnedMapping,
     LeftOut, Limits, Page, RowsReport, RowsTask, Said, SelectedRows, Task,
 };
+pub use unseen::{Looks, Proposal, ProposedField, Teachers};

@@ -3,6 +3,7 @@
 
 pub mod core_time;
 pub mod made_sites;
+pub mod made_verticals;
 pub mod program;
 pub mod redesign;
 pub mod repairs;

@@ -1,4 +1,4 @@
-//! `TABLE.doubts.csv`: known values that their pages contradict. A person writes `accept` or `reject` into the last
+//! `TABLE.doubts.csv`: known values that their pages contradict, and values that other sites propose. A person writes `accept` or `reject` into the last
 //! column; `--doubts` reads the answers back, and the project keeps them.
 //!
 //! The review in the dashboard answers the same doubts ([`super::review`]).
@@ -19,6 +19,7 @@ use super::judging::{Cell, State, Verdict};
 use super::project::Project;
 use super::review::{self, Decision};
 use super::table::{Change, Table};
+use super::unseen;
 use crate::export::Cells;
 use crate::mapping_command::writing::write_atomically;
 
@@ -79,6 +80,8 @@ pub struct Answers {
     listed: Vec<Listed>,
     /// By the number of the row and the column: those of them that the table has.
     answered: BTreeSet<(u64, usize)>,
+    /// Proposed values that were rejected, by the places of row and field.
+    pub withdrawn: BTreeSet<(usize, usize)>,
     /// Answers to values that the table does not have now. They are kept.
     pub idle: usize,
 }
@@ -153,6 +156,11 @@ impl Listed {
 }
 
 impl Answers {
+    /// Whether a person has answered about a cell, by the number of its row and its column.
+    pub fn has_answered(&self, place: (u64, usize)) -> bool {
+        self.answered.contains(&place)
+    }
+
     /// Takes an answer in place of a former one; `None`: the former one is taken back.
     fn take(&mut self, doubt: Listed, is_accepted: Option<bool>) {
         self.all
@@ -326,6 +334,9 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             is_idle = false;
             let place = (row.number, table.fields[field].column);
             answers.answered.insert(place);
+            if !is_accepted && doubt.known.is_empty() {
+                answers.withdrawn.insert((at, field));
+            }
             if *is_accepted {
                 let values = doubt.page.clone();
                 let old = row.replace(field, values.clone());
@@ -337,7 +348,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
     accepted
 }
 
-/// The cells that are worth a person's look, the surest first.
+/// The cells that are worth a person's look, the surest first; then questions.
 pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
     let is_open = |cell: &&Cell| {
         let place = (
@@ -354,6 +365,7 @@ pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> V
             .total_cmp(&a.confidence)
             .then((a.row, a.field).cmp(&(b.row, b.field)))
     });
+    doubtful.extend(unseen::questions(table, verdict, answers));
     doubtful
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use webfill_learn::common_form;
+use webfill_learn::{Looks, common_form};
 use webfill_mapping::MappingIndex;
 use webfill_truth::{
     Chosen, Claim, Doubt, Evidence, FieldShape, ItemJudgement, Judgement, Known, Presence,
@@ -68,6 +68,8 @@ pub struct Cell {
     pub url: Option<String>,
     /// Why they were not written.
     pub refusal: Option<String>,
+    /// Nothing is known of the field on the site: other sites have taught what it is.
+    pub is_proposed: bool,
 }
 
 /// See the module.
@@ -77,6 +79,9 @@ pub struct Verdict {
     /// The numbers that the judgement has for sites.
     sites: BTreeMap<String, u32>,
 }
+
+/// How likely a proposed value is right that looks like no known one.
+const UNLIKE: f64 = 0.3;
 
 /// A value that no page has: it stands for what a chain without the page would have read.
 const MISREAD: &str = "\0";
@@ -211,6 +216,13 @@ pub fn judge(
             let next = numbers.len() as u32;
             let page = *numbers.entry(url).or_insert(next);
             for one in &reading.fields {
+                let name = &table.fields[one.field].name;
+                if mappings
+                    .proposed_confidence(reading.mapping, name)
+                    .is_some()
+                {
+                    continue;
+                }
                 let item = (at * fields + one.field) as u32;
                 let known = &row.known(one.field);
                 let mut test = tested(mappings, table, url, reading, one);
@@ -303,6 +315,7 @@ pub fn judge(
         precision,
         doubted: &doubted,
         permitted: HashMap::new(),
+        looks: HashMap::new(),
     };
     for (at, read) in of_rows.iter().enumerate() {
         for field in 0..fields {
@@ -335,6 +348,9 @@ fn chosen(
     let fields = table.fields.iter().zip(0..);
     let chosen = fields.filter_map(|(field, number)| {
         let of_field = origin.fields.get(&field.name)?;
+        if of_field.proposed.is_some() {
+            return None;
+        }
         // What comes after the first processor depends on the form of the values.
         let chain = mappings.chain(mappings.set.name(mapping), &field.name, 0);
         let next = places.len() as u32;
@@ -414,6 +430,8 @@ struct Deciding<'d> {
     doubted: &'d HashMap<u32, &'d Doubt>,
     /// By the number of the layout and the field: whether it is precise enough to be filled from.
     permitted: HashMap<(u32, usize), bool>,
+    /// By field, of those that were proposed: what known values look like.
+    looks: HashMap<usize, Looks>,
 }
 
 /// What a page has for a cell.
@@ -439,9 +457,10 @@ impl Deciding<'_> {
             confidence,
             url: url.map(str::to_owned),
             refusal: None,
+            is_proposed: false,
         };
         // Those with several values, where the column has one, say nothing.
-        let (mut readings, mut unclear) = (Vec::new(), None);
+        let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
         for (url, reading) in read {
             for one in reading.fields.iter().filter(|one| one.field == field) {
                 let mut read = Read {
@@ -457,7 +476,11 @@ impl Deciding<'_> {
                     }
                     read.values.truncate(1);
                 }
-                readings.push(read);
+                let name = &table.fields[field].name;
+                match self.mappings.proposed_confidence(read.mapping, name) {
+                    Some(confidence) => proposed.push((confidence, read)),
+                    None => readings.push(read),
+                }
             }
         }
         if !known.is_empty() {
@@ -494,6 +517,12 @@ impl Deciding<'_> {
                 )),
             };
         }
+        if readings.is_empty()
+            && unclear.is_none()
+            && let Some(cell) = self.decide_proposed(field, &proposed, &cell)
+        {
+            return Some(cell);
+        }
         let judgement = self.judgement;
         let Some(judged) = judgement.item(item).filter(|_| !readings.is_empty()) else {
             if let Some(read) = unclear {
@@ -522,6 +551,39 @@ impl Deciding<'_> {
             _ => State::BelowPrecision,
         };
         Some(cell(state, &best.values, judged.confidence, Some(best.url)))
+    }
+
+    /// What other sites propose, if they propose one thing.
+    fn decide_proposed<F>(
+        &mut self,
+        field: usize,
+        proposed: &[(f64, Read<'_>)],
+        cell: &F,
+    ) -> Option<Cell>
+    where
+        F: Fn(State, &[String], f64, Option<&str>) -> Cell,
+    {
+        let (confidence, best) = proposed.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let numbers = self.numbers(&best.values, &[]);
+        let mut agree = true;
+        for (_, other) in proposed {
+            agree &= self.numbers(&other.values, &[]) == numbers;
+        }
+        let table = self.table;
+        let looks = self.looks.entry(field).or_insert_with(|| {
+            let known: Vec<String> = table.rows.iter().flat_map(|row| row.known(field)).collect();
+            Looks::of(known.iter().map(String::as_str))
+        });
+        let is_like_known = best.values.iter().all(|value| looks.fit(value));
+        let confidence = if is_like_known { *confidence } else { UNLIKE };
+        let state = match agree {
+            false => State::Conflicting,
+            true if confidence >= self.precision => State::Filled,
+            true => State::BelowPrecision,
+        };
+        let mut cell = cell(state, &best.values, confidence, Some(best.url));
+        cell.is_proposed = true;
+        Some(cell)
     }
 
     fn numbers(&mut self, read: &[String], known: &[String]) -> BTreeSet<u32> {

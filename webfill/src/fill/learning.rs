@@ -223,7 +223,7 @@ fn learn_site(
     Ok(true)
 }
 
-fn learn_pages(
+pub fn learn_pages(
     table: &Table,
     stored: &Pages<'_>,
     site: &str,
@@ -246,6 +246,24 @@ fn learn_pages(
         limits: Limits::default(),
     };
     webfill_learn::learn_with_links(pages, &links, &[], &task).map_err(Fault::error)
+}
+
+/// These pages, with what their rows know.
+pub fn joined_pages(
+    table: &Table,
+    pages: &Pages<'_>,
+    urls: &BTreeSet<String>,
+) -> Result<Vec<Page>, Fault> {
+    let rows = rows_of_targets(table, pages);
+    let gathered = gather(pages, &urls.iter().map(String::as_str).collect())?;
+    let row_of = |page: &Gathered| {
+        let linking = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
+        linking.and_then(|rows| rows.first()).copied()
+    };
+    let gathered = gathered.values().flatten();
+    Ok(gathered
+        .map(|page| joined(table, page, row_of(page)))
+        .collect())
 }
 
 /// The page of a row, with what the row knows. A page to which several rows link is of none of them.

@@ -40,8 +40,27 @@ pub struct FieldOrigin {
     /// The share of pages on which a chain by another kind of anchor reads the same.
     #[serde(default)]
     pub agreement: f64,
+    /// How likely this is the field at all, if no value of it is known on the site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<f64>,
     /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
     pub without_page: BTreeMap<String, bool>,
+}
+
+impl FieldOrigin {
+    /// Proposed values say nothing about how well the chain reads. If it does not read them, it is not the proposed one.
+    fn proposed(field: &FieldReport, confidence: f64) -> FieldOrigin {
+        FieldOrigin {
+            anchor: field.anchor.clone().unwrap_or_default(),
+            confidence: field.confidence,
+            why: format!(
+                "No value is known on this site. By what other sites teach, the field stands here with a probability of \
+                 {confidence:.2}."
+            ),
+            proposed: Some(confidence * field.confidence.clamp(0.0, 1.0)),
+            ..FieldOrigin::default()
+        }
+    }
 }
 
 /// See the module.
@@ -132,6 +151,48 @@ impl Mappings {
         self.origins.values().any(|origin| of_site(&origin)) && files.iter().all(is_learned)
     }
 
+    /// The confidence of a proposed field; `None` if it was learned from known values, or is a person's.
+    pub fn proposed_confidence(&self, index: MappingIndex, field: &str) -> Option<f64> {
+        self.origin(index)?.fields.get(field)?.proposed
+    }
+
+    /// Site, field and confidence of all proposed fields.
+    pub fn proposed(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+        self.origins.values().flat_map(|origin| {
+            let fields = origin.fields.iter();
+            fields.filter_map(|(name, field)| {
+                Some((origin.site.as_str(), name.as_str(), field.proposed?))
+            })
+        })
+    }
+
+    /// The proposed fields of a site.
+    pub fn proposed_of(&self, site: &str) -> BTreeMap<String, f64> {
+        let of_site = self.proposed().filter(|(of, ..)| *of == site);
+        of_site
+            .map(|(_, name, confidence)| (name.to_owned(), confidence))
+            .collect()
+    }
+
+    /// Whether the mapping of a page was written or edited by a person.
+    pub fn is_of_person(&self, url: &str) -> bool {
+        let found = self.set.find(url);
+        found.is_some_and(|index| self.origin(index).is_none())
+    }
+
+    /// The versions of the learned mappings of a site.
+    pub fn state_of(&self, site: &str) -> String {
+        let of_site = self.origins.values().filter(|origin| origin.site == site);
+        let versions: BTreeSet<&str> = of_site.map(|origin| origin.version.as_str()).collect();
+        versions.into_iter().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether a learned mapping of a site reads a field.
+    pub fn reads(&self, site: &str, field: &str) -> bool {
+        let mut of_site = self.origins.values().filter(|origin| origin.site == site);
+        of_site.any(|origin| origin.fields.contains_key(field))
+    }
+
     /// The pages that the mappings of a site were learned from.
     pub fn pages_of_site(&self, site: &str) -> impl Iterator<Item = String> {
         let of_site = self
@@ -139,6 +200,15 @@ impl Mappings {
             .values()
             .filter(move |origin| origin.site == site);
         of_site.flat_map(|origin| origin.pages.iter().cloned())
+    }
+
+    /// Removes the learned mappings of a site.
+    pub fn remove(&self, site: &str) -> Result<(), Fault> {
+        for file in self.files_of(site) {
+            std::fs::remove_file(&file)
+                .map_err(|error| Fault::error(format!("cannot remove {file}: {error}")))?;
+        }
+        Ok(())
     }
 
     /// The files of learned mappings of a site.
@@ -157,13 +227,21 @@ impl Mappings {
         &self,
         project: &Project,
         site: &str,
+        learned: Vec<LearnedMapping>,
+    ) -> Result<(), Fault> {
+        self.replace_proposed(project, site, learned, &BTreeMap::new())
+    }
+
+    /// The same with fields that were learned from proposed values, and how likely each of these is the field.
+    pub fn replace_proposed(
+        &self,
+        project: &Project,
+        site: &str,
         mut learned: Vec<LearnedMapping>,
+        proposed: &BTreeMap<String, f64>,
     ) -> Result<(), Fault> {
         let former = self.files_of(site);
-        for file in &former {
-            std::fs::remove_file(file)
-                .map_err(|error| Fault::error(format!("cannot remove {file}: {error}")))?;
-        }
+        self.remove(site)?;
         let of_former = self
             .set
             .sources()
@@ -202,7 +280,12 @@ impl Mappings {
                     .fields
                     .iter()
                     .map(|field| {
+                        if let Some(confidence) = proposed.get(&field.field) {
+                            let origin = FieldOrigin::proposed(field, *confidence);
+                            return (field.field.clone(), origin);
+                        }
                         let origin = FieldOrigin {
+                            proposed: None,
                             anchor: field.anchor.clone().unwrap_or_default(),
                             confidence: field.confidence,
                             why: field.why.clone(),

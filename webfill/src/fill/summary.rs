@@ -22,6 +22,8 @@ pub struct Summary<'s> {
     /// The filled table, or what was written to a collection.
     pub written: String,
     pub doubts: usize,
+    /// Proposed values that a person is asked about.
+    pub questions: usize,
     /// Answers to values that the table does not have.
     pub idle_answers: usize,
 }
@@ -67,12 +69,17 @@ impl Summary<'_> {
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
             format!(
-                "doubts: {} {} from their pages, listed in {}{}",
+                "doubts: {} {} from their pages{}, listed in {}{}",
                 counted(self.doubts, "known value"),
                 if self.doubts == 1 {
                     "differs"
                 } else {
                     "differ"
+                },
+                match self.questions {
+                    0 => String::new(),
+                    1 => String::from(", 1 proposed value is to be judged"),
+                    many => format!(", {many} proposed values are to be judged"),
                 },
                 self.project.doubts().display(),
                 match self.idle_answers {
@@ -112,7 +119,7 @@ impl Summary<'_> {
                 counted(failing, "page")
             );
         }
-        if self.doubts > 0 {
+        if self.doubts + self.questions > 0 {
             let file = self.project.doubts();
             return format!(
                 "write accept or reject into {}, then run the same command with --doubts {}",

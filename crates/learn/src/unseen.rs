@@ -1,0 +1,339 @@
+//! Proposes values for a site of which no value is known, from sites of which some are.
+//!
+//! Pages of a template have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
+//! name it: a label, classes, a property of linked data. The taught sites show which of their slots hold a field, and
+//! what its values look like ([`profile`]). A slot of the unknown site holds the field with the probability that its
+//! evidence gives ([`evidence`]), beside all other slots and none.
+//!
+//! The taught sites judge this: what the others propose for one of them is compared with what is known there.
+
+mod evidence;
+mod profile;
+mod slots;
+
+use std::collections::BTreeSet;
+
+use crate::types::Page;
+use evidence::{Evidence, FieldModel};
+use profile::Profile;
+use slots::{Site, Slot, Value, form, words};
+
+/// Pages of a site that are used.
+const MOST_PAGES: usize = 30;
+
+/// Known pages of a taught site without which nothing is shown.
+const LEAST_KNOWN: usize = 2;
+
+/// The share of the known values that a slot has to hold; records may be wrong.
+const HOLDS: f64 = 0.6;
+
+/// Less than this is no proposal.
+const LEAST: f64 = 0.5;
+
+/// Of a proposal that cannot be filled from: evidence of one kind only, or a field for which taught sites propose
+/// something else than they know.
+const DOUBTFUL: f64 = 0.9;
+
+/// A field that may be proposed.
+#[derive(Debug, Clone)]
+pub struct ProposedField {
+    pub name: String,
+    /// As people call it.
+    pub title: String,
+    pub is_list: bool,
+}
+
+/// What a slot of the unknown site says, which is probably the field.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    pub field: String,
+    /// How likely the slot is that of the field.
+    pub confidence: f64,
+    /// By page; empty where it says nothing.
+    pub values: Vec<Vec<String>>,
+}
+
+/// What values of a field look like: a chain whose value is missing on a page may read something else there.
+pub struct Looks(Profile);
+
+impl Looks {
+    pub fn of<'v>(known: impl Iterator<Item = &'v str>) -> Looks {
+        Looks(Profile::of(known.map(|value| (value, value))))
+    }
+
+    /// Whether a value looks like these.
+    pub fn fit(&self, value: &str) -> bool {
+        self.0.fits(value)
+    }
+}
+
+/// Sites of which values are known.
+pub struct Teachers {
+    fields: Vec<ProposedField>,
+    sites: Vec<TaughtSite>,
+    /// By field: whether what the others propose for a taught site is what is known there.
+    confirmed: Vec<bool>,
+}
+
+struct TaughtSite {
+    site: Site,
+    fields: Vec<TaughtField>,
+}
+
+/// A field on a taught site.
+#[derive(Default)]
+struct TaughtField {
+    known: Vec<Value>,
+    /// The slots that hold it.
+    right: Vec<usize>,
+}
+
+impl Teachers {
+    /// Takes the pages of some sites, with what is known of them.
+    pub fn new(sites: &[Vec<&Page>], fields: &[ProposedField]) -> Teachers {
+        let sites: Vec<TaughtSite> = sites
+            .iter()
+            .map(|pages| TaughtSite::of(&best_known(pages), fields))
+            .collect();
+        let mut teachers = Teachers {
+            fields: fields.to_vec(),
+            sites,
+            confirmed: vec![true; fields.len()],
+        };
+        teachers.confirmed = (0..fields.len())
+            .map(|field| teachers.confirms(field))
+            .collect();
+        teachers
+    }
+
+    /// Proposes fields of an unknown site; `wanted` are their places among the fields.
+    pub fn propose(&self, pages: &[&Page], wanted: &[usize]) -> Vec<Proposal> {
+        let some = &pages[..pages.len().min(MOST_PAGES)];
+        let site = Site::of(some);
+        let mut found: Vec<(usize, Guess)> = Vec::new();
+        for &field in wanted {
+            let teaching: Vec<&TaughtSite> = self.sites.iter().collect();
+            found.extend(
+                self.guess(&site, field, &teaching)
+                    .map(|guess| (field, guess)),
+            );
+        }
+        found.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
+        let mut taken: Vec<&Slot> = Vec::new();
+        let mut proposals = Vec::new();
+        for (field, guess) in &found {
+            let slot = &site.slots[guess.slot];
+            // One slot is one field.
+            if guess.confidence < LEAST || taken.iter().any(|other| other.says_the_same(slot)) {
+                continue;
+            }
+            taken.push(slot);
+            let is_sure = guess.is_twofold && self.confirmed[*field];
+            let is_list = self.fields[*field].is_list;
+            let mut values: Vec<Vec<String>> = slot
+                .values
+                .iter()
+                .map(|values| said(values, is_list))
+                .collect();
+            values.resize(pages.len(), Vec::new());
+            proposals.push(Proposal {
+                field: self.fields[*field].name.clone(),
+                confidence: match is_sure {
+                    true => guess.confidence,
+                    false => guess.confidence.min(DOUBTFUL),
+                },
+                values,
+            });
+        }
+        proposals
+    }
+
+    /// Whether each taught site has the field where the others propose it, if they propose it surely.
+    fn confirms(&self, field: usize) -> bool {
+        (0..self.sites.len()).all(|at| {
+            let taught = &self.sites[at];
+            let others: Vec<&TaughtSite> = self
+                .sites
+                .iter()
+                .enumerate()
+                .filter_map(|(other, site)| (other != at).then_some(site))
+                .collect();
+            let right = &taught.fields[field].right;
+            if right.is_empty() {
+                return true;
+            }
+            let guess = self.guess(&taught.site, field, &others);
+            guess.is_none_or(|guess| {
+                let slot = &taught.site.slots[guess.slot];
+                let is_right = right
+                    .iter()
+                    .any(|right| taught.site.slots[*right].says_the_same(slot));
+                is_right || guess.confidence < DOUBTFUL
+            })
+        })
+    }
+
+    fn guess(&self, site: &Site, field: usize, teaching: &[&TaughtSite]) -> Option<Guess> {
+        let model = self.model(field, teaching)?;
+        let evidence: Vec<Evidence> = site
+            .slots
+            .iter()
+            .map(|slot| Evidence::of(slot, &profile_of(slot), site.pages, &model))
+            .collect();
+        let odds: Vec<f64> = evidence.iter().map(|one| one.weighed().exp()).collect();
+        // 1 is that of no slot.
+        let all: f64 = 1.0 + odds.iter().sum::<f64>();
+        let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b]))?;
+        let slot = &site.slots[best];
+        let same = (0..odds.len()).filter(|&at| {
+            at == best || (odds[at] > all * 1e-4 && site.slots[at].says_the_same(slot))
+        });
+        Some(Guess {
+            slot: best,
+            confidence: same.map(|at| odds[at]).sum::<f64>() / all,
+            is_twofold: evidence[best].is_twofold(),
+        })
+    }
+
+    fn model<'t>(&self, field: usize, teaching: &[&'t TaughtSite]) -> Option<FieldModel<'t>> {
+        let wanted = &self.fields[field];
+        let mut model = FieldModel {
+            title: words(&wanted.title),
+            is_list: wanted.is_list,
+            ..FieldModel::default()
+        };
+        let mut known: Vec<&Value> = Vec::new();
+        let mut distinct = Vec::new();
+        for taught in teaching {
+            let of_field = &taught.fields[field];
+            known.extend(&of_field.known);
+            if of_field.right.is_empty() {
+                continue;
+            }
+            for (at, slot) in taught.site.slots.iter().enumerate() {
+                let names = slot.label.iter().chain(&slot.property);
+                if of_field.right.contains(&at) {
+                    model.right.push(slot);
+                    model.profiles.push(profile_of(slot));
+                } else if !of_field.right.iter().any(|right| {
+                    let right = &taught.site.slots[*right];
+                    right.label == slot.label && right.property == slot.property
+                }) {
+                    model.wrong.extend(names.cloned());
+                }
+            }
+            let forms: BTreeSet<&str> =
+                of_field.known.iter().map(|one| one.form.as_str()).collect();
+            distinct.push(forms.len() as f64 / of_field.known.len().max(1) as f64);
+        }
+        if known.is_empty() {
+            return None;
+        }
+        for right in &model.right {
+            for name in right.label.iter().chain(&right.property) {
+                model.wrong.remove(name);
+            }
+        }
+        model.distinct = distinct.iter().sum::<f64>() / distinct.len().max(1) as f64;
+        let of_known = known
+            .iter()
+            .map(|one| (one.text.as_str(), one.form.as_str()));
+        model.profiles.push(Profile::of(of_known));
+        Some(model)
+    }
+}
+
+struct Guess {
+    slot: usize,
+    confidence: f64,
+    is_twofold: bool,
+}
+
+impl TaughtSite {
+    fn of(pages: &[&Page], fields: &[ProposedField]) -> TaughtSite {
+        let site = Site::of(pages);
+        let fields = fields
+            .iter()
+            .map(|field| TaughtField::of(&site, pages, field))
+            .collect();
+        TaughtSite { site, fields }
+    }
+}
+
+impl TaughtField {
+    fn of(site: &Site, pages: &[&Page], field: &ProposedField) -> TaughtField {
+        let known: Vec<Vec<Value>> = pages
+            .iter()
+            .map(|page| {
+                let values = page.known.get(&field.name).into_iter().flatten();
+                let values = values.map(|text| Value {
+                    text: text.clone(),
+                    form: form(text),
+                });
+                values.collect()
+            })
+            .collect();
+        let pages_known = known.iter().filter(|known| !known.is_empty()).count();
+        let mut taught = TaughtField {
+            known: known.iter().flatten().cloned().collect(),
+            right: Vec::new(),
+        };
+        if pages_known < LEAST_KNOWN {
+            return taught;
+        }
+        let shares: Vec<f64> = site
+            .slots
+            .iter()
+            .map(|slot| match field.is_list || slot.per_page() <= 1.5 {
+                true => share_held(slot, &known) / pages_known as f64,
+                false => 0.0,
+            })
+            .collect();
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        if most >= HOLDS {
+            let is_right = |at: &usize| shares[*at] >= (most * 0.9).max(HOLDS);
+            taught.right = (0..shares.len()).filter(is_right).collect();
+        }
+        taught
+    }
+}
+
+/// On how many pages a slot holds what is known; of lists, how far.
+fn share_held(slot: &Slot, known: &[Vec<Value>]) -> f64 {
+    let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
+        if values.is_empty() || known.is_empty() {
+            return 0.0;
+        }
+        let values: BTreeSet<&str> = values.iter().map(|value| value.form.as_str()).collect();
+        let known: BTreeSet<&str> = known.iter().map(|value| value.form.as_str()).collect();
+        let both = values.intersection(&known).count() as f64;
+        2.0 * both / (values.len() + known.len()) as f64
+    };
+    slot.values.iter().zip(known).map(of_page).sum()
+}
+
+fn profile_of(slot: &Slot) -> Profile {
+    Profile::of(slot.all().map(|one| (one.text.as_str(), one.form.as_str())))
+}
+
+/// What a slot says of a page. Several values where there is one say nothing.
+fn said(values: &[Value], is_list: bool) -> Vec<String> {
+    let mut forms = BTreeSet::new();
+    let distinct: Vec<String> = values
+        .iter()
+        .filter(|value| forms.insert(value.form.as_str()))
+        .map(|value| value.text.clone())
+        .collect();
+    match is_list || distinct.len() == 1 {
+        true => distinct,
+        false => Vec::new(),
+    }
+}
+
+/// The pages of which most is known.
+fn best_known<'p>(pages: &[&'p Page]) -> Vec<&'p Page> {
+    let mut best = pages.to_vec();
+    best.sort_by_key(|page| usize::MAX - page.known.len());
+    best.truncate(MOST_PAGES);
+    best
+}

@@ -1,0 +1,581 @@
+//! The slots of a site's pages: what stands in the same place on all of them, with the words that name the place.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use webfill_document::{Document, NodeRef};
+
+use crate::fold::{collapsed, folded};
+use crate::generated::looks_generated;
+use crate::labels::{Labels, Leaks};
+use crate::learning::{parsed, parsed_all};
+use crate::places::{At, Places};
+use crate::same::common_form;
+use crate::types::Page;
+
+/// A longer text is not a value that can be recognised by its form.
+const LONGEST: usize = 300;
+
+/// A longer text is not a label.
+const LONGEST_LABEL: usize = 40;
+
+/// How far above a value its label may stand beside an ancestor of it, and how many neighbours are between.
+const ANCESTORS: usize = 4;
+const NEIGHBOURS: usize = 6;
+
+/// Siblings of a node that are looked at.
+const MOST_SIBLINGS: usize = 400;
+
+/// A slot with more values on a page is a list of something else.
+const MOST_ON_PAGE: usize = 30;
+
+/// The most slots of a site; those of most pages.
+const MOST_SLOTS: usize = 3_000;
+
+/// What stands in one place of the pages of a site.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Slot {
+    /// The words before it, folded and without a colon.
+    pub(super) label: Option<String>,
+    /// Words of classes, ids and keys near it.
+    pub(super) names: BTreeSet<String>,
+    /// Its name in linked data, microdata or metadata.
+    pub(super) property: Option<String>,
+    /// It is the main heading.
+    pub(super) is_heading: bool,
+    /// The share of pages whose title contains the value.
+    pub(super) in_title: f64,
+    /// By page; an empty list where it is missing.
+    pub(super) values: Vec<Vec<Value>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Value {
+    pub(super) text: String,
+    /// What all spellings of the value share.
+    pub(super) form: String,
+}
+
+/// The slots of a site.
+pub(super) struct Site {
+    pub(super) pages: usize,
+    pub(super) slots: Vec<Slot>,
+}
+
+impl Slot {
+    pub(super) fn pages(&self) -> usize {
+        let with_values = self.values.iter().filter(|values| !values.is_empty());
+        with_values.count()
+    }
+
+    /// Values for each page that has any.
+    pub(super) fn per_page(&self) -> f64 {
+        let all: usize = self.values.iter().map(Vec::len).sum();
+        all as f64 / self.pages().max(1) as f64
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
+        self.values.iter().flatten()
+    }
+
+    /// How many different values there are for each one.
+    pub(super) fn distinct(&self) -> f64 {
+        let forms: BTreeSet<&str> = self.all().map(|value| value.form.as_str()).collect();
+        forms.len() as f64 / self.all().count().max(1) as f64
+    }
+
+    /// Whether two slots say the same on nearly all pages.
+    pub(super) fn says_the_same(&self, other: &Slot) -> bool {
+        let (mut both, mut same) = (0, 0);
+        for (one, other) in self.values.iter().zip(&other.values) {
+            if one.is_empty() || other.is_empty() {
+                continue;
+            }
+            both += 1;
+            let forms = |values: &[Value]| -> BTreeSet<String> {
+                values.iter().map(|value| value.form.clone()).collect()
+            };
+            same += usize::from(forms(one) == forms(other));
+        }
+        let least = self.pages().min(other.pages());
+        both * 10 >= least * 9 && same * 10 >= both * 9 && both > 0
+    }
+}
+
+impl Site {
+    pub(super) fn of(pages: &[&Page]) -> Site {
+        let owned: Vec<Page> = pages.iter().map(|page| (*page).clone()).collect();
+        let all: Vec<usize> = (0..owned.len()).collect();
+        let documents: Vec<Document> = match owned.as_slice() {
+            [page] => vec![parsed(page, 1)],
+            _ => parsed_all(&owned, &all),
+        };
+        let places: Vec<Places<'_>> = owned
+            .iter()
+            .zip(&documents)
+            .map(|(page, document)| Places::new(page, document))
+            .collect();
+        let labels = Labels::new(&places, &Leaks::new(std::iter::empty()));
+        let prefixes = prefixes(&places);
+        let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
+        let mut titles = Vec::new();
+        for (number, page) in places.iter().enumerate() {
+            titles.push(folded(page.document.title().unwrap_or_default()));
+            for place in &page.all {
+                if place.text.chars().count() > LONGEST {
+                    continue;
+                }
+                let Some(mut found) = key_of(&place.at, &place.text, &labels, &prefixes) else {
+                    continue;
+                };
+                let text = found.text.take().unwrap_or_else(|| place.text.clone());
+                if webfill_values::is_blank(&text) {
+                    continue;
+                }
+                let slot = slots.entry(found.key).or_insert_with(|| Slot {
+                    label: found.label,
+                    names: found.names,
+                    property: found.property,
+                    is_heading: found.is_heading,
+                    in_title: 0.0,
+                    values: vec![Vec::new(); owned.len()],
+                });
+                slot.values[number].push(Value {
+                    form: String::new(),
+                    text,
+                });
+            }
+        }
+        let mut slots: Vec<Slot> = slots.into_values().collect();
+        let least = (owned.len() / 5).max(2.min(owned.len()));
+        slots.retain(|slot| slot.pages() >= least && slot.per_page() <= MOST_ON_PAGE as f64);
+        slots.retain(|slot| {
+            // What is the same on all pages describes none of them.
+            let first = slot.all().next().map(|value| &value.text);
+            owned.len() < 3 || slot.all().any(|value| Some(&value.text) != first)
+        });
+        slots.sort_by_key(|slot| std::cmp::Reverse(slot.pages()));
+        slots.truncate(MOST_SLOTS);
+        for slot in &mut slots {
+            slot.bare();
+            for value in slot.values.iter_mut().flatten() {
+                value.form = form(&value.text);
+            }
+            let in_title = slot.values.iter().zip(&titles).filter(|(values, title)| {
+                let is_in = |value: &Value| {
+                    let text = folded(&value.text);
+                    text.chars().count() > 2 && title.contains(&text)
+                };
+                values.iter().any(is_in)
+            });
+            slot.in_title = in_title.count() as f64 / slot.pages().max(1) as f64;
+        }
+        slots.retain(|slot| slot.pages() >= least);
+        Site {
+            pages: owned.len(),
+            slots,
+        }
+    }
+}
+
+/// Only texts with digits have several spellings that fold differently.
+pub(super) fn form(text: &str) -> String {
+    match text.bytes().any(|byte| byte.is_ascii_digit()) {
+        true => common_form(text),
+        false => folded(text),
+    }
+}
+
+impl Slot {
+    /// Takes away the words that all values begin with, such as `by`. They name the slot, as do words at the end, which
+    /// stay: they may be a unit.
+    fn bare(&mut self) {
+        let mut texts: Vec<&str> = self.all().map(|value| value.text.as_str()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        if texts.len() < 3 {
+            return;
+        }
+        let begin = shared(&texts, false);
+        let end = shared(&texts, true);
+        let is_word = |text: &str| text.chars().any(char::is_alphabetic);
+        self.names.extend(words(&folded(&end)));
+        if !is_word(&begin) {
+            return;
+        }
+        for values in &mut self.values {
+            for value in values.iter_mut() {
+                let rest = value.text.strip_prefix(&begin).unwrap_or(&value.text);
+                value.text = collapsed(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'));
+            }
+            values.retain(|value| !value.text.is_empty());
+        }
+        let label = bare_label(&begin);
+        if !label.is_empty() {
+            self.names.extend(words(&label));
+            self.label = Some(label);
+        }
+    }
+}
+
+/// What texts share at their beginning, or at their end, up to the last boundary of words.
+fn shared(sorted: &[&str], at_end: bool) -> String {
+    let turned = |text: &str| -> Vec<char> {
+        match at_end {
+            true => text.chars().rev().collect(),
+            false => text.chars().collect(),
+        }
+    };
+    let mut shared = turned(sorted[0]);
+    for text in sorted {
+        let other = turned(text);
+        let length = shared
+            .iter()
+            .zip(&other)
+            .take_while(|(a, b)| a == b)
+            .count();
+        shared.truncate(length);
+    }
+    // Only whole words, and a mark between them and the value.
+    while shared
+        .last()
+        .is_some_and(|c| !(c.is_whitespace() || *c == ':' || *c == '('))
+    {
+        shared.pop();
+    }
+    match at_end {
+        true => shared.into_iter().rev().collect(),
+        false => shared.into_iter().collect(),
+    }
+}
+
+fn bare_label(text: &str) -> String {
+    let text = folded(text);
+    text.trim_end_matches(|c: char| c == ':' || c.is_whitespace())
+        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .to_owned()
+}
+
+/// The words of a name or a label: parted at marks and before capitals.
+pub(super) fn words(text: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut word = String::new();
+    let mut before = ' ';
+    for c in text.chars().chain(std::iter::once(' ')) {
+        let begins = c.is_uppercase() && before.is_lowercase();
+        if (begins || !c.is_alphanumeric()) && !word.is_empty() {
+            words.insert(stem(&std::mem::take(&mut word)));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| word.chars().any(char::is_alphabetic));
+    words
+}
+
+/// Plural and singular are one word.
+fn stem(word: &str) -> String {
+    match word.strip_suffix('s') {
+        Some(one) if one.len() > 2 && !one.ends_with('s') => one.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+/// What identifies a slot.
+#[derive(Default)]
+struct Found {
+    key: String,
+    label: Option<String>,
+    names: BTreeSet<String>,
+    property: Option<String>,
+    is_heading: bool,
+    /// The value, if it is not the whole text.
+    text: Option<String>,
+}
+
+fn key_of(at: &At<'_>, text: &str, labels: &Labels, prefixes: &BTreeSet<String>) -> Option<Found> {
+    match at {
+        At::Text(node) => of_text(*node, text, labels, prefixes, "t"),
+        At::Element(element) => {
+            is_small(*element).then(|| of_text(*element, text, labels, prefixes, "e"))?
+        }
+        At::Attribute(owner, name) => of_attribute(*owner, name, text),
+        At::JsonLd(kind, path) => Some(of_linked(kind, path)),
+        At::Json(_) | At::ScriptKey(..) => None,
+    }
+}
+
+/// Whether an element holds only texts and marks within a line.
+fn is_small(element: NodeRef<'_>) -> bool {
+    let is_inline = |node: NodeRef<'_>| {
+        let tag = node.tag();
+        tag.is_none_or(|tag| {
+            matches!(
+                tag,
+                "a" | "b"
+                    | "i"
+                    | "em"
+                    | "strong"
+                    | "span"
+                    | "br"
+                    | "sup"
+                    | "sub"
+                    | "font"
+                    | "small"
+                    | "u"
+            )
+        })
+    };
+    element.descendants().take(40).all(is_inline)
+}
+
+fn of_text(
+    node: NodeRef<'_>,
+    text: &str,
+    labels: &Labels,
+    prefixes: &BTreeSet<String>,
+    kind: &str,
+) -> Option<Found> {
+    let element = if node.is_text() { node.parent()? } else { node };
+    let tag = element.tag()?;
+    if matches!(
+        tag,
+        "option" | "button" | "title" | "script" | "style" | "noscript"
+    ) {
+        return None;
+    }
+    let mut found = Found {
+        names: names_of(element),
+        property: element.attribute("itemprop").map(str::to_owned),
+        is_heading: nearest(element, 2).any(|element| element.tag() == Some("h1")),
+        ..Found::default()
+    };
+    if let Some((label, value)) = inline_label(text, prefixes) {
+        found.key = format!("i|{label}|{tag}");
+        found.text = Some(value);
+        found.label = Some(label);
+        return Some(found);
+    }
+    if labels.has(text) && text.ends_with(':') {
+        return None;
+    }
+    match label_of(node, labels) {
+        Some(label) => {
+            found.key = format!("l|{kind}|{label}|{}", ancestry(element, 2, false));
+            let value = text.trim_start_matches([':', ' ']);
+            found.text = (value.len() < text.len()).then(|| value.to_owned());
+            found.label = Some(label);
+        }
+        None => found.key = format!("p|{kind}|{}", ancestry(element, 6, true)),
+    }
+    Some(found)
+}
+
+fn of_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<Found> {
+    let property = ["itemprop", "property", "name"]
+        .iter()
+        .find_map(|name| owner.attribute(name));
+    match (name, property) {
+        ("content", Some(property)) => Some(Found {
+            key: format!("m|{property}|{}", ancestry(owner.parent()?, 2, false)),
+            names: words(property),
+            property: Some(property.rsplit(':').next().unwrap_or(property).to_owned()),
+            ..Found::default()
+        }),
+        ("datetime", _) => Some(Found {
+            key: format!("d|{}", ancestry(owner, 5, true)),
+            names: names_of(owner),
+            property: owner.attribute("itemprop").map(str::to_owned),
+            ..Found::default()
+        }),
+        ("href", _) if text.starts_with("http") => Some(Found {
+            key: format!("h|{}", ancestry(owner, 5, true)),
+            names: names_of(owner)
+                .into_iter()
+                .chain(words(owner.text()))
+                .take(12)
+                .collect(),
+            property: owner.attribute("itemprop").map(str::to_owned),
+            ..Found::default()
+        }),
+        _ => None,
+    }
+}
+
+fn of_linked(kind: &str, path: &str) -> Found {
+    let plain: String = {
+        let mut inside = false;
+        path.chars()
+            .filter(|c| {
+                inside = (inside || *c == '[') && *c != ']';
+                !inside && *c != ']'
+            })
+            .collect()
+    };
+    let mut keys = plain.rsplit('.').filter(|key| *key != "$");
+    let last = keys.next().unwrap_or_default();
+    // `author.name` is the author.
+    let property = match last {
+        "name" | "value" | "url" => keys.next().unwrap_or(last),
+        last => last,
+    };
+    Found {
+        key: format!("j|{kind}|{plain}"),
+        names: words(property),
+        property: Some(property.to_owned()),
+        is_heading: false,
+        ..Found::default()
+    }
+}
+
+fn nearest(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = NodeRef<'_>> {
+    std::iter::successors(Some(element), |element| element.parent()).take(most)
+}
+
+/// Words of the names of an element and the two around it, if these hold little else.
+fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let text = element.text().len();
+    for (far, one) in nearest(element, 3).enumerate() {
+        if far > 0 && one.text().len() > text * 2 + 40 {
+            break;
+        }
+        for name in ["class", "id", "itemprop"] {
+            let tokens = one.attribute(name).unwrap_or_default().split_whitespace();
+            let tokens = tokens.filter(|token| !looks_generated(token));
+            names.extend(tokens.take(6).flat_map(words));
+        }
+    }
+    names
+}
+
+/// The tags and classes of an element and those around it, with numbers among their siblings.
+fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
+    let mut path = String::new();
+    for (far, one) in nearest(element, most).enumerate() {
+        let Some(tag) = one.tag() else { break };
+        path += tag;
+        for name in ["class", "id", "itemprop"] {
+            let value = one.attribute(name).unwrap_or_default();
+            let tokens = value
+                .split_whitespace()
+                .filter(|token| !looks_generated(token));
+            for token in tokens.take(4) {
+                path.push('.');
+                path.extend(token.chars().filter(|c| !c.is_ascii_digit()));
+            }
+        }
+        if numbered && far < 3 {
+            path += &format!("[{}]", number(one));
+        }
+        path.push('<');
+    }
+    path
+}
+
+/// The place of an element among its siblings of the same tag. In long lists all are alike.
+fn number(element: NodeRef<'_>) -> usize {
+    let Some(parent) = element.parent() else {
+        return 0;
+    };
+    let siblings = parent.children().take(MOST_SIBLINGS);
+    let same = siblings.filter(|sibling| sibling.tag() == element.tag());
+    let place = same.take_while(|sibling| *sibling != element).count();
+    if place > 12 { 12 } else { place }
+}
+
+/// The nearest label before a node, or before one of the elements around it.
+fn label_of(node: NodeRef<'_>, labels: &Labels) -> Option<String> {
+    let mut at = node;
+    for _ in 0..ANCESTORS {
+        let parent = at.parent()?;
+        let siblings = parent.children().take(MOST_SIBLINGS);
+        let before: Vec<NodeRef<'_>> = siblings.take_while(|sibling| *sibling != at).collect();
+        let mut left = NEIGHBOURS;
+        for sibling in before.into_iter().rev() {
+            let text = sibling.text();
+            if text.len() > LONGEST {
+                break;
+            }
+            let text = collapsed(text);
+            if text.is_empty() {
+                continue;
+            }
+            if text.chars().count() <= LONGEST_LABEL && labels.has(&text) {
+                return Some(bare_label(&text)).filter(|label| !label.is_empty());
+            }
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+        if matches!(at.tag(), Some("td"))
+            && let Some(label) = head_of_column(at, labels)
+        {
+            return Some(label);
+        }
+        at = parent;
+    }
+    None
+}
+
+fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
+    let row = cell.parent()?;
+    let column = row
+        .children()
+        .filter(|child| child.is_element())
+        .take(MOST_SIBLINGS)
+        .take_while(|child| *child != cell)
+        .count();
+    let body = row.parent()?;
+    let table = match body.tag() {
+        Some("tbody") => body.parent()?,
+        _ => body,
+    };
+    let first = table.descendants().find(|node| node.tag() == Some("tr"))?;
+    if first == row {
+        return None;
+    }
+    let head = first
+        .children()
+        .filter(|child| child.is_element())
+        .nth(column)?;
+    let text = collapsed(head.text());
+    let is_head = head.tag() == Some("th") && text.chars().count() <= LONGEST_LABEL;
+    (is_head && labels.has(&text)).then(|| bare_label(&text))
+}
+
+/// The beginnings of texts, up to a colon, that stand on several pages: `Author: ` before names.
+fn prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for page in pages {
+        let texts = page
+            .all
+            .iter()
+            .filter(|place| matches!(place.at, At::Text(_) | At::Element(_)));
+        let here: BTreeSet<String> = texts
+            .filter_map(|place| Some(parted(&place.text)?.0))
+            .collect();
+        for prefix in here {
+            *counts.entry(prefix).or_default() += 1;
+        }
+    }
+    let least = (pages.len() / 4).max(2);
+    counts.retain(|_, count| *count >= least);
+    counts.into_keys().collect()
+}
+
+fn parted(text: &str) -> Option<(String, &str)> {
+    let (label, value) = text.split_once(':')?;
+    let is_label = label.chars().count() <= LONGEST_LABEL
+        && label.chars().any(char::is_alphabetic)
+        && !label.chars().any(|c| c.is_ascii_digit() || c == '/');
+    let value = value.trim();
+    (is_label && !value.is_empty() && !value.starts_with("//")).then(|| (bare_label(label), value))
+}
+
+fn inline_label(text: &str, prefixes: &BTreeSet<String>) -> Option<(String, String)> {
+    let (label, value) = parted(text)?;
+    prefixes.contains(&label).then(|| (label, value.to_owned()))
+}

@@ -1,0 +1,240 @@
+//! Sites of which no value is known: how well other sites of their vertical teach what their pages say.
+//!
+//! Each generated site in turn is the unknown one; one, two or three others are taught with all their values. F1 is of
+//! each field of each site, by page, and the figure is their mean. What is proposed with a probability of at least .95 is
+//! filled without a question, so it is judged apart. `LEARN_PAGES` names a folder of real pages with true values, as for
+//! `learning`; there the sites whose names begin alike teach each other.
+//!
+//!     unseen           all of it
+//!     unseen --show    and the fields that are missed
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use webfill_bench::made_verticals::{Kind, MEASURED};
+use webfill_bench::sites::{Failure, LabelledPage, Site, labelled_sites};
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_learn::{Page, Proposal, ProposedField, Teachers, common_form};
+use webfill_mapping::PageKind;
+
+/// Pages of one generated site.
+const PAGES: usize = 12;
+
+/// What is filled without a question.
+const SURE: f64 = 0.95;
+
+/// Sites of things of one kind, and their fields.
+struct Vertical {
+    name: String,
+    fields: Vec<ProposedField>,
+    sites: Vec<Site>,
+}
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let shows = std::env::args().any(|word| word == "--show");
+    let sites = size.pick(8, 5);
+    let made: Vec<Vertical> = MEASURED
+        .iter()
+        .map(|vertical| Vertical {
+            name: vertical.name.to_owned(),
+            fields: vertical
+                .fields
+                .iter()
+                .map(|part| field(part.column, matches!(part.kind, Kind::SomeOf(_))))
+                .collect(),
+            sites: (0..sites).map(|site| vertical.site(site, PAGES)).collect(),
+        })
+        .collect();
+    let mut verdicts = Vec::new();
+    for taught in [1, 2, 3] {
+        let judged = Judged::of(&made, taught, shows);
+        println!("made verticals, {taught} taught: {}", judged.text());
+        if taught == 3 {
+            verdicts.push(verdict("page F1 from three sites", judged.f1(), 0.8));
+        }
+        let what = format!("sure values that are right, {taught} taught, share");
+        verdicts.push(verdict(&what, judged.precision(), 0.95));
+    }
+    match std::env::var_os("LEARN_PAGES") {
+        Some(folder) => {
+            let real = verticals_of(labelled_sites(Path::new(&folder))?);
+            println!("LEARN_PAGES: {}", Judged::of(&real, 1, shows).text());
+        }
+        None => println!("unseen: LEARN_PAGES names no folder of pages with true values"),
+    }
+    Ok(report(&verdicts, size))
+}
+
+fn verdict(what: &str, figure: f64, least: f64) -> Verdict {
+    Verdict {
+        what: format!("unseen sites: {what}"),
+        figure,
+        limit: Limit::AtLeast(least),
+    }
+}
+
+fn field(name: &str, is_list: bool) -> ProposedField {
+    ProposedField {
+        name: name.to_owned(),
+        title: name.replace('_', " "),
+        is_list,
+    }
+}
+
+/// Sites by the first part of their names; those that are alone teach nobody.
+fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
+    let mut by_name: BTreeMap<String, Vec<Site>> = BTreeMap::new();
+    for site in sites {
+        let name = site.name.split('-').next().unwrap_or_default().to_owned();
+        by_name.entry(name).or_default().push(site);
+    }
+    by_name.retain(|_, sites| sites.len() > 1);
+    let vertical = |(name, sites): (String, Vec<Site>)| {
+        let all = sites.iter().flat_map(|site| &site.pages);
+        let names: std::collections::BTreeSet<&String> =
+            all.flat_map(|page| page.truth.keys()).collect();
+        Vertical {
+            fields: names.into_iter().map(|name| field(name, false)).collect(),
+            name,
+            sites,
+        }
+    };
+    by_name.into_iter().map(vertical).collect()
+}
+
+#[derive(Default)]
+struct Judged {
+    f1s: Vec<f64>,
+    /// Values that are there, that were proposed surely, and those of these that are right.
+    all: usize,
+    sure: usize,
+    sure_right: usize,
+}
+
+impl Judged {
+    fn of(verticals: &[Vertical], taught: usize, shows: bool) -> Judged {
+        let mut judged = Judged::default();
+        for vertical in verticals {
+            let count = vertical.sites.len();
+            let known: Vec<Vec<Page>> = vertical
+                .sites
+                .iter()
+                .map(|site| {
+                    let page = |page: &LabelledPage| known_page(page, &vertical.fields);
+                    site.pages.iter().map(page).collect()
+                })
+                .collect();
+            for unknown in 0..count {
+                let teaching: Vec<Vec<&Page>> = (1..=taught.min(count - 1))
+                    .map(|step| known[(unknown + step) % count].iter().collect())
+                    .collect();
+                let teachers = Teachers::new(&teaching, &vertical.fields);
+                let pages: Vec<Page> = known[unknown]
+                    .iter()
+                    .map(|page| Page {
+                        known: BTreeMap::new(),
+                        ..page.clone()
+                    })
+                    .collect();
+                let pages: Vec<&Page> = pages.iter().collect();
+                let wanted: Vec<usize> = (0..vertical.fields.len()).collect();
+                let proposals = teachers.propose(&pages, &wanted);
+                for field in &vertical.fields {
+                    let mut of_taught = teaching.iter().flatten();
+                    if of_taught.any(|page| page.known.contains_key(&field.name)) {
+                        let proposal = proposals.iter().find(|one| one.field == field.name);
+                        let f1 = judged.field(&vertical.sites[unknown], field, proposal);
+                        if shows && f1.is_some_and(|f1| f1 < 0.9) {
+                            println!(
+                                "  {} {}: {f1:?}, {:?}",
+                                vertical.name,
+                                vertical.sites[unknown].name,
+                                proposal.map(|one| (&one.field, one.confidence, &one.values[0]))
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        judged
+    }
+
+    /// F1 of a field of a site that has it. What is proposed where there is nothing is wrong.
+    fn field(
+        &mut self,
+        site: &Site,
+        field: &ProposedField,
+        proposal: Option<&Proposal>,
+    ) -> Option<f64> {
+        let (mut there, mut said, mut right) = (0, 0, 0);
+        for (at, page) in site.pages.iter().enumerate() {
+            let truth = page.truth.get(&field.name).map_or(&[][..], Vec::as_slice);
+            there += usize::from(!truth.is_empty());
+            let Some(proposal) = proposal.filter(|one| !one.values[at].is_empty()) else {
+                continue;
+            };
+            said += 1;
+            let is_right = is_right(&proposal.values[at], truth, field.is_list);
+            right += usize::from(is_right);
+            if proposal.confidence >= SURE {
+                self.sure += 1;
+                self.sure_right += usize::from(is_right);
+            }
+        }
+        self.all += there;
+        let f1 = (there > 0).then(|| 2.0 * f64::from(right as u32) / (there + said) as f64);
+        self.f1s.extend(f1);
+        f1
+    }
+
+    fn f1(&self) -> f64 {
+        self.f1s.iter().sum::<f64>() / self.f1s.len().max(1) as f64
+    }
+
+    fn precision(&self) -> f64 {
+        self.sure_right as f64 / self.sure.max(1) as f64
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "page F1 {:.3} of {} fields; at {SURE} and above {:.3} of {} values, {:.3} of them right",
+            self.f1(),
+            self.f1s.len(),
+            self.sure as f64 / self.all.max(1) as f64,
+            self.all,
+            self.precision()
+        )
+    }
+}
+
+fn is_right(proposed: &[String], truth: &[String], is_list: bool) -> bool {
+    let forms = |values: &[String]| -> std::collections::BTreeSet<String> {
+        values.iter().map(|value| common_form(value)).collect()
+    };
+    let (proposed, truth) = (forms(proposed), forms(truth));
+    match is_list {
+        true => proposed == truth,
+        // True values of real pages are all spellings that stand there.
+        false => proposed.is_subset(&truth),
+    }
+}
+
+fn known_page(page: &LabelledPage, fields: &[ProposedField]) -> Page {
+    let known = fields.iter().filter_map(|field| {
+        let mut values = page.truth.get(&field.name)?.clone();
+        if !field.is_list {
+            values.truncate(1);
+        }
+        (!values.is_empty()).then(|| (field.name.clone(), values))
+    });
+    Page {
+        url: page.url.clone(),
+        kind: PageKind::Html,
+        text: page.html.clone(),
+        record: None,
+        known: known.collect(),
+        said: BTreeMap::new(),
+    }
+}

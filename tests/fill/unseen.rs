@@ -1,0 +1,154 @@
+//! A site of which nothing is known: what other sites of the table teach is filled where it is sure, and asked where it
+//! is not.
+
+use std::collections::BTreeSet;
+
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{BOOKS, Oddities, SITES, books, fill, rows, serve, truth, url};
+
+const FIELDS: [&str; 4] = ["title", "author", "year", "publisher"];
+
+/// The site of which the table knows nothing.
+const UNKNOWN: usize = 3;
+
+/// Every third value of the other sites is missing.
+fn table() -> String {
+    let mut text = String::from("id,link,title,author,year,publisher,note\n");
+    for book in 0..books() {
+        let cells: Vec<String> = (0..4)
+            .map(
+                |field| match book / BOOKS == UNKNOWN || (book + field) % 3 == 0 {
+                    true => String::new(),
+                    false => truth(book)[field].clone(),
+                },
+            )
+            .collect();
+        text += &format!("b{book},{},{},mine\n", url(book), cells.join(","));
+    }
+    text
+}
+
+fn first_of_unknown() -> usize {
+    UNKNOWN * BOOKS
+}
+
+/// Fields that are filled on the unknown site. No value of it is wrong.
+fn filled_there(work: &Workplace) -> BTreeSet<usize> {
+    let mut filled = BTreeSet::new();
+    for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
+        for (field, value) in truth(book).iter().enumerate() {
+            let written = &row[2 + field];
+            assert!(
+                written.is_empty() || written == value,
+                "book {book}: {written} instead of {value}"
+            );
+            if book >= first_of_unknown() && !written.is_empty() {
+                filled.insert(field);
+            }
+        }
+    }
+    filled
+}
+
+/// The fields that a person is asked about, with the lines of the file that ask.
+fn asked(work: &Workplace) -> Vec<(usize, String)> {
+    let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let mut asked = Vec::new();
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let field = FIELDS.iter().position(|field| *field == cells[2]).unwrap();
+        assert_eq!(cells[3], "", "nothing is known: {line}");
+        assert!(cells[6].contains(SITES[UNKNOWN]), "{line}");
+        let book: usize = cells[1][1..].parse().unwrap();
+        assert_eq!(cells[4], truth(book)[field], "{line}");
+        asked.push((field, line.to_owned()));
+    }
+    asked
+}
+
+fn answer(work: &Workplace, lines: &[String], answer: &str) {
+    let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let mut answered = vec![text.lines().next().unwrap().to_owned()];
+    answered.extend(lines.iter().map(|line| format!("{line}{answer}")));
+    work.write("answered.csv", answered.join("\n") + "\n");
+}
+
+#[test]
+fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table());
+    fill(&work, &web).finish().expect(0);
+    let filled = filled_there(&work);
+    assert!(filled.len() >= 2, "{filled:?}");
+    // Each value has its page and its chain.
+    let evidence = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
+    for line in evidence.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let is_there = line["url"]
+            .as_str()
+            .is_some_and(|url| url.contains(SITES[UNKNOWN]));
+        if is_there && line["state"] == "filled" {
+            assert!(line["confidence"].as_f64().unwrap() >= 0.95, "{line}");
+            assert!(
+                line["chain"].is_array() && line["excerpt"].is_string(),
+                "{line}"
+            );
+        }
+    }
+    // The same again, without a request.
+    let before = web.visits().len();
+    fill(&work, &web).finish().expect(0);
+    assert_eq!(web.visits().len(), before);
+    assert_eq!(filled_there(&work), filled);
+}
+
+#[test]
+fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table());
+    let strict = |args: &[&str]| {
+        let run = fill(&work, &web).args(["--precision", "0.9999"]).args(args);
+        run.finish().expect(0)
+    };
+    strict(&[]);
+    assert_eq!(filled_there(&work), BTreeSet::new());
+    let questions = asked(&work);
+    let fields: BTreeSet<usize> = questions.iter().map(|(field, _)| *field).collect();
+    assert!(fields.len() >= 2, "{questions:?}");
+    for field in &fields {
+        let few = questions.iter().filter(|(of, _)| of == field);
+        assert!(few.count() <= 3, "{questions:?}");
+    }
+    // Rejected: it is not proposed again.
+    let field = *fields.first().unwrap();
+    let first = questions.iter().find(|(of, _)| *of == field).unwrap();
+    answer(&work, std::slice::from_ref(&first.1), "reject");
+    let before = web.visits().len();
+    strict(&["--doubts", "answered.csv"]);
+    assert_eq!(web.visits().len(), before);
+    let questions = asked(&work);
+    assert!(
+        questions.iter().all(|(of, _)| *of != field),
+        "{questions:?}"
+    );
+    // Accepted: known values, from which the field is learned.
+    let other = *fields.last().unwrap();
+    let lines: Vec<String> = questions
+        .iter()
+        .filter(|(of, _)| *of == other)
+        .map(|(_, line)| line.clone())
+        .collect();
+    answer(&work, &lines, "accept");
+    fill(&work, &web)
+        .args(["--doubts", "answered.csv"])
+        .finish()
+        .expect(0);
+    let filled = rows(&work, "books.filled.csv");
+    let there = (first_of_unknown()..books()).filter(|book| !filled[*book][2 + other].is_empty());
+    assert_eq!(there.count(), BOOKS);
+    assert!(!filled_there(&work).contains(&field));
+}

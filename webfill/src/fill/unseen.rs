@@ -1,0 +1,271 @@
+//! Fields of which no value is known on a site, while other sites of the table know some. What these teach makes
+//! proposals, each with its confidence. The chains are learned from proposed values as from known ones.
+//!
+//! Proposed values are evidence for nothing else: no site is measured by them, and no vote counts them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_learn::{Page, Proposal, ProposedField, Teachers};
+use webfill_service::Fault;
+
+use super::doubts::Answers;
+use super::judging::{Cell, State, Verdict};
+use super::learning::{self, BySite};
+use super::mappings::Mappings;
+use super::pages::Pages;
+use super::project::Project;
+use super::table::Table;
+
+/// Sites that teach; those with most known values.
+const MOST_TEACHERS: usize = 6;
+
+/// Pages of a site from which is taught, or for which is proposed.
+const MOST_PAGES: usize = 30;
+
+/// A less likely one is no question.
+const LEAST_ASKED: f64 = 0.5;
+
+/// Questions about a field of a site. Each of them decides the field.
+const QUESTIONS: usize = 3;
+
+/// Fields of sites, by the place of the field in the table.
+pub type Fields = BTreeMap<String, BTreeSet<usize>>;
+
+/// The fields of which a value is known in rows that link to each site, and which rows have gaps in.
+pub struct Known {
+    known: Fields,
+    gaps: Fields,
+    /// Pages of rows that know something, by site.
+    pages: BTreeMap<String, BTreeSet<String>>,
+    /// All pages.
+    all: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Known {
+    pub fn of(table: &Table, pages: &Pages<'_>) -> Known {
+        let mut known = Known {
+            known: Fields::new(),
+            gaps: Fields::new(),
+            pages: BTreeMap::new(),
+            all: BTreeMap::new(),
+        };
+        for (place, link) in table.links.iter().enumerate() {
+            let site = pages.site_of(link);
+            let rows = table.rows_of(place as u32);
+            let of_site = known.known.entry(site.clone()).or_default();
+            let gaps = known.gaps.entry(site.clone()).or_default();
+            let mut knows = 0;
+            for row in rows.iter().map(|&row| &table.rows[row as usize]) {
+                gaps.extend(row.gaps());
+                let lacks: BTreeSet<usize> = row.gaps().collect();
+                of_site.extend((0..table.fields.len()).filter(|field| !lacks.contains(field)));
+                knows += row.knows();
+            }
+            let Some((target, page)) = pages.target(&link.url) else {
+                continue;
+            };
+            // Of the page of several rows nobody knows what it shows.
+            if page.content_hash.is_some() && rows.len() == 1 {
+                let of_site = known.all.entry(site.clone()).or_default();
+                of_site.insert(target.to_owned());
+                if knows > 0 {
+                    known
+                        .pages
+                        .entry(site)
+                        .or_default()
+                        .insert(target.to_owned());
+                }
+            }
+        }
+        known
+    }
+
+    /// Fields with gaps of which nothing is known on a site, and something on another.
+    fn wanted(&self, site: &str) -> BTreeSet<usize> {
+        let none = BTreeSet::new();
+        let own = self.known.get(site).unwrap_or(&none);
+        let of_others = self.known.iter().filter(|(other, _)| *other != site);
+        let of_others: BTreeSet<usize> =
+            of_others.flat_map(|(_, fields)| fields).copied().collect();
+        let gaps = self.gaps.get(site).unwrap_or(&none);
+        let is_wanted = |field: &&usize| !own.contains(field) && of_others.contains(field);
+        gaps.iter().filter(is_wanted).copied().collect()
+    }
+}
+
+/// Sites and fields that were tried in this run, with the mappings that the site had.
+pub type Done = BTreeSet<(String, usize, String)>;
+
+/// Sites of which nothing is known can be proposed for if another one knows something.
+pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
+    knowing.iter().any(|other| *other != site)
+}
+
+/// Proposed fields that a person has rejected: a question of one row decides them for the site.
+pub fn withdrawn(table: &Table, pages: &Pages<'_>, answers: &Answers) -> Fields {
+    let mut withdrawn = Fields::new();
+    for &(row, field) in &answers.withdrawn {
+        for &link in &table.rows[row].links {
+            let site = pages.site_of(&table.links[link as usize]);
+            withdrawn.entry(site).or_default().insert(field);
+        }
+    }
+    withdrawn
+}
+
+/// Sites whose mappings have proposed fields of which something is known by now, or which a person has rejected. They
+/// are learned again.
+pub fn outdated(
+    table: &Table,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    withdrawn: &Fields,
+) -> BySite {
+    let known = Known::of(table, pages);
+    let mut sites = BySite::new();
+    for (site, field, _) in proposed(table, mappings) {
+        let is_in = |fields: &Fields| fields.get(&site).is_some_and(|of| of.contains(&field));
+        if is_in(&known.known) || is_in(withdrawn) {
+            let urls = mappings.pages_of_site(&site).collect();
+            sites.insert(site, urls);
+        }
+    }
+    sites
+}
+
+/// Each proposed field of a site, with its confidence.
+fn proposed<'m>(
+    table: &'m Table,
+    mappings: &'m Mappings,
+) -> impl Iterator<Item = (String, usize, f64)> + 'm {
+    let fields = |(site, name, confidence): (&str, &str, f64)| {
+        let field = table.fields.iter().position(|field| field.name == name)?;
+        Some((site.to_owned(), field, confidence))
+    };
+    mappings.proposed().filter_map(fields)
+}
+
+/// The proposed fields that are sure enough to be filled: their pages are worth fetching.
+pub fn worth(table: &Table, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
+    let sure = proposed(table, mappings).filter(|(_, _, confidence)| *confidence >= precision);
+    sure.map(|(site, field, _)| (site, field)).collect()
+}
+
+/// Proposes what no mapping of a site reads, and was not tried with these mappings. Returns whether there are new ones.
+pub fn propose(
+    table: &Table,
+    project: &Project,
+    pages: &mut Pages<'_>,
+    mappings: &Mappings,
+    withdrawn: &Fields,
+    done: &mut Done,
+) -> Result<bool, Fault> {
+    let known = Known::of(table, pages);
+    let mut wanted = Fields::new();
+    for site in known.all.keys() {
+        if known.all[site].iter().any(|url| mappings.is_of_person(url)) {
+            continue;
+        }
+        let state = mappings.state_of(site);
+        let is_new = |field: &usize| {
+            let is_withdrawn = withdrawn.get(site).is_some_and(|of| of.contains(field));
+            !is_withdrawn
+                && !mappings.reads(site, &table.fields[*field].name)
+                && done.insert((site.clone(), *field, state.clone()))
+        };
+        let fields: BTreeSet<usize> = known.wanted(site).into_iter().filter(is_new).collect();
+        if !fields.is_empty() {
+            wanted.insert(site.clone(), fields);
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(false);
+    }
+    let fields: Vec<ProposedField> = table
+        .fields
+        .iter()
+        .map(|field| ProposedField {
+            name: field.name.clone(),
+            title: field.title.clone(),
+            is_list: field.has_several(),
+        })
+        .collect();
+    let mut teaching: Vec<(&String, &BTreeSet<String>)> = known.pages.iter().collect();
+    teaching.sort_by_key(|(_, urls)| std::cmp::Reverse(urls.len()));
+    teaching.truncate(MOST_TEACHERS);
+    let mut taught: Vec<(String, Vec<Page>)> = Vec::new();
+    for (site, urls) in teaching {
+        let urls = urls.iter().take(MOST_PAGES).cloned().collect();
+        taught.push((site.clone(), learning::joined_pages(table, pages, &urls)?));
+    }
+    let of_taught = |site: &str| -> Vec<Vec<&Page>> {
+        let others = taught.iter().filter(|(other, _)| other != site);
+        others.map(|(_, pages)| pages.iter().collect()).collect()
+    };
+    // Most sites are taught by all: these are prepared once.
+    let by_all = Teachers::new(&of_taught(""), &fields);
+    let mut has_new = false;
+    for (site, fields_wanted) in wanted {
+        let of_site = known.all[&site].iter().take(MOST_PAGES).cloned();
+        let mut urls: BTreeSet<String> = of_site.collect();
+        urls.extend(mappings.pages_of_site(&site));
+        let mut joined = learning::joined_pages(table, pages, &urls)?;
+        let some: Vec<&Page> = joined.iter().collect();
+        let wanted: Vec<usize> = fields_wanted.into_iter().collect();
+        let proposals = match taught.iter().any(|(other, _)| *other == site) {
+            true => Teachers::new(&of_taught(&site), &fields).propose(&some, &wanted),
+            false => by_all.propose(&some, &wanted),
+        };
+        if proposals.is_empty() {
+            continue;
+        }
+        let mut confidences: BTreeMap<String, f64> = mappings.proposed_of(&site);
+        for Proposal {
+            field,
+            confidence,
+            values,
+        } in proposals
+        {
+            for (page, values) in joined.iter_mut().zip(values) {
+                if !values.is_empty() {
+                    page.known.insert(field.clone(), values);
+                }
+            }
+            confidences.insert(field, confidence);
+        }
+        let learned = learning::learn_pages(table, pages, &site, &joined)?;
+        if !learned.mappings.is_empty() {
+            mappings.replace_proposed(project, &site, learned.mappings, &confidences)?;
+            has_new = true;
+        }
+    }
+    Ok(has_new)
+}
+
+/// The cells to ask a person about: a few of each proposed field of a site.
+pub fn questions<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
+    let mut asked: BTreeMap<(String, usize), usize> = BTreeMap::new();
+    let is_open = |cell: &&Cell| {
+        let place = (
+            table.rows[cell.row as usize].number,
+            table.fields[cell.field].column,
+        );
+        cell.is_proposed
+            && cell.state == State::BelowPrecision
+            && cell.confidence >= LEAST_ASKED
+            && !cell.values.is_empty()
+            && !answers.has_answered(place)
+    };
+    let open = verdict.cells.iter().filter(is_open);
+    let few = open.filter(|cell| {
+        let url = cell
+            .url
+            .as_deref()
+            .and_then(|url| webfill_urls::Url::parse(url).ok());
+        let site = url.map(|url| webfill_urls::site(&url)).unwrap_or_default();
+        let count = asked.entry((site, cell.field)).or_default();
+        *count += 1;
+        *count <= QUESTIONS
+    });
+    few.collect()
+}
