@@ -1,6 +1,6 @@
 //! What separates several values in a cell of text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::cell::Cell;
 
@@ -65,9 +65,9 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
     match used {
         Use::Lists => true,
         // Telephone numbers hardly come again.
-        Use::Often => again * 10 >= entries || are_alike(texts, sign),
+        Use::Often => again * 10 >= entries || are_alike(texts, sign) || are_names(texts, sign),
         // "Doe, John" is no list: of lists, most entries come again.
-        Use::Any => again * 3 >= entries * 2,
+        Use::Any => again * 3 >= entries * 2 && !are_halves(texts, sign),
     }
 }
 
@@ -98,6 +98,43 @@ fn are_alike(texts: &[&str], sign: &str) -> bool {
         }
     }
     alike * 5 >= all * 4
+}
+
+/// Whether the entries of nearly all cells are names such as `Doe, John`.
+fn are_names(texts: &[&str], sign: &str) -> bool {
+    let is_name = |entry: &str| {
+        let halves = entry.split_once(", ");
+        halves.is_some_and(|(last, first)| {
+            let is_word = |text: &str| text.chars().any(char::is_alphabetic);
+            is_word(last) && is_word(first) && !first.contains(',')
+        })
+    };
+    let lists = texts
+        .iter()
+        .filter(|text| parts(text, sign).nth(1).is_some());
+    let (mut names, mut all) = (0, 0);
+    for text in lists {
+        all += 1;
+        names += usize::from(parts(text, sign).all(is_name));
+    }
+    names * 5 >= all * 4
+}
+
+/// Whether nearly all cells have two entries that do not change places, as `Doe, John` and `Austin, TX` have. Entries of
+/// lists stand in any place.
+fn are_halves(texts: &[&str], sign: &str) -> bool {
+    let (mut first, mut second) = (HashSet::new(), HashSet::new());
+    let mut pairs = 0;
+    for text in texts {
+        let entries: Vec<&str> = parts(text, sign).collect();
+        if let [one, other] = entries[..] {
+            pairs += 1;
+            first.insert(one);
+            second.insert(other);
+        }
+    }
+    let both = first.intersection(&second).count();
+    pairs * 10 >= texts.len() * 9 && both * 10 <= first.len() + second.len() - both
 }
 
 /// The separator with the blanks that most cells have around it.
@@ -134,7 +171,7 @@ mod tests {
 
     #[test]
     fn lists_are_told_from_texts_with_signs() {
-        let table: [(&[&str], Option<&str>); 11] = [
+        let table: [(&[&str], Option<&str>); 15] = [
             (
                 &[
                     "(325) 674-2000; (325) 674-2650",
@@ -171,6 +208,18 @@ mod tests {
                 Some(", "),
             ),
             (&["Doe, John", "Roe, Jane", "Poe, Edgar", "Coe, Ann"], None),
+            (&["Doe, John", "Roe, John", "Doe, Ann", "Roe, Ann"], None),
+            (&["Austin, TX", "Austin, TX", "Waco, TX", "Waco, TX"], None),
+            (&["crime, drama", "drama, war", "crime, war"], Some(", ")),
+            (
+                &[
+                    "Doe, John; Roe, Jane",
+                    "Poe, Edgar; Coe, Ann",
+                    "Loe, Max; Moe, Eve",
+                    "Zoe, Kim",
+                ],
+                Some("; "),
+            ),
             (&["A; story of b", "Another; c", "Third; d", "e"], None),
             (&["one", "two", "three", "four"], None),
         ];
