@@ -193,8 +193,9 @@ pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
     if let Some(day) = wanted.day.as_ref().filter(|_| text != value) {
         for way in dates::ways(text).iter().filter(|way| way.day == *day) {
             let as_iso = way.processors(false);
-            let written = of_day(day, value).into_iter();
-            ways.extend(written.map(|one| as_iso.iter().cloned().chain([one]).collect()));
+            let ordered = of_day(day, value).into_iter().map(|one| vec![one]);
+            let written = ordered.chain(of_named_day(day, value));
+            ways.extend(written.map(|form| as_iso.iter().cloned().chain(form).collect()));
         }
     }
     ways
@@ -223,6 +224,75 @@ fn of_day(iso: &str, value: &str) -> Vec<Value> {
         }
     }
     ways
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The processors that write a day in ISO 8601 with the English name of its month, or its first three letters, as the
+/// record does. May has only three, so that other known values decide.
+fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
+    let parts: Vec<&str> = iso.split('-').collect();
+    let [year, month, day] = parts[..] else {
+        return Vec::new();
+    };
+    let name = month
+        .parse::<usize>()
+        .ok()
+        .and_then(|at| MONTHS.get(at.checked_sub(1)?));
+    let Some(name) = name.filter(|_| iso != value) else {
+        return Vec::new();
+    };
+    let mut ways = Vec::new();
+    for letters in [usize::MAX, 3] {
+        let shortened = |name: &'static str| &name[..letters.min(name.len())];
+        let name = shortened(name);
+        let bare = day.trim_start_matches('0');
+        for (pattern, day) in [
+            (r"^(\d{4})-(\d{2})-(\d{2})$", day),
+            (r"^(\d{4})-(\d{2})-0?(\d+)$", bare),
+        ] {
+            // One letter stands for each part: what is put in is not found again.
+            let mut form = value.to_owned();
+            for (what, part) in [(year, "\u{1}"), (name, "\u{2}"), (day, "\u{3}")] {
+                if form.matches(what).count() != 1 {
+                    form.clear();
+                }
+                form = form.replacen(what, part, 1);
+            }
+            // Names of days and other words stay what they are only by chance.
+            if form.is_empty() || form.contains(char::is_alphanumeric) {
+                continue;
+            }
+            let form = form.replace('$', "$$").replace('\u{1}', "${1}");
+            let form = form.replace('\u{2}', "{m${2}}").replace('\u{3}', "${3}");
+            let mut processors = vec![replace(pattern, &form)];
+            processors.extend(MONTHS.iter().enumerate().map(|(at, month)| {
+                let find = format!("{{m{:02}}}", at + 1);
+                json!({"type": "replace", "parameters": {"find": find, "with": shortened(month)}})
+            }));
+            ways.push(processors);
+        }
+    }
+    ways
+}
+
+/// Whether a processor puts in the name of a month.
+pub(crate) fn names_month(processor: &Value) -> bool {
+    let find = processor["parameters"]["find"].as_str();
+    find.is_some_and(|find| find.starts_with("{m"))
 }
 
 /// The processors that write a number or a text as the record does, which has the same digits and letters.
@@ -279,6 +349,44 @@ mod tests {
         // Both, and other known values decide.
         assert_eq!(with("2010-05-05", "05/05/2010"), ["$3/$2/$1", "$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "2010-05-25"), [""; 0]);
+    }
+
+    #[test]
+    fn months_are_named_as_the_record_names_them() {
+        let forms = |iso, value| -> Vec<(String, String)> {
+            let ways = of_named_day(iso, value);
+            let text = |one: &Value| one["parameters"]["with"].as_str().unwrap().to_owned();
+            ways.iter()
+                .map(|way| (text(&way[0]), text(&way[9])))
+                .collect()
+        };
+        let full = |form: &str| (form.to_owned(), String::from("September"));
+        let short = |form: &str| (form.to_owned(), String::from("Sep"));
+        let of = |iso, value, expected: &[(String, String)]| {
+            assert_eq!(forms(iso, value), expected, "{value}");
+        };
+        let (month_first, day_first) = ("{m${2}} ${3}, ${1}", "${3} {m${2}} ${1}");
+        // Of 25 nothing shows whether zeros are kept.
+        of(
+            "2010-09-25",
+            "September 25, 2010",
+            &[full(month_first), full(month_first)],
+        );
+        of("2010-09-05", "5 Sep 2010", &[short(day_first)]);
+        of(
+            "2010-05-05",
+            "05 May 2010",
+            &[full(day_first), short(day_first)],
+        );
+        of("2010-09-25", "Tuesday, September 25, 2010", &[]);
+        of("2010-09-02", "2 Sep 2010", &[short(day_first)]);
+        of(
+            "2010-09-20",
+            "20 Sep 2010",
+            &[short(day_first), short(day_first)],
+        );
+        of("2010-09-25", "25.09.2010", &[]);
+        of("2010-09-25", "September 2010", &[]);
     }
 
     #[test]

@@ -541,6 +541,24 @@ const FORMS: &[Form] = &[
         last: ("2022-02-01", Some("2/1/2022")),
     },
     Form {
+        name: "days with the names of months, one of which is an abbreviation as well",
+        values: &[
+            ("May 25, 2010", "2010-05-25"),
+            ("September 3, 2020", "2020-09-03"),
+            ("November 17, 2014", "2014-11-17"),
+        ],
+        last: ("2022-02-01", Some("February 1, 2022")),
+    },
+    Form {
+        name: "days with abbreviated months",
+        values: &[
+            ("25 May 2010", "5/25/2010"),
+            ("03 Sep 2020", "9/3/2020"),
+            ("17 Nov 2014", "11/17/2014"),
+        ],
+        last: ("2/1/2022", Some("01 Feb 2022")),
+    },
+    Form {
         name: "days that may be in either order are not guessed",
         values: &[
             ("03/04/2020", "3 April 2020"),
