@@ -279,3 +279,54 @@ fn tables_and_their_review_are_accessible() {
         assert!(violations.is_empty(), "{what}: {violations:#?}");
     });
 }
+
+/// The later of two answers to one doubt counts, wherever it was given.
+#[test]
+fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&wrong()));
+    let run = |args: &[&str]| {
+        let run = fill(&work, &web).args(["--check", "all"]).args(args);
+        run.finish().expect(0)
+    };
+    run(&[]);
+    let text = fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[1].push_str("reject");
+    lines[2].push_str("reject");
+    work.write("books.doubts.csv", lines.join("\n") + "\n");
+    let changed = fs::metadata(work.path("books.doubts.csv"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    let changed = changed
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_millis() as i64;
+    let listed: Value =
+        serde_json::from_slice(&fs::read(work.path("books.webfill/review.json")).unwrap()).unwrap();
+    // One answer was given after the file was changed, the other one before.
+    let answered = [(0, changed + 1_000), (1, changed - 1_000)].map(|(place, at)| {
+        let doubt = &listed["doubts"][place];
+        json!({"key": doubt["key"], "answer": "accept", "at": at, "doubt": doubt["doubt"]})
+            .to_string()
+    });
+    work.write("books.webfill/review.jsonl", answered.join("\n") + "\n");
+    run(&["--doubts", "books.doubts.csv"]);
+    let filled = rows(&work, "books.filled.csv");
+    let cell = |place: usize| {
+        let book: usize = listed["doubts"][place]["id"].as_str().unwrap()[1..]
+            .parse()
+            .unwrap();
+        assert_eq!(listed["doubts"][place]["column"], "author");
+        (filled[book][3].clone(), truth(book)[1].clone())
+    };
+    let (accepted, page) = cell(0);
+    assert_eq!(accepted, page);
+    let (rejected, page) = cell(1);
+    assert_ne!(rejected, page);
+    // The file is written again, without both.
+    let left = fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    assert!(!left.contains("reject"), "{left}");
+}

@@ -5,12 +5,14 @@
 //! it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::snapshot::now_ms;
 
 /// The most bytes of a file that are read, and the most tables.
 const MOST_BYTES: u64 = 64 << 20;
@@ -133,12 +135,10 @@ impl Project {
         let Some(mut overview) = read_json::<Value>(&self.folder.join("overview.json"))? else {
             return Ok(None);
         };
-        // A run that was killed has not said so.
-        if overview["stage"] == "running" {
-            let process = overview["process"].as_u64().unwrap_or_default();
-            if !Path::new(&format!("/proc/{process}")).exists() {
-                overview["stage"] = "interrupted".into();
-            }
+        // A run that was killed has not said so, and its process id may be another's by now.
+        let is_running = overview["stage"] == "running";
+        if is_running && !is_locked(&self.folder.join("state/fill.lock")) {
+            overview["stage"] = "interrupted".into();
         }
         Ok(Some(overview))
     }
@@ -177,6 +177,7 @@ impl Project {
             "key": doubt.key,
             "answer": decision,
             "by": by,
+            "at": now_ms(),
             "doubt": doubt.doubt,
         });
         let file = self.answers();
@@ -235,6 +236,12 @@ impl Review {
         let key = self.order.last()?;
         self.doubts.iter().find(|doubt| doubt.key == *key)
     }
+}
+
+/// Whether a process holds the lock of a running command. The lock is the kernel's: it ends with its process.
+fn is_locked(file: &Path) -> bool {
+    let opened = File::open(file);
+    opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn unread(file: &Path, error: &str) -> String {
@@ -347,6 +354,24 @@ mod tests {
         assert_eq!(review.next_open(2), Some(2));
         answer(0, Decision::Reject);
         assert_eq!(project.review().unwrap().accepted(), 0);
+    }
+
+    #[test]
+    fn a_run_goes_on_as_long_as_it_holds_its_lock() {
+        let (_folder, project) = project();
+        let state = project.folder.join("state");
+        fs::create_dir(&state).unwrap();
+        // An id that came again: the process lives, and is no run of the command.
+        let overview = json!({"stage": "running", "process": std::process::id()});
+        fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
+        let stage = || project.overview().unwrap().unwrap()["stage"].clone();
+        assert_eq!(stage(), "interrupted");
+        let lock = File::create(state.join("fill.lock")).unwrap();
+        assert_eq!(stage(), "interrupted");
+        lock.lock().unwrap();
+        assert_eq!(stage(), "running");
+        drop(lock);
+        assert_eq!(stage(), "interrupted");
     }
 
     /// As after a loss of power in the middle of a write.

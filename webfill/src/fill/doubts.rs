@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use webfill_truth::Judgement;
 use super::evidence::Sources;
 use super::judging::{Cell, State, Verdict};
 use super::project::Project;
-use super::review::{self, Decision};
+use super::review::{self, Decision, Reviewed};
 use super::table::{Change, Table};
 use super::unseen;
 use crate::export::Cells;
@@ -82,6 +83,8 @@ pub struct Answers {
     answered: BTreeSet<(u64, usize)>,
     /// Proposed values that were rejected, by the places of row and field.
     pub withdrawn: BTreeSet<(usize, usize)>,
+    /// Answers of reviews that were given after the last change of a file of doubts. Its lines do not count against them.
+    later: Vec<Listed>,
     /// Answers to values that the table does not have now. They are kept.
     pub idle: usize,
 }
@@ -96,19 +99,17 @@ pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Faul
         listed: read_json(&project.listed_doubts())?,
         ..Answers::default()
     };
-    for one in reviewed {
-        let is_accepted = match one.answer {
-            Decision::Accept => Some(true),
-            Decision::Reject => Some(false),
-            Decision::Undo => None,
-        };
-        answers.take(one.doubt, is_accepted);
-    }
+    let changed = edited.map_or(i64::MAX, changed_ms);
+    let (before, after): (Vec<_>, Vec<_>) = reviewed.into_iter().partition(|one| one.at <= changed);
+    answers.take_reviewed(before);
     if let Some(file) = edited {
         for Answer { doubt, is_accepted } in read(file, &answers.listed)? {
             answers.take(doubt, Some(is_accepted));
         }
     }
+    // Of two answers the later counts.
+    answers.later = after.iter().map(|one| one.doubt.clone()).collect();
+    answers.take_reviewed(after);
     match answers.unread(project)? {
         0 => Ok(answers),
         unread => {
@@ -119,6 +120,17 @@ pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Faul
             )))
         }
     }
+}
+
+/// When a file was changed last, in milliseconds since 1970; nothing is later than an unknown time.
+fn changed_ms(file: &Path) -> i64 {
+    let changed = std::fs::metadata(file).and_then(|file| file.modified());
+    let since = changed
+        .ok()
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since.map_or(i64::MAX, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
 }
 
 /// Keeps answers for later runs.
@@ -161,6 +173,17 @@ impl Answers {
         self.answered.contains(&place)
     }
 
+    fn take_reviewed(&mut self, reviewed: Vec<Reviewed>) {
+        for one in reviewed {
+            let is_accepted = match one.answer {
+                Decision::Accept => Some(true),
+                Decision::Reject => Some(false),
+                Decision::Undo => None,
+            };
+            self.take(one.doubt, is_accepted);
+        }
+    }
+
     /// Takes an answer in place of a former one; `None`: the former one is taken back.
     fn take(&mut self, doubt: Listed, is_accepted: Option<bool>) {
         self.all
@@ -186,6 +209,9 @@ impl Answers {
             let Some((doubt, _)) = line.find(&self.listed) else {
                 return false;
             };
+            if self.later.iter().any(|later| later.is_of_same_value(doubt)) {
+                return true;
+            }
             let mut of_line = self.all.iter().filter(|answer| answer.doubt == *doubt);
             of_line.any(|answer| Ok(answer.is_accepted) == line.is_accepted())
         };

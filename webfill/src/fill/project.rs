@@ -4,11 +4,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use webfill_service::Fault;
 use webfill_service::state::StateFolder;
 
 use crate::mapping_command::writing::write_atomically;
+
+/// Much longer than a look at the lock takes.
+const LOOKED_AT: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -53,7 +57,12 @@ impl Project {
     /// Makes the folder, and locks it for as long as the result lives.
     pub fn open(&self) -> Result<StateFolder, Fault> {
         // A person may have made the folder above, to put mappings there.
-        let lock = StateFolder::open(&self.state(), "fill").map_err(|mut fault| {
+        // A dashboard that looks whether the command runs holds the lock for a moment.
+        let opened = StateFolder::open(&self.state(), "fill").or_else(|_| {
+            std::thread::sleep(LOOKED_AT);
+            StateFolder::open(&self.state(), "fill")
+        });
+        let lock = opened.map_err(|mut fault| {
             // The folder follows from the table.
             fault.message = fault.message.replace(", or choose another --state", "");
             fault

@@ -38,6 +38,9 @@ pub struct Shown {
 pub struct Reviewed {
     pub doubt: Listed,
     pub answer: Decision,
+    /// When it was given, in milliseconds since 1970.
+    #[serde(default)]
+    pub at: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
