@@ -10,4 +10,5 @@ mod looks;
 mod mongodb;
 mod overview;
 mod scene;
+mod tables;
 mod views;

@@ -60,11 +60,16 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
         return Ok(see_other(&format!("{}?told={told}", path(name))));
     };
     let doubt = review.doubts[place].clone();
-    let about =
+    let mut about =
         json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
-    reading(move || project.answer(&doubt, decision, &by)).await?;
-    visit.note("table_review", about).await?;
+    // First: no answer counts that the audit log does not have.
+    visit.note("table_review", about.clone()).await?;
+    if let Err(problem) = reading(move || project.answer(&doubt, decision, &by)).await {
+        about["result"] = "failed".into();
+        visit.note("table_review", about).await?;
+        return Err(problem);
+    }
     // The answered one is not looked for; of the others the first open one behind it.
     let mut places = (place + 1..review.doubts.len()).chain(0..place);
     let next = match decision {

@@ -1,0 +1,86 @@
+//! The pages of tables: whom they show doubts, and who may answer them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::run::Run;
+use webfill_tests::workplace::Workplace;
+
+use crate::http::Visitor;
+
+const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
+const READER: &str = "reader-0123456789abcdef0123456789abcdef";
+const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
+
+const REVIEW: &str = "/dashboard/table/books/review";
+
+fn visitor(place: &str, token: &str) -> Visitor {
+    let mut visitor = Visitor::of(place);
+    let answer = visitor.post("/dashboard/login", &[("token", token)]);
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    visitor.cookie = answer.cookie();
+    visitor
+}
+
+#[test]
+fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
+    let work = Workplace::new();
+    let tokens = format!("chief {CHIEF}\nreader {READER} read-only\nshop {SHOP} apps=shop\n");
+    let heading = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
+    work.write("tokens", format!("{heading}\n{tokens}"));
+    fs::set_permissions(work.path("tokens"), fs::Permissions::from_mode(0o400)).unwrap();
+    let doubt = json!({"key": "a", "row": 2, "id": "b1", "column": "year", "known": "1901", "page": "1910",
+        "confidence": 0.9, "url": null, "excerpt": null, "doubt": {"id": "b1"}});
+    work.write("books.webfill/table.txt", "books.csv");
+    let review = json!({"total": 1, "doubts": [doubt]});
+    work.write("books.webfill/review.json", review.to_string());
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let place = format!("127.247.{high}.{low}:8081");
+    let mut dashboard = Run::new(["dashboard", "--listen", &place, "--fill"])
+        .arg(work.path("books.webfill"))
+        .arg("--state")
+        .arg(work.path("state"))
+        .env("WEBFILL_DISPATCHER_HTTP_TOKENS", work.path("tokens"))
+        .start();
+    dashboard.wait_for_stderr("ready");
+    let answers = || -> Vec<Value> {
+        let text = fs::read_to_string(work.path("books.webfill/review.jsonl"));
+        let text = text.unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let nobody = Visitor::of(&place);
+    assert_ne!(nobody.get(REVIEW).status, 200);
+    let take = |visitor: &Visitor| {
+        let token = visitor.get("/dashboard/").form_token();
+        let fields = [("token", &*token), ("key", "a"), ("answer", "accept")];
+        visitor.post(REVIEW, &fields).status
+    };
+    let reader = visitor(&place, READER);
+    let page = reader.get(REVIEW);
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(page.body.contains("1910"));
+    assert_eq!(take(&reader), 403);
+    // A table is no matter of one application.
+    let shop = visitor(&place, SHOP);
+    for path in ["/dashboard/tables", "/dashboard/table/books", REVIEW] {
+        let page = shop.get(path);
+        assert_eq!(page.status, 403, "{path}: {}", page.body);
+        assert!(!page.body.contains("1910"), "{path}");
+    }
+    assert_eq!(take(&shop), 403);
+    assert!(answers().is_empty());
+    let chief = visitor(&place, CHIEF);
+    assert_eq!(take(&chief), 303);
+    let answered = answers();
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    assert_eq!(
+        (&answered[0]["answer"], &answered[0]["by"]),
+        (&json!("accept"), &json!("chief"))
+    );
+    dashboard.signal(Signal::TERM);
+    dashboard.finish().expect(0);
+}
