@@ -58,3 +58,30 @@ fn a_run_that_is_killed_while_sampling_is_resumed() {
 fn a_run_that_is_killed_later_is_resumed() {
     killed_after(70);
 }
+
+/// As after a run that was cut short: what few pages show is not all.
+#[test]
+fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    let learned_from = || -> Vec<usize> {
+        let folder = work.path("books.webfill/learned");
+        let names = SITES.map(|site| folder.join(format!("{site}.json")));
+        let pages = |text: String| {
+            let origin: serde_json::Value = serde_json::from_str(&text).unwrap();
+            origin["pages"].as_array().unwrap().len()
+        };
+        let texts = names.map(|file| std::fs::read_to_string(file).unwrap());
+        texts.map(pages).to_vec()
+    };
+    fill(&work, &web).args(["--sample", "3"]).finish().expect(0);
+    assert!(learned_from().iter().all(|pages| *pages <= 3));
+    fill(&work, &web).finish().expect(0);
+    let many = learned_from();
+    assert!(many.iter().all(|pages| *pages >= 12), "{many:?}");
+    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        assert_eq!(row[2..6], truth(book), "book {book}");
+    }
+    assert_eq!(web.visits().pages().counts().len(), books());
+}

@@ -26,6 +26,9 @@ const MOST_LINKS: usize = 1_000;
 /// So many pages that know something show that there is another layout.
 const ANOTHER_LAYOUT: usize = 3;
 
+/// So many times the pages that a mapping was learned from show what these did not.
+const MANY_MORE: usize = 2;
+
 /// URLs by site.
 pub type BySite = BTreeMap<String, BTreeSet<String>>;
 
@@ -39,6 +42,7 @@ pub fn learn_new(
     sample: &[u32],
 ) -> Result<bool, Fault> {
     let mut wanted = without_mapping(table, pages, mappings, sample);
+    wanted.extend(learned_from_few(table, pages, mappings, sample));
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
     let tried = mappings::tried(project);
     wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
@@ -55,6 +59,30 @@ pub fn learn_new(
 /// What pages of new kinds of URL are noted under, beside those of other layouts.
 fn new_kind(site: &str) -> String {
     format!("{site} new")
+}
+
+/// Sites of which many more sampled pages are there than their mappings were learned from, as after a run that was cut
+/// short: all of these pages.
+fn learned_from_few(
+    table: &Table,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    sample: &[u32],
+) -> BySite {
+    let mut there = BySite::new();
+    for link in sample.iter().map(|&link| &table.links[link as usize]) {
+        if let Some((target, page)) = pages.target(&link.url)
+            && page.content_hash.is_some()
+        {
+            let of_site = there.entry(pages.site_of(link)).or_default();
+            of_site.insert(target.to_owned());
+        }
+    }
+    there.retain(|site, urls| {
+        let learned: BTreeSet<String> = mappings.pages_of_site(site).collect();
+        mappings.has_learned(site) && urls.len() >= learned.len() * MANY_MORE
+    });
+    there
 }
 
 /// The pages of these links that no mapping reads.
