@@ -22,7 +22,9 @@ build: ## Build webfill for use, optimised: target/release/webfill
 	cargo build --release --locked --package webfill
 
 # A wheel holds the program as released, in at most 25 MiB.
-wheel: build ## Build the Python wheel with the program: target/wheels
+wheel: ## Build the Python wheel with the program: target/wheels
+	@tests/python/install.sh # first: what is missing shows before the build
+	@$(MAKE) --no-print-directory build
 	@python/build.sh target/release/webfill target/wheels 25
 
 docs: ## Build the documentation as a site, target/site/docs/README.html; links that lead nowhere are faults

@@ -46,7 +46,7 @@ version_of() {
 other_python() {
     local version found
     for version in 3.9 3.13 3.12 3.10 3.14; do
-        for found in "/usr/bin/python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
+        for found in "/usr/bin/python$version" "${PYENV_ROOT:-${HOME:-}/.pyenv}/versions/$version".*/bin/python; do
             if [ "$(version_of "$found")" = "$version" ] && [ "$version" != "$1" ]; then
                 echo "$found"
                 return

@@ -8,7 +8,7 @@ import polars
 import pyarrow
 import pytest
 import webfill
-from webfill import mapping
+from webfill import _command, mapping
 
 SHELF = {
     "name": "shelf",
@@ -67,6 +67,11 @@ def test_a_crawl_and_its_store(site, tmp_path):
     # A limit is no error: the same call resumes.
     assert crawl(site, tmp_path).summary["pages"] == 4
     assert len(site.asked) == 4
+
+
+def test_texts_with_separators_of_lines():
+    ended = _command.Ended(0, '{"text": "one\u2028two\u0085"}\n{}\n', "")
+    assert ended.json_lines() == [{"text": "one\u2028two\u0085"}, {}]
 
 
 def test_what_a_crawl_cannot_do(site, tmp_path):

@@ -1,7 +1,9 @@
 """Applications of a real fleet."""
 
 import asyncio
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import threading
@@ -14,10 +16,13 @@ import webfill
 
 
 def free_port():
-    """The first of four ports, below those that others are given."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return 20_000 + free.getsockname()[1] % 10_000 // 5 * 5
+    """The first of four free ports, below those that others are given."""
+    while True:
+        first = random.randrange(20_000, 30_000, 5)
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for port in range(first, first + 4):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 def wait_until_ready(process):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import made_site
+import numpy
 import pandas
 import polars
 import pyarrow
@@ -123,3 +124,49 @@ def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
         webfill.fill([{"url": object()}])
     with pytest.raises(TypeError, match="something else than dicts"):
         webfill.fill([3])
+
+
+def test_pandas_keeps_what_fills_a_categorical_column_and_integers_beside_gaps(site):
+    frame = pandas.DataFrame(made_site.rows())
+    frame["title"] = frame["title"].astype("category")
+    pages = [None if value != value else int(value) for value in frame["pages"]]
+    frame["pages"] = pandas.Series(pages, dtype=object)
+    # Its page does not exist, so its gap stays.
+    gap = pages.index(None)
+    frame.loc[gap, "link"] = "http://shelf.example/book/1"
+    filled = webfill.fill(frame, **site.options()).to_pandas()
+    others = [book for book in range(48) if book != gap]
+    assert filled["title"].dtype == "category" and filled["pages"].dtype == object
+    assert [filled["title"][book] for book in others] == [made_site.truth(book)["title"] for book in others]
+    values = [filled["pages"][book] for book in others]
+    assert values == [made_site.truth(book)["pages"] for book in others] and {type(value) for value in values} == {int}
+
+
+def test_lists_of_dicts_of_pandas(site):
+    records = pandas.DataFrame(made_site.rows()).to_dict("records")
+    for book, record in enumerate(records):
+        record["seen"] = pandas.Timestamp(record["seen"]) if record["seen"] is not None else pandas.NaT
+        record["tags"] = numpy.array(record["tags"]) if isinstance(record["tags"], list) else None
+        if book > 3:
+            record["shelf"] = f"s{book}"
+    done = webfill.fill(records, **site.options(keep=["note", "shelf"]))
+    rows = done.to_dicts()
+    assert [row["seen"] for row in rows] == [made_site.truth(book)["seen"] for book in range(48)]
+    assert [list(row["tags"]) for row in rows] == [made_site.truth(book)["tags"] for book in range(48)]
+    plain = [{**row, "shelf": "s"} if book > 3 else row for book, row in enumerate(made_site.rows())]
+    plain = webfill.fill(plain, name="b", **site.options(keep=["note", "shelf"]))
+    assert "shelf" in plain.to_arrow().column_names and "shelf" in plain.to_polars().columns
+    assert polars.DataFrame(plain.doubts).columns[:3] == ["row", "id", "column"]
+    for _ in range(3):
+        polars.DataFrame(plain)
+    assert not plain._sources
+
+
+@pytest.mark.parametrize(("name", "encoding"), [("b.csv.gz", "utf-8"), ("b.csv", "utf-16"), ("c.csv", "cp1252")])
+def test_files_are_read_as_they_were_given(site, name, encoding):
+    frame = pandas.DataFrame(made_site.rows()).drop(columns="tags")
+    frame.loc[0, "note"] = "caf\u00e9"
+    frame.to_csv(name, index=False, encoding=encoding)
+    rows = webfill.fill(name, **site.options()).to_dicts()
+    assert [row["title"] for row in rows] == [made_site.truth(book)["title"] for book in range(48)]
+    assert rows[0]["note"] == "caf\u00e9"

@@ -33,8 +33,8 @@ class Ended(NamedTuple):
         return json.loads(self.stdout)
 
     def json_lines(self) -> list[Any]:
-        """Return the lines of standard output, each read as JSON."""
-        return [json.loads(line) for line in self.stdout.splitlines() if line.strip()]
+        """Return the lines of standard output, each read as JSON, in which U+2028 and others may stand as they are."""
+        return [json.loads(line) for line in self.stdout.split("\n") if line.strip()]
 
 
 def arguments_of(arguments: Sequence[str]) -> list[str]:

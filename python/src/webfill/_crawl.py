@@ -102,8 +102,10 @@ def crawl(
         Links to follow.
     max_pages, max_time : optional
         Limits that end the crawl gracefully; it is not ``complete`` then.
-    app, lane, workers, patience, allow_private_networks, keep_bodies, changes, config
+    app, lane, workers, patience, allow_private_networks, keep_bodies, changes
         As the options of the command ``webfill crawl``.
+    config : path, optional
+        Settings file. Its ``store`` does not count: give ``store`` here.
     flags : list of str
         Further arguments of the command, such as ``["--sitemaps"]``.
     progress : bool or callable, optional

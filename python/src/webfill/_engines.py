@@ -26,8 +26,8 @@ class Engine(Protocol):
         """Return the names of the columns."""
         ...
 
-    def stream_of_rows(self, rows: Sequence[Row]) -> Any:
-        """The same for rows in memory."""
+    def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
+        """The same for rows in memory, and the names of their columns."""
         ...
 
     def rows(self, path: Path, is_ours: bool) -> list[Row]:
@@ -35,7 +35,7 @@ class Engine(Protocol):
         ...
 
 
-class _Pyarrow:
+class Pyarrow:
     def __init__(self) -> None:
         self.pa: Any = import_module("pyarrow")
         self.parquet: Any = import_module("pyarrow.parquet")
@@ -63,8 +63,11 @@ class _Pyarrow:
         file = self.parquet.ParquetFile(path)
         return self.pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
 
-    def stream_of_rows(self, rows: Sequence[Row]) -> Any:
-        return self.pa.Table.from_pylist(list(rows))
+    def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
+        if not rows:
+            return self.pa.table({name: self.pa.array([], self.pa.string()) for name in names})
+        # It takes the columns of the first row, which others may exceed.
+        return self.pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
     def names(self, path: Path) -> list[str]:
         return list(self.parquet.read_schema(path).names)
@@ -94,10 +97,12 @@ class Polars:
             # polars 1 does not read the metadata of some files that the program makes.
             if not is_ours or find_spec("pyarrow") is None:
                 raise
-            frame = self.pl.from_arrow(_Pyarrow().parquet.read_table(path))
+            frame = self.pl.from_arrow(Pyarrow().parquet.read_table(path))
         return frame.cast({self.pl.Binary: self.pl.String}) if is_ours else frame
 
-    def stream_of_rows(self, rows: Sequence[Row]) -> Any:
+    def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
+        if not rows:
+            return self.pl.DataFrame(schema=dict.fromkeys(names, self.pl.String))
         return self.pl.DataFrame(list(rows), infer_schema_length=None)
 
     def names(self, path: Path) -> list[str]:
@@ -118,9 +123,9 @@ class _Duckdb:
         table.write_parquet(str(path), compression="zstd")
 
     def stream(self, path: Path, is_ours: bool) -> Any:
-        return _DuckdbStream(self.duckdb.connect(), path)
+        return DuckdbStream(self.duckdb.connect(), path)
 
-    def stream_of_rows(self, rows: Sequence[Row]) -> Any:
+    def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         raise TypeError("DuckDB cannot read a list of dicts: pip install pyarrow or polars")
 
     def names(self, path: Path) -> list[str]:
@@ -131,7 +136,7 @@ class _Duckdb:
         return [dict(zip(source.relation.columns, row)) for row in source.relation.fetchall()]
 
 
-class _DuckdbStream:
+class DuckdbStream:
     """A relation with its connection, which ends what is read from it when it is closed."""
 
     def __init__(self, connection: Any, path: Path) -> None:
@@ -143,7 +148,7 @@ class _DuckdbStream:
         return stream
 
 
-_ENGINES: dict[str, Any] = {"pyarrow": _Pyarrow, "polars": Polars, "duckdb": _Duckdb}
+_ENGINES: dict[str, Any] = {"pyarrow": Pyarrow, "polars": Polars, "duckdb": _Duckdb}
 
 
 def engine_for(table: Any = None) -> Engine:

@@ -66,19 +66,29 @@ class RequestsRefusedError(WebfillError):
     skipped : dict of str to int
         Accepted URLs that will not be crawled, by reason.
     refused : list of tuple
-        Of each refused request its position from 0, the JSON path of the fault or None, and the sentence.
+        Of the first thousand refused requests the position from 0, the JSON path of the fault or None, and the
+        sentence.
+    count : int
+        How many were refused.
     """
 
     accepted: int
     skipped: dict[str, int]
     refused: list[tuple[int, Optional[str], str]]
+    count: int
 
     def __init__(
-        self, accepted: int, skipped: dict[str, int], refused: list[tuple[int, Optional[str], str]], stderr: str
+        self,
+        accepted: int,
+        skipped: dict[str, int],
+        refused: list[tuple[int, Optional[str], str]],
+        stderr: str,
+        count: int,
     ) -> None:
         first = refused[0] if refused else (0, None, "refused")
-        count = f"{len(refused)} of {len(refused) + accepted} requests refused"
-        super().__init__(f"{count}; the first, [{first[0]}]: {first[2]}", path=first[1], exit_code=1, stderr=stderr)
+        sentence = f"{count} of {count + accepted} requests refused; the first, [{first[0]}]: {first[2]}"
+        super().__init__(sentence, path=first[1], exit_code=1, stderr=stderr)
+        self.count = count
         self.accepted = accepted
         self.skipped = skipped
         self.refused = refused

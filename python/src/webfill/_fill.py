@@ -18,6 +18,7 @@ from ._engines import Row, engine_for
 from ._errors import columns, flag
 from ._progress import Progress
 from ._tables import Table
+from ._uri import environment_of
 
 if TYPE_CHECKING:
     import pandas
@@ -78,8 +79,13 @@ class Filled(Table):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a DataFrame of pandas, with the index and dtypes that a pandas table had."""
-        frame: Any = super().to_pandas()
+        if not self._given.dtypes:
+            return super().to_pandas()
+        # Integers beside gaps, in a column of objects, stay integers.
+        frame: Any = self.to_arrow().to_pandas(integer_object_nulls=True)
         for name, dtype in self._given.dtypes.items():
+            if dtype.name == "category":
+                dtype = _with_categories(dtype, frame[name])
             if frame[name].dtype != dtype:
                 frame[name] = frame[name].astype(dtype)
             if name in self._given.lists:
@@ -110,6 +116,12 @@ class Filled(Table):
             f"<table><tbody>{bars}</tbody></table>{left}"
             f"<p>{html.escape(str(self.path))}, {html.escape(str(self.report))}</p></div>"
         )
+
+
+def _with_categories(dtype: Any, column: Any) -> Any:
+    """Return a categorical dtype that also has the values that gaps were filled with."""
+    new = [value for value in column.dropna().unique() if value not in dtype.categories]
+    return type(dtype)([*dtype.categories, *new], ordered=dtype.ordered) if new else dtype
 
 
 def _bar(name: str, counts: Mapping[str, Any]) -> str:
@@ -324,10 +336,12 @@ def fill(
         *flag("refresh-after", refresh_after),
         *flag("dispatcher", dispatcher),
         *flag("keys", keys),
-        *flag("store", store),
+        # With a fleet not as an argument: an address may hold a password.
+        *flag("store", store if dispatcher is None else None),
         *flag("app", app),
         *flag("config", config),
         *flag("progress", "none" if progress is False else "json"),
     ]
-    ended = run(arguments, progress=progress).expect(_DONE, _LIMIT)
+    environment = environment_of(store if dispatcher is not None else None)
+    ended = run(arguments, progress=progress, environment=environment).expect(_DONE, _LIMIT)
     return Filled(given, complete=ended.code == _DONE, text=ended.stdout)

@@ -79,7 +79,9 @@ def _fed(ended: Ended) -> Fed:
     refused = [(int(match[1]) - 1, path_in(match[2]), match[2]) for match in found]
     accepted, skipped = int(answer.get("accepted", 0)), dict(answer.get("skipped", {}))
     if ended.code != 0:
-        raise RequestsRefusedError(accepted, skipped, refused, ended.stderr)
+        # The program names the first thousand.
+        count = max(int(answer.get("refused", 0)), len(refused))
+        raise RequestsRefusedError(accepted, skipped, refused, ended.stderr, count)
     return Fed(accepted, skipped)
 
 
@@ -185,7 +187,12 @@ class Follower(Iterator[dict[str, Any]]):
 
     def __next__(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        line = b"" if self._process.stdout.closed else self._process.stdout.readline()
+        try:
+            line = b"" if self._process.stdout.closed else self._process.stdout.readline()
+        except BaseException:
+            # After Ctrl-C a traceback keeps this object, and a part of a line is lost.
+            self.close()
+            raise
         if line:
             message: dict[str, Any] = json.loads(line)
             return message

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from math import isfinite
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -23,11 +24,10 @@ def encoded(row: Mapping[str, Any]) -> Row:
 
 
 def _encoded(value: Any) -> Any:
-    if value is None or isinstance(value, (str, bool, int)):
+    if _is_missing(value):
+        return None
+    if isinstance(value, (str, bool, int, float)):
         return value
-    if isinstance(value, float):
-        # JSON has no NaN, by which others say that there is no value.
-        return value if value == value and abs(value) != float("inf") else None
     if isinstance(value, (list, tuple)):
         return [_encoded(one) for one in value]
     if isinstance(value, Mapping):
@@ -36,8 +36,11 @@ def _encoded(value: Any) -> Any:
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
-    if hasattr(value, "item"):  # a number of NumPy
-        return _encoded(value.item())
+    if type(value).__name__ == "datetime64" and isinstance(value.tolist(), int):
+        # Nanoseconds, which Python does not have.
+        return _encoded(value.astype("datetime64[us]").tolist())
+    if hasattr(value, "tolist"):  # of NumPy
+        return _encoded(value.tolist())
     raise TypeError(f"a value of the type {type(value).__name__} cannot be in a list of dicts")
 
 
@@ -59,8 +62,7 @@ class FilledRows:
                     continue
                 if name not in readers:
                     readers[name] = self._reader_of(name)
-                read = readers[name]
-                row[name] = read(value) if read is not None and isinstance(value, str) else value
+                row[name] = _read(readers[name], value)
             filled.append(row)
         return filled
 
@@ -70,8 +72,27 @@ class FilledRows:
         return _reader_of(kinds.pop()) if len(kinds) == 1 else None
 
 
+def _read(reader: Optional[Callable[[str], Any]], value: Any) -> Any:
+    """Return a value in the type of its column; a text that cannot be read so stays as it is."""
+    if reader is None or not isinstance(value, str):
+        return value
+    try:
+        return reader(value)
+    except (ValueError, InvalidOperation):
+        return value
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether JSON has no such value: None, NaN, and what pandas has for them."""
+    if isinstance(value, float):
+        return not isfinite(value)
+    if isinstance(value, Decimal):
+        return not value.is_finite()
+    return value is None or type(value).__name__ in {"NaTType", "NAType"}
+
+
 def _is_gap(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value)
+    return _is_missing(value) or (isinstance(value, str) and not value)
 
 
 def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
@@ -86,6 +107,9 @@ def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
     """
     if issubclass(kind, Decimal):
         return lambda text: kind(text)
+    if kind.__module__.partition(".")[0] == "pandas":
+        # With Python 3.9, the other way drops the zone.
+        return lambda text: kind(text)
     if issubclass(kind, (date, time)):
         # Python 3.9 and 3.10 do not read the Z.
         return lambda text: kind.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
@@ -93,7 +117,7 @@ def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
 
 
 def write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write rows as JSON lines; each has all columns, so that a gap is null."""
+    """Write rows as JSON lines."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(encoded(row), ensure_ascii=False, allow_nan=False) + "\n")

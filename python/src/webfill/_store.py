@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import weakref
@@ -31,9 +30,9 @@ class Export(Table):
         ).expect(0)
 
     def to_dicts(self) -> list[Row]:
-        """Return the rows as dicts, with the members of an export as JSON lines: objects are dicts."""
+        """Read the store again, as dicts with the members of an export as JSON lines: objects are dicts."""
         ended = run([*self._command, "--format=jsonl"], environment=self._environment).expect(0)
-        return [json.loads(line) for line in ended.stdout.splitlines()]
+        return ended.json_lines()
 
 
 class Store:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import html
+import io
 import json
-from collections.abc import Iterator
-from importlib import import_module
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._engines import Engine, Polars, Row, engine_for
+from ._engines import DuckdbStream, Engine, Polars, Pyarrow, Row, engine_for
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 _DELIMITERS = ",;\t|"
+_DELIMITED = {".csv", ".tsv", ".txt"}
 _SHOWN_ROWS = 20
 _SHOWN_CHARS = 80
 
@@ -45,15 +47,16 @@ class Table:
     ) -> None:
         self.path = path
         self._is_ours = is_ours
-        self._lines = lines if lines is not None or path.suffix != ".jsonl" else path
+        self._lines = lines if lines is not None or _ending_of(path) not in {".jsonl", ".ndjson"} else path
         self._engine = engine
-        # What streams are read from, which must not end before them.
+        # What streams of DuckDB are read from, which must not end before them. All others own what they read.
         self._sources: list[Any] = []
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
         """Return the rows as an Arrow stream (the Arrow PyCapsule interface)."""
         source = self._arrow()
-        self._sources.append(source)
+        if isinstance(source, DuckdbStream):
+            self._sources.append(source)
         stream: object = source.__arrow_c_stream__(requested_schema)
         return stream
 
@@ -69,33 +72,40 @@ class Table:
         if self.path.suffix == ".parquet":
             frame = engine.read(self.path, self._is_ours)
         else:
-            frame = engine.stream_of_rows(self.to_dicts())
+            frame = engine.stream_of_rows(*self._rows_and_names())
         return frame
 
     def to_arrow(self) -> Any:
         """Return the rows as a ``pyarrow.Table``."""
+        engine = Pyarrow()
         if self.path.suffix == ".parquet":
-            return import_module("pyarrow.parquet").read_table(self.path)
-        return import_module("pyarrow").Table.from_pylist(self.to_dicts())
+            return engine.parquet.read_table(self.path)
+        return engine.stream_of_rows(*self._rows_and_names())
 
     def to_dicts(self) -> list[Row]:
         """Return the rows as dicts, by the names of the columns."""
         if self._lines is not None:
-            with self._lines.open(encoding="utf-8") as lines:
-                return [json.loads(line) for line in lines if line.strip()]
+            return [json.loads(line) for line in _text_of(self._lines).split("\n") if line.strip()]
         if self.path.suffix == ".parquet":
             return self._reader().rows(self.path, self._is_ours)
-        if self.path.suffix == ".json":
-            rows: list[Row] = json.loads(self.path.read_text(encoding="utf-8"))
+        if _ending_of(self.path) == ".json":
+            rows: list[Row] = json.loads(_text_of(self.path))
             return rows
-        if self.path.suffix in {".csv", ".tsv", ".txt"}:
+        if _ending_of(self.path) in _DELIMITED:
             return list(_csv_rows(self.path))
         raise TypeError(f"{self.path} is read by other libraries only")
 
     def _arrow(self) -> Any:
         if self.path.suffix == ".parquet":
             return self._reader().stream(self.path, self._is_ours)
-        return self._reader().stream_of_rows(self.to_dicts())
+        return self._reader().stream_of_rows(*self._rows_and_names())
+
+    def _rows_and_names(self) -> tuple[list[Row], list[str]]:
+        """The columns are those of all rows; a file of CSV without rows has them, too."""
+        rows = self.to_dicts()
+        if not rows and _ending_of(self.path) in _DELIMITED:
+            return rows, list(_csv_rows(self.path).fieldnames or ())
+        return rows, list(dict.fromkeys(name for row in rows for name in row))
 
     def _reader(self) -> Engine:
         return self._engine or engine_for()
@@ -120,9 +130,27 @@ def _shown(value: object) -> str:
     return html.escape(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        head = file.readline()
-        file.seek(0)
-        delimiter = max(_DELIMITERS, key=head.count)
-        yield from csv.DictReader(file, delimiter=delimiter)
+def _ending_of(path: Path) -> str:
+    return Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()
+
+
+def _text_of(path: Path) -> str:
+    """The program writes a table in the encoding in which it was given."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        data = gzip.decompress(data)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
+def _csv_rows(path: Path) -> csv.DictReader[str]:
+    text = _text_of(path)
+    # It names the delimiter to spreadsheets.
+    named = re.match(r"sep=(.)\r?\n", text)
+    text = text[named.end() :] if named else text
+    delimiter = named[1] if named else max(_DELIMITERS, key=text.partition("\n")[0].count)
+    return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -6,6 +6,15 @@ import os
 from typing import Union
 
 
+def environment_of(store: Union[str, os.PathLike[str], None]) -> dict[str, str]:
+    """Return how the program is given a store: not as an argument, because an address may hold a password.
+
+    >>> environment_of("shop.db"), environment_of(None)
+    ({'WEBFILL_STORE': 'sqlite:shop.db'}, {})
+    """
+    return {} if store is None else {"WEBFILL_STORE": uri_of(store)}
+
+
 def uri_of(store: Union[str, os.PathLike[str]]) -> str:
     """Return the address of a store, which may be given as the path of a SQLite file.
 

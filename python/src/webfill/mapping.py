@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 from ._command import run
 from ._errors import error_of, flag
 from ._rows import encoded
-from ._uri import uri_of
+from ._uri import environment_of, uri_of
 
 __all__ = ["Fault", "Learned", "Tested", "check", "learn", "repair", "test"]
 
@@ -240,7 +240,6 @@ def learn(
             *flag("pages", pages),
             *flag("warc", warc),
             *flag("crawl", crawl),
-            *flag("store", uri_of(store) if store is not None else None),
             *flag("fetch", fetch),
             *flag("fields", ",".join(fields) or None),
             *flag("name", name),
@@ -249,7 +248,7 @@ def learn(
             *flag("allow-private-networks", allow_private_networks),
             *flags,
         ]
-        return _learned(arguments, output, Path(folder))
+        return _learned(arguments, output, Path(folder), environment_of(store))
 
 
 def repair(
@@ -297,13 +296,14 @@ def repair(
             *flag("mapping", name),
             *flag("crawl", crawl),
             *flag("pages", pages),
-            *flag("store", uri_of(store) if store is not None else None),
+            # Beside pages, a store counts only as an argument.
+            *flag("store", uri_of(store) if store is not None and pages is not None else None),
             *flag("records", _file_of(records, Path(folder))),
             *flags,
         ]
         if apply:
-            return _learned([*arguments, "--apply"], mapping, Path(folder), names_output=False)
-        return _learned(arguments, output, Path(folder))
+            return _learned([*arguments, "--apply"], mapping, Path(folder), environment_of(store), names_output=False)
+        return _learned(arguments, output, Path(folder), environment_of(store))
 
 
 def _file_of(records: Union[_PathLike, Iterable[Mapping[str, Any]], None], folder: Path) -> Optional[str]:
@@ -316,11 +316,17 @@ def _file_of(records: Union[_PathLike, Iterable[Mapping[str, Any]], None], folde
 
 
 def _learned(
-    arguments: list[str], output: Optional[_PathLike], folder: Path, *, names_output: bool = True
+    arguments: list[str],
+    output: Optional[_PathLike],
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    names_output: bool = True,
 ) -> Learned:
     """Run a command that writes a mapping to a file; its report is on standard output then."""
     file = Path(output) if output is not None else folder / "mapping.json"
-    ended = run([*arguments, "--format=json", *([f"--output={file}"] if names_output else [])])
+    outputs = ["--format=json", *([f"--output={file}"] if names_output else [])]
+    ended = run([*arguments, *outputs], environment=environment)
     if ended.code not in (0, 1) or not ended.stdout.startswith("{"):
         raise error_of(ended.code, ended.stderr)
     mapping = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
