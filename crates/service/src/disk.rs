@@ -46,7 +46,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The disks of a process, checked every [`LOOK_EVERY`].
+/// The disks of a process, checked every [`CHECK_EVERY`].
 #[derive(Debug)]
 pub struct Disks {
     folders: Vec<PathBuf>,

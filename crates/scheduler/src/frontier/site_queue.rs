@@ -24,7 +24,7 @@ impl Sites<'_> {
     }
 
     /// Like [`admit`](Sites::admit), but only sites with queued tasks of one crawl. Checks only the first
-    /// [`MOST_LOOKED_AT`](sites::MOST_LOOKED_AT) sites of the crawl, so it may miss due sites.
+    /// [`MOST_EXAMINED`](sites::MOST_EXAMINED) sites of the crawl, so it may miss due sites.
     pub fn admit_of(
         &mut self,
         crawl: CrawlKey,
