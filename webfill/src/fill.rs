@@ -223,7 +223,7 @@ impl Fill {
         if learning::learn_new(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
-        let withdrawn = unseen::withdrawn(table, pages, &self.answers);
+        let withdrawn = unseen::withdrawn(&self.answers);
         let outdated = unseen::outdated(table, pages, &mappings, &withdrawn);
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;

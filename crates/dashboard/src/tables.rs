@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -240,8 +240,11 @@ impl Review {
 
 /// Whether a process holds the lock of a running command. The lock is the kernel's: it ends with its process.
 fn is_locked(file: &Path) -> bool {
-    let opened = File::open(file);
-    opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    match File::open(file) {
+        Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        // Of another user: it may be running.
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    }
 }
 
 fn unread(file: &Path, error: &str) -> String {

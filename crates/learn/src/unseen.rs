@@ -84,6 +84,8 @@ struct TaughtSite {
 #[derive(Default)]
 struct TaughtField {
     known: Vec<Value>,
+    /// Whether enough is known to judge a proposal.
+    is_known: bool,
     /// The slots that hold it.
     right: Vec<usize>,
 }
@@ -120,6 +122,13 @@ impl Teachers {
         }
         found.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
         let mut taken: Vec<&Slot> = Vec::new();
+        // What holds a field of which values are known holds no other one.
+        for (at, field) in self.fields.iter().enumerate() {
+            if !wanted.contains(&at) {
+                let of_field = TaughtField::of(&site, some, field);
+                taken.extend(of_field.right.iter().map(|&slot| &site.slots[slot]));
+            }
+        }
         let mut proposals = Vec::new();
         for (field, guess) in &found {
             let slot = &site.slots[guess.slot];
@@ -127,7 +136,6 @@ impl Teachers {
             if guess.confidence < LEAST || taken.iter().any(|other| other.says_the_same(slot)) {
                 continue;
             }
-            taken.push(slot);
             let is_sure = guess.is_twofold && self.confirmed[*field];
             let is_list = self.fields[*field].is_list;
             let mut values: Vec<Vec<String>> = slot
@@ -135,6 +143,11 @@ impl Teachers {
                 .iter()
                 .map(|values| said(values, is_list))
                 .collect();
+            // Several values on each page where there is one: nobody knows which.
+            if values.iter().all(Vec::is_empty) {
+                continue;
+            }
+            taken.push(slot);
             values.resize(pages.len(), Vec::new());
             proposals.push(Proposal {
                 field: self.fields[*field].name.clone(),
@@ -158,8 +171,10 @@ impl Teachers {
                 .enumerate()
                 .filter_map(|(other, site)| (other != at).then_some(site))
                 .collect();
-            let right = &taught.fields[field].right;
-            if right.is_empty() {
+            let TaughtField {
+                right, is_known, ..
+            } = &taught.fields[field];
+            if !is_known {
                 return true;
             }
             let guess = self.guess(&taught.site, field, &others);
@@ -178,7 +193,7 @@ impl Teachers {
         let evidence: Vec<Evidence> = site
             .slots
             .iter()
-            .map(|slot| Evidence::of(slot, &profile_of(slot), site.pages, &model))
+            .map(|slot| Evidence::of(slot, &slot.profile, site.pages, &model))
             .collect();
         let odds: Vec<f64> = evidence.iter().map(|one| one.weighed().exp()).collect();
         // 1 is that of no slot.
@@ -214,7 +229,7 @@ impl Teachers {
                 let names = slot.label.iter().chain(&slot.property);
                 if of_field.right.contains(&at) {
                     model.right.push(slot);
-                    model.profiles.push(profile_of(slot));
+                    model.profiles.push(slot.profile.clone());
                 } else if !of_field.right.iter().any(|right| {
                     let right = &taught.site.slots[*right];
                     right.label == slot.label && right.property == slot.property
@@ -276,9 +291,10 @@ impl TaughtField {
         let pages_known = known.iter().filter(|known| !known.is_empty()).count();
         let mut taught = TaughtField {
             known: known.iter().flatten().cloned().collect(),
+            is_known: pages_known >= LEAST_KNOWN,
             right: Vec::new(),
         };
-        if pages_known < LEAST_KNOWN {
+        if !taught.is_known {
             return taught;
         }
         let shares: Vec<f64> = site
@@ -310,10 +326,6 @@ fn share_held(slot: &Slot, known: &[Vec<Value>]) -> f64 {
         2.0 * both / (values.len() + known.len()) as f64
     };
     slot.values.iter().zip(known).map(of_page).sum()
-}
-
-fn profile_of(slot: &Slot) -> Profile {
-    Profile::of(slot.all().map(|one| (one.text.as_str(), one.form.as_str())))
 }
 
 /// What a slot says of a page. Several values where there is one say nothing.

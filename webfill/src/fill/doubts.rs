@@ -1,5 +1,5 @@
-//! `TABLE.doubts.csv`: known values that their pages contradict, and values that other sites propose. A person writes `accept` or `reject` into the last
-//! column; `--doubts` reads the answers back, and the project keeps them.
+//! `TABLE.doubts.csv`: known values that their pages contradict, and values that other sites propose. A person writes
+//! `accept` or `reject` into the last column; `--doubts` reads the answers back, and the project keeps them.
 //!
 //! The review in the dashboard answers the same doubts ([`super::review`]).
 //!
@@ -81,10 +81,12 @@ pub struct Answers {
     listed: Vec<Listed>,
     /// By the number of the row and the column: those of them that the table has.
     answered: BTreeSet<(u64, usize)>,
-    /// Proposed values that were rejected, by the places of row and field.
-    pub withdrawn: BTreeSet<(usize, usize)>,
+    /// Proposed values that were rejected: the URL of the page, and the place of the field.
+    pub withdrawn: BTreeSet<(String, usize)>,
     /// Answers of reviews that were given after the last change of a file of doubts. Its lines do not count against them.
     later: Vec<Listed>,
+    /// When the file of doubts was changed last before the run.
+    changed: i64,
     /// Answers to values that the table does not have now. They are kept.
     pub idle: usize,
 }
@@ -97,6 +99,7 @@ pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Faul
         all: kept.answers,
         reviewed: end,
         listed: read_json(&project.listed_doubts())?,
+        changed: changed_ms(&project.doubts()),
         ..Answers::default()
     };
     let changed = edited.map_or(i64::MAX, changed_ms);
@@ -205,11 +208,13 @@ impl Answers {
                 fault.message
             ))
         })?;
+        let is_same_file = changed_ms(&file) == self.changed;
         let is_read = |line: &Line| {
             let Some((doubt, _)) = line.find(&self.listed) else {
                 return false;
             };
-            if self.later.iter().any(|later| later.is_of_same_value(doubt)) {
+            let mut later = self.later.iter();
+            if is_same_file && later.any(|later| later.is_of_same_value(doubt)) {
                 return true;
             }
             let mut of_line = self.all.iter().filter(|answer| answer.doubt == *doubt);
@@ -361,7 +366,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             let place = (row.number, table.fields[field].column);
             answers.answered.insert(place);
             if !is_accepted && doubt.known.is_empty() {
-                answers.withdrawn.insert((at, field));
+                answers.withdrawn.insert((doubt.shown.url.clone(), field));
             }
             if *is_accepted {
                 let values = doubt.page.clone();

@@ -13,7 +13,7 @@ use webfill_wire::Outcome;
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::reading::{FieldReading, Reading, Readings, agrees, is_among, is_misspelt};
-use super::table::{Refused, Table};
+use super::table::{Refused, Row, Table};
 
 /// What came of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,14 @@ pub struct Verdict {
     sites: BTreeMap<String, u32>,
 }
 
-/// How likely a proposed value is right that looks like no known one.
+/// Of less likely proposals people are asked, whatever precision is wanted.
+pub const LEAST_UNASKED: f64 = 0.95;
+
+/// Known values that show what those of a field look like, and their bytes.
+const MOST_LOOKS: usize = 10_000;
+const MOST_LOOKS_BYTES: usize = 32 << 20;
+
+/// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row.
 const UNLIKE: f64 = 0.3;
 
 /// A value that no page has: it stands for what a chain without the page would have read.
@@ -442,6 +449,21 @@ struct Read<'r> {
     values: Vec<String>,
 }
 
+/// Whether a page contradicts most of what is known of the row: it may be that of another one.
+fn is_foreign(row: &Row, reading: &Reading) -> bool {
+    let (mut same, mut others) = (0, 0);
+    for one in &reading.fields {
+        let known = row.known(one.field);
+        if !known.is_empty() {
+            match agrees(&known, &one.values) {
+                true => same += 1,
+                false => others += 1,
+            }
+        }
+    }
+    others > same
+}
+
 impl Deciding<'_> {
     /// `None` for a known value of which no page says anything.
     fn decide(&mut self, at: usize, field: usize, read: &[(&str, &Reading)]) -> Option<Cell> {
@@ -478,6 +500,7 @@ impl Deciding<'_> {
                 }
                 let name = &table.fields[field].name;
                 match self.mappings.proposed_confidence(read.mapping, name) {
+                    Some(_) if is_foreign(row, reading) => proposed.push((UNLIKE, read)),
                     Some(confidence) => proposed.push((confidence, read)),
                     None => readings.push(read),
                 }
@@ -571,14 +594,20 @@ impl Deciding<'_> {
         }
         let table = self.table;
         let looks = self.looks.entry(field).or_insert_with(|| {
-            let known: Vec<String> = table.rows.iter().flat_map(|row| row.known(field)).collect();
+            let known = table.rows.iter().flat_map(|row| row.known(field));
+            let mut bytes = 0;
+            let is_within = |value: &String| {
+                bytes += value.len();
+                bytes <= MOST_LOOKS_BYTES
+            };
+            let known: Vec<String> = known.take(MOST_LOOKS).take_while(is_within).collect();
             Looks::of(known.iter().map(String::as_str))
         });
         let is_like_known = best.values.iter().all(|value| looks.fit(value));
         let confidence = if is_like_known { *confidence } else { UNLIKE };
         let state = match agree {
             false => State::Conflicting,
-            true if confidence >= self.precision => State::Filled,
+            true if confidence >= self.precision.max(LEAST_UNASKED) => State::Filled,
             true => State::BelowPrecision,
         };
         let mut cell = cell(state, &best.values, confidence, Some(best.url));

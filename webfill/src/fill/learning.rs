@@ -80,7 +80,7 @@ fn learned_from_few(
     }
     there.retain(|site, urls| {
         let learned: BTreeSet<String> = mappings.pages_of_site(site).collect();
-        mappings.has_learned(site) && urls.len() >= learned.len() * MANY_MORE
+        !learned.is_empty() && urls.len() >= learned.len() * MANY_MORE && mappings.has_learned(site)
     });
     there
 }

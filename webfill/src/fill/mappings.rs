@@ -1,13 +1,13 @@
 //! The mappings of a table: the files of its folder, what each was learned from, and the chains of their fields.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_learn::{FieldReport, LearnedMapping};
-use webfill_mapping::{MappingIndex, MappingSet};
+use webfill_mapping::{MappingIndex, MappingSet, Source};
 use webfill_service::Fault;
 
 use super::project::Project;
@@ -69,6 +69,8 @@ pub struct Mappings {
     /// By mapping, as its file has it.
     texts: BTreeMap<String, Value>,
     origins: BTreeMap<String, Origin>,
+    /// By file, the names of its mappings.
+    names: BTreeMap<String, Vec<String>>,
 }
 
 impl Mappings {
@@ -96,10 +98,13 @@ impl Mappings {
                 origins.insert(name.to_owned(), origin);
             }
         }
+        let of_file = |source: &Source| (source.name.clone(), names_in(&source.text));
+        let names = set.sources().iter().map(of_file).collect();
         Ok(Mappings {
             set: Arc::new(set),
             texts,
             origins,
+            names,
         })
     }
 
@@ -137,16 +142,10 @@ impl Mappings {
         let of_site = |origin: &&Origin| origin.site == site;
         let files = self.files_of(site);
         let is_learned = |file: &String| {
-            let source = self
-                .set
-                .sources()
-                .iter()
-                .find(|source| source.name == *file);
-            source.is_some_and(|source| {
-                names_in(&source.text)
-                    .iter()
-                    .all(|name| self.origins.contains_key(name))
-            })
+            let names = self.names[file].iter();
+            names
+                .into_iter()
+                .all(|name| self.origins.contains_key(name))
         };
         self.origins.values().any(|origin| of_site(&origin)) && files.iter().all(is_learned)
     }
@@ -167,11 +166,20 @@ impl Mappings {
     }
 
     /// The proposed fields of a site.
-    pub fn proposed_of(&self, site: &str) -> BTreeMap<String, f64> {
+    pub fn proposed_of(&self, site: &str) -> BTreeSet<&str> {
         let of_site = self.proposed().filter(|(of, ..)| *of == site);
-        of_site
-            .map(|(_, name, confidence)| (name.to_owned(), confidence))
-            .collect()
+        of_site.map(|(_, name, _)| name).collect()
+    }
+
+    /// The fields of a site that were learned from known values.
+    pub fn learned_of<'m>(&'m self, site: &'m str) -> impl Iterator<Item = &'m str> {
+        let of_site = self
+            .origins
+            .values()
+            .filter(move |origin| origin.site == site);
+        let fields = of_site.flat_map(|origin| &origin.fields);
+        let learned = fields.filter(|(_, field)| field.proposed.is_none());
+        learned.map(|(name, _)| name.as_str())
     }
 
     /// Whether the mapping of a page was written or edited by a person.
@@ -202,9 +210,16 @@ impl Mappings {
         of_site.flat_map(|origin| origin.pages.iter().cloned())
     }
 
-    /// Removes the learned mappings of a site.
+    /// Removes the learned mappings of a site. What else a file holds, such as one that a person has edited, stays.
     pub fn remove(&self, site: &str) -> Result<(), Fault> {
         for file in self.files_of(site) {
+            let names = self.names[&file].iter();
+            let others = names.filter(|name| !self.is_of(name, site));
+            let kept: Vec<Value> = others.map(|name| self.texts[name].clone()).collect();
+            if !kept.is_empty() {
+                write_atomically(Path::new(&file), output::text(kept)?.as_bytes())?;
+                continue;
+            }
             std::fs::remove_file(&file)
                 .map_err(|error| Fault::error(format!("cannot remove {file}: {error}")))?;
         }
@@ -213,12 +228,18 @@ impl Mappings {
 
     /// The files of learned mappings of a site.
     fn files_of(&self, site: &str) -> Vec<String> {
-        let sources = self.set.sources().iter().filter(|source| {
-            let names = names_in(&source.text);
-            let mut origins = names.iter().filter_map(|name| self.origins.get(name));
-            origins.any(|origin| origin.site == site)
-        });
-        sources.map(|source| source.name.clone()).collect()
+        let is_its = |(_, names): &(&String, &Vec<String>)| {
+            let mut names = names.iter();
+            names.any(|name| self.is_of(name, site))
+        };
+        let files = self.names.iter().filter(is_its);
+        files.map(|(file, _)| file.clone()).collect()
+    }
+
+    /// Whether a mapping was learned for a site.
+    fn is_of(&self, name: &str, site: &str) -> bool {
+        let origin = self.origins.get(name);
+        origin.is_some_and(|origin| origin.site == site)
     }
 
     /// Writes the mappings of a site to a file of their own, and how they were learned. Learned ones that are there
@@ -242,13 +263,10 @@ impl Mappings {
     ) -> Result<(), Fault> {
         let former = self.files_of(site);
         self.remove(site)?;
-        let of_former = self
-            .set
-            .sources()
-            .iter()
-            .filter(|source| former.contains(&source.name));
+        let of_former = former.iter().flat_map(|file| &self.names[file]);
         let freed: BTreeSet<String> = of_former
-            .flat_map(|source| names_in(&source.text))
+            .filter(|name| self.is_of(name, site))
+            .cloned()
             .collect();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let stem = site.replace(|c| !is_plain(c), "_");

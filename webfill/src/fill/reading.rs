@@ -20,6 +20,8 @@ const LEAST_TELLING: usize = 3;
 
 /// Known values of a column that are searched for on a page that lacks the row's own, and rows that they are taken of.
 const OTHERS: usize = 24;
+/// In bytes: longer ones are searched for at a price.
+const LONGEST_OF_OTHERS: usize = 1_000;
 const ROWS_OF_OTHERS: usize = 2_000;
 
 /// What was read of a page.
@@ -171,6 +173,7 @@ fn of_other_rows(table: &Table, field: usize) -> Vec<String> {
     let known = table.rows.iter().step_by(step);
     let known: Vec<String> = known
         .filter_map(|row| row.known(field).into_iter().next())
+        .filter(|value| value.len() <= LONGEST_OF_OTHERS)
         .collect();
     let step = known.len().div_ceil(OTHERS).max(1);
     known.into_iter().step_by(step).collect()

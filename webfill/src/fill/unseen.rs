@@ -9,14 +9,14 @@ use webfill_learn::{Page, Proposal, ProposedField, Teachers};
 use webfill_service::Fault;
 
 use super::doubts::Answers;
-use super::judging::{Cell, State, Verdict};
+use super::judging::{Cell, LEAST_UNASKED, State, Verdict};
 use super::learning::{self, BySite};
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
 
-/// Sites that teach; those with most known values.
+/// Sites that teach: those that know a wanted field first, then those with most pages of known values.
 const MOST_TEACHERS: usize = 6;
 
 /// Pages of a site from which is taught, or for which is proposed.
@@ -35,6 +35,8 @@ pub type Fields = BTreeMap<String, BTreeSet<usize>>;
 pub struct Known {
     known: Fields,
     gaps: Fields,
+    /// Fields of which any site knows something.
+    anywhere: BTreeSet<usize>,
     /// Pages of rows that know something, by site.
     pages: BTreeMap<String, BTreeSet<String>>,
     /// All pages.
@@ -46,6 +48,7 @@ impl Known {
         let mut known = Known {
             known: Fields::new(),
             gaps: Fields::new(),
+            anywhere: BTreeSet::new(),
             pages: BTreeMap::new(),
             all: BTreeMap::new(),
         };
@@ -77,6 +80,7 @@ impl Known {
                 }
             }
         }
+        known.anywhere = known.known.values().flatten().copied().collect();
         known
     }
 
@@ -84,11 +88,8 @@ impl Known {
     fn wanted(&self, site: &str) -> BTreeSet<usize> {
         let none = BTreeSet::new();
         let own = self.known.get(site).unwrap_or(&none);
-        let of_others = self.known.iter().filter(|(other, _)| *other != site);
-        let of_others: BTreeSet<usize> =
-            of_others.flat_map(|(_, fields)| fields).copied().collect();
         let gaps = self.gaps.get(site).unwrap_or(&none);
-        let is_wanted = |field: &&usize| !own.contains(field) && of_others.contains(field);
+        let is_wanted = |field: &&usize| !own.contains(field) && self.anywhere.contains(field);
         gaps.iter().filter(is_wanted).copied().collect()
     }
 }
@@ -102,12 +103,12 @@ pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
 }
 
 /// Proposed fields that a person has rejected: a question of one row decides them for the site.
-pub fn withdrawn(table: &Table, pages: &Pages<'_>, answers: &Answers) -> Fields {
+pub fn withdrawn(answers: &Answers) -> Fields {
     let mut withdrawn = Fields::new();
-    for &(row, field) in &answers.withdrawn {
-        for &link in &table.rows[row].links {
-            let site = pages.site_of(&table.links[link as usize]);
-            withdrawn.entry(site).or_default().insert(field);
+    for (url, field) in &answers.withdrawn {
+        if let Ok(url) = webfill_urls::Url::parse(url) {
+            let of_site = withdrawn.entry(webfill_urls::site(&url)).or_default();
+            of_site.insert(*field);
         }
     }
     withdrawn
@@ -147,7 +148,8 @@ fn proposed<'m>(
 
 /// The proposed fields that are sure enough to be filled: their pages are worth fetching.
 pub fn worth(table: &Table, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
-    let sure = proposed(table, mappings).filter(|(_, _, confidence)| *confidence >= precision);
+    let least = precision.max(LEAST_UNASKED);
+    let sure = proposed(table, mappings).filter(|(_, _, confidence)| *confidence >= least);
     sure.map(|(site, field, _)| (site, field)).collect()
 }
 
@@ -173,8 +175,13 @@ pub fn propose(
                 && !mappings.reads(site, &table.fields[*field].name)
                 && done.insert((site.clone(), *field, state.clone()))
         };
-        let fields: BTreeSet<usize> = known.wanted(site).into_iter().filter(is_new).collect();
+        let of_site = known.wanted(site);
+        let mut fields: BTreeSet<usize> = of_site.iter().copied().filter(is_new).collect();
         if !fields.is_empty() {
+            // New mappings replace the former ones: what was proposed before is proposed again, and keeps its slots.
+            let former = mappings.proposed_of(site);
+            let is_former = |field: &usize| former.contains(table.fields[*field].name.as_str());
+            fields.extend(of_site.into_iter().filter(is_former));
             wanted.insert(site.clone(), fields);
         }
     }
@@ -191,7 +198,12 @@ pub fn propose(
         })
         .collect();
     let mut teaching: Vec<(&String, &BTreeSet<String>)> = known.pages.iter().collect();
-    teaching.sort_by_key(|(_, urls)| std::cmp::Reverse(urls.len()));
+    let asked: BTreeSet<usize> = wanted.values().flatten().copied().collect();
+    let knows_asked = |site: &str| {
+        let known = known.known.get(site);
+        known.is_some_and(|known| !known.is_disjoint(&asked))
+    };
+    teaching.sort_by_key(|(site, urls)| std::cmp::Reverse((knows_asked(site), urls.len())));
     teaching.truncate(MOST_TEACHERS);
     let mut taught: Vec<(String, Vec<Page>)> = Vec::new();
     for (site, urls) in teaching {
@@ -216,10 +228,14 @@ pub fn propose(
             true => Teachers::new(&of_taught(&site), &fields).propose(&some, &wanted),
             false => by_all.propose(&some, &wanted),
         };
-        if proposals.is_empty() {
+        let former = mappings.proposed_of(&site);
+        if proposals
+            .iter()
+            .all(|one| former.contains(one.field.as_str()))
+        {
             continue;
         }
-        let mut confidences: BTreeMap<String, f64> = mappings.proposed_of(&site);
+        let mut confidences: BTreeMap<String, f64> = BTreeMap::new();
         for Proposal {
             field,
             confidence,
@@ -233,8 +249,15 @@ pub fn propose(
             }
             confidences.insert(field, confidence);
         }
+        if joined.iter().all(|page| page.known.is_empty()) {
+            continue;
+        }
         let learned = learning::learn_pages(table, pages, &site, &joined)?;
-        if !learned.mappings.is_empty() {
+        let fields = learned.mappings.iter().flat_map(|one| &one.fields);
+        let read: BTreeSet<&str> = fields.map(|field| field.field.as_str()).collect();
+        // What the former ones read, as on pages behind links, is not lost for a proposal.
+        let keeps_all = mappings.learned_of(&site).all(|name| read.contains(name));
+        if !learned.mappings.is_empty() && keeps_all {
             mappings.replace_proposed(project, &site, learned.mappings, &confidences)?;
             has_new = true;
         }

@@ -12,6 +12,8 @@ use crate::places::{At, Places};
 use crate::same::common_form;
 use crate::types::Page;
 
+use super::profile::Profile;
+
 /// A longer text is not a value that can be recognised by its form.
 const LONGEST: usize = 300;
 
@@ -46,6 +48,8 @@ pub(super) struct Slot {
     pub(super) in_title: f64,
     /// By page; an empty list where it is missing.
     pub(super) values: Vec<Vec<Value>>,
+    /// What they look like.
+    pub(super) profile: Profile,
 }
 
 #[derive(Debug, Clone)]
@@ -138,6 +142,7 @@ impl Site {
                     is_heading: found.is_heading,
                     in_title: 0.0,
                     values: vec![Vec::new(); owned.len()],
+                    profile: Profile::default(),
                 });
                 slot.values[number].push(Value {
                     form: String::new(),
@@ -160,6 +165,8 @@ impl Site {
             for value in slot.values.iter_mut().flatten() {
                 value.form = form(&value.text);
             }
+            let all = slot.values.iter().flatten();
+            slot.profile = Profile::of(all.map(|one| (one.text.as_str(), one.form.as_str())));
             let in_title = slot.values.iter().zip(&titles).filter(|(values, title)| {
                 let is_in = |value: &Value| {
                     let text = folded(&value.text);
@@ -199,7 +206,9 @@ impl Slot {
         let end = shared(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
         self.names.extend(words(&folded(&end)));
-        if !is_word(&begin) {
+        // A heading and a named member have no other label: without a colon, what they begin with belongs to the value.
+        let is_named = self.is_heading || self.property.is_some();
+        if !is_word(&begin) || (is_named && !begin.trim_end().ends_with(':')) {
             return;
         }
         for values in &mut self.values {
