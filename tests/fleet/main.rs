@@ -36,6 +36,8 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             measured_for: Duration::from_secs(8),
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
+            // Beside other tests.
+            longest_pause: Duration::from_secs(6),
         });
     });
 }
@@ -67,6 +69,7 @@ fn a_large_fleet_keeps_its_promises() {
             measured_for: Duration::from_secs(60),
             killed_for: Duration::from_secs(60 * setting("FLEET_MINUTES").unwrap_or(10)),
             killed_every: Duration::from_secs(60),
+            longest_pause: Duration::from_secs(2),
         });
     });
 }

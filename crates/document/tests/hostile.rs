@@ -314,7 +314,8 @@ fn an_expression_ends_with_the_time_of_its_page() {
             "the budget is that of the page"
         );
     }
-    let document = Document::parse_html(&links, &limits);
+    // Cheap, but a busy machine may need longer than that.
+    let document = Document::parse_html(&links, &Limits::default());
     assert_eq!(
         document
             .evaluate(&XPath::compile("//*//*//*//a").unwrap())
