@@ -1,4 +1,4 @@
-//! Proposes values for a site of which no value is known, from sites of which some are.
+//! Proposes values for a site without known values, from sites that have some.
 //!
 //! Pages of a template have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
 //! name it: a label, classes, a property of linked data. The taught sites show which of their slots hold a field, and
@@ -30,8 +30,8 @@ const HOLDS: f64 = 0.6;
 /// Less than this is no proposal.
 const LEAST: f64 = 0.5;
 
-/// Of a proposal that cannot be filled from: evidence of one kind only, or a field for which taught sites propose
-/// something else than they know.
+/// The highest confidence of a doubtful proposal. A proposal is doubtful if its evidence is of one kind only, or if the
+/// taught sites would be proposed something else than they know. It becomes a question.
 const DOUBTFUL: f64 = 0.9;
 
 /// A field that may be proposed.
@@ -67,7 +67,7 @@ impl Looks {
     }
 }
 
-/// Sites of which values are known.
+/// Sites with known values.
 pub struct Teachers {
     fields: Vec<ProposedField>,
     sites: Vec<TaughtSite>,
@@ -122,7 +122,7 @@ impl Teachers {
         }
         found.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence));
         let mut taken: Vec<&Slot> = Vec::new();
-        // What holds a field of which values are known holds no other one.
+        // A slot that holds a known field cannot hold another one.
         for (at, field) in self.fields.iter().enumerate() {
             if !wanted.contains(&at) {
                 let of_field = TaughtField::of(&site, some, field);
@@ -342,7 +342,7 @@ fn said(values: &[Value], is_list: bool) -> Vec<String> {
     }
 }
 
-/// The pages of which most is known.
+/// The pages with the most known values.
 fn best_known<'p>(pages: &[&'p Page]) -> Vec<&'p Page> {
     let mut best = pages.to_vec();
     best.sort_by_key(|page| usize::MAX - page.known.len());

@@ -541,7 +541,7 @@ const FORMS: &[Form] = &[
         last: ("2022-02-01", Some("2/1/2022")),
     },
     Form {
-        name: "days with the names of months, one of which is an abbreviation as well",
+        name: "days with names of months, and May, which is also an abbreviation",
         values: &[
             ("May 25, 2010", "2010-05-25"),
             ("September 3, 2020", "2020-09-03"),

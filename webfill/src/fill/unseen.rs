@@ -1,5 +1,5 @@
-//! Fields of which no value is known on a site, while other sites of the table know some. What these teach makes
-//! proposals, each with its confidence. The chains are learned from proposed values as from known ones.
+//! Fields without a known value on one site, while other sites of the table have some. The other sites propose values,
+//! each with a confidence, and chains are learned from proposed values as from known ones.
 //!
 //! Proposed values are evidence for nothing else: no site is measured by them, and no vote counts them.
 
@@ -19,7 +19,7 @@ use super::table::Table;
 /// Sites that teach: those that know a wanted field first, then those with most pages of known values.
 const MOST_TEACHERS: usize = 6;
 
-/// Pages of a site from which is taught, or for which is proposed.
+/// The most pages of a site that teach, or that get proposals.
 const MOST_PAGES: usize = 30;
 
 /// A less likely one is no question.
@@ -31,11 +31,11 @@ const QUESTIONS: usize = 3;
 /// Fields of sites, by the place of the field in the table.
 pub type Fields = BTreeMap<String, BTreeSet<usize>>;
 
-/// The fields of which a value is known in rows that link to each site, and which rows have gaps in.
+/// By site: the fields with a known value in rows that link to it, and the fields with gaps.
 pub struct Known {
     known: Fields,
     gaps: Fields,
-    /// Fields of which any site knows something.
+    /// Fields with a known value on any site.
     anywhere: BTreeSet<usize>,
     /// Pages of rows that know something, by site.
     pages: BTreeMap<String, BTreeSet<String>>,
@@ -84,7 +84,7 @@ impl Known {
         known
     }
 
-    /// Fields with gaps of which nothing is known on a site, and something on another.
+    /// Fields with gaps that have no known value on this site, and some on another.
     fn wanted(&self, site: &str) -> BTreeSet<usize> {
         let none = BTreeSet::new();
         let own = self.known.get(site).unwrap_or(&none);
@@ -97,7 +97,7 @@ impl Known {
 /// Sites and fields that were tried in this run, with the mappings that the site had.
 pub type Done = BTreeSet<(String, usize, String)>;
 
-/// Sites of which nothing is known can be proposed for if another one knows something.
+/// A site without known values can get proposals if another site has some.
 pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
     knowing.iter().any(|other| *other != site)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many runs of characters show a form; the rest of a text is one more.
+/// The number of runs of characters in a shape; the rest of the text counts as one more.
 const MOST_RUNS: usize = 10;
 
 /// The least share of a kind of values that is no slip.
