@@ -14,3 +14,19 @@ pub mod visit;
 
 pub use size::Size;
 pub use verdict::{Limit, Verdict, report};
+
+/// The English names of the months, as made pages write them.
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use fastrand::Rng;
 use siphasher::sip::SipHasher13;
 
+use crate::MONTHS;
 use crate::sites::Values;
 
 /// One thing, with more values than any layout shows.
@@ -157,20 +158,6 @@ impl Thing {
     }
 
     pub fn english_date(&self) -> String {
-        const MONTHS: [&str; 12] = [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ];
         let (year, month, day) = self.date;
         format!("{} {day}, {year}", MONTHS[month as usize - 1])
     }

@@ -4,6 +4,7 @@ use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Kind, Part, Vertical};
+use crate::MONTHS;
 use crate::sites::Values;
 
 const FIRST: &[&str] = &[
@@ -27,20 +28,6 @@ const STREETS: &[&str] = &[
     "Park Ave",
     "Mill Ln",
     "River Rd",
-];
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
 ];
 const PLAIN: &[&str] = &[
     "c1", "txt", "row", "fl", "col-2", "b", "box", "inner", "s2", "line", "blk", "x1",

@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 
 use super::choices::Choices;
 use super::tree::{Tree, even};
+use crate::MONTHS;
 
 static PRICE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\$\s?(\d{1,3}(?:,\d{3})*)(\.\d\d)?$").expect("the expression is valid")
@@ -17,21 +18,6 @@ static PHONE: LazyLock<Regex> = LazyLock::new(|| {
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([A-Z][a-z]+) (\d{1,2}), (\d{4})$").expect("the expression is valid")
 });
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
     for node in tree.visible_texts() {
