@@ -63,7 +63,7 @@ END
 
 # Once that hangs is ended, and says where.
 play() {
-    as_operator timeout 150 "$ansible/ansible-playbook" --inventory "$work/inventory.yml" \
+    as_operator timeout 450 "$ansible/ansible-playbook" --inventory "$work/inventory.yml" \
         deploy/ansible/playbook.yml </dev/null >"$work/said" 2>&1 || fail "$(cat "$work/said")"
     grep -A3 'PLAY RECAP' "$work/said"
 }
