@@ -136,9 +136,9 @@ impl OfKnown {
         self.presences.resize(known.len(), (Presence::Unknown, 0.0));
         let is_misspelt = is_misspelt(known, &read.values);
         for (value, (presence, chance)) in known.iter().zip(&mut self.presences) {
-            let unread = read.unread.iter().find(|(unread, _)| unread == value);
+            let unread = read.unread.iter().find(|unread| unread.value == *value);
             let stands = match unread {
-                Some((_, stands)) => *stands,
+                Some(unread) => unread.stands,
                 None => is_among(value, &read.values).then_some(true),
             };
             *presence = match (stands, *presence) {
@@ -148,7 +148,7 @@ impl OfKnown {
                 _ if is_misspelt => Presence::Misspelt,
                 _ => Presence::Absent,
             };
-            *chance = chance.max(read.chance);
+            *chance = chance.max(unread.map_or(0.0, |unread| unread.chance));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the mappings read on the kept pages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,7 +18,9 @@ const PAGE_TIME: Duration = Duration::from_secs(10);
 /// The shortest known value that says something by standing on a page, in characters.
 const LEAST_TELLING: usize = 3;
 
-/// Known values of a column that are searched for on a page that lacks the row's own, and rows that they are taken of.
+/// Different values of a column that are all searched for on a page on which the row's own was not read. Of columns
+/// with more, the values of some rows are. And rows that they are taken of.
+const DIFFERENT: usize = 48;
 const OTHERS: usize = 24;
 /// In bytes: longer ones are searched for at a price.
 const LONGEST_OF_OTHERS: usize = 1_000;
@@ -46,11 +48,33 @@ pub struct FieldReading {
     pub values: Vec<String>,
     /// The words around the value.
     pub excerpt: Option<String>,
-    /// Values that the row has and that were not read, and whether each stands on the page. `None`: it does, and is so
-    /// short that it would on any page. Empty on pages behind links, which are not searched.
-    pub unread: Vec<(String, Option<bool>)>,
-    /// If there are any: the share of other rows' values that stand on the page as well.
+    /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
+    pub unread: Vec<Unread>,
+}
+
+/// A known value that was not read.
+#[derive(Debug)]
+pub struct Unread {
+    pub value: String,
+    /// Whether it stands on the page. `None`: it does, and is so short that it would on any page.
+    pub stands: Option<bool>,
+    /// How likely a wrong value of the column stands there: the share of other rows' values that do.
     pub chance: f32,
+}
+
+/// Known values of a column.
+struct Column {
+    values: Vec<Other>,
+    /// The share of the rows that have some, of which these are.
+    taken: f32,
+}
+
+/// A value of a column.
+struct Other {
+    value: String,
+    form: String,
+    /// How many rows have it.
+    rows: f32,
 }
 
 /// By the URL of the page.
@@ -66,8 +90,8 @@ pub fn read(
 ) -> Result<(), Fault> {
     let engine = Engine::new(mappings.set.clone(), Limits::default());
     let rows = rows_of_targets(table, pages);
-    let others: Vec<Vec<String>> = (0..table.fields.len())
-        .map(|field| of_other_rows(table, field))
+    let columns: Vec<Column> = (0..table.fields.len())
+        .map(|field| Column::of(table, field))
         .collect();
     // Mappings have other places after others were learned.
     readings.retain(|url, reading| {
@@ -118,35 +142,16 @@ pub fn read(
                 .map(|row| row.known(at))
                 .filter(|known| !known.is_empty());
             let known = known.unwrap_or_default();
-            let is_telling = |value: &String| value.chars().count() >= LEAST_TELLING;
-            let unread: Vec<(String, Option<bool>)> = known
-                .iter()
+            let unread: Vec<String> = known
+                .into_iter()
                 .filter(|value| !is_among(value, &values))
-                .map(|value| {
-                    let stands = text.has(value);
-                    (
-                        value.clone(),
-                        (!stands || is_telling(value)).then_some(stands),
-                    )
-                })
                 .collect();
-            let chance = match unread.is_empty() {
-                true => 0.0,
-                false => {
-                    let others = others[at].iter();
-                    let others = others
-                        .filter(|value| !is_among(value, &values) && !is_among(value, &known));
-                    let stand: Vec<bool> = others.map(|value| text.has(value)).collect();
-                    let standing = stand.iter().filter(|stands| **stands).count();
-                    standing as f32 / (stand.len() + 1) as f32
-                }
-            };
+            let unread = columns[at].compare(unread, &values, &mut text);
             Some(FieldReading {
                 field: at,
                 chain: number.map_or(0, |number| number.saturating_sub(1) as usize),
                 excerpt: text.around(first),
                 unread,
-                chance,
                 values,
             })
         });
@@ -167,16 +172,76 @@ pub fn read(
     Ok(())
 }
 
-/// Known values of a column, spread over the table.
-fn of_other_rows(table: &Table, field: usize) -> Vec<String> {
-    let step = table.rows.len().div_ceil(ROWS_OF_OTHERS).max(1);
-    let known = table.rows.iter().step_by(step);
-    let known: Vec<String> = known
-        .filter_map(|row| row.known(field).into_iter().next())
-        .filter(|value| value.len() <= LONGEST_OF_OTHERS)
-        .collect();
-    let step = known.len().div_ceil(OTHERS).max(1);
-    known.into_iter().step_by(step).collect()
+impl Column {
+    fn of(table: &Table, field: usize) -> Column {
+        let step = table.rows.len().div_ceil(ROWS_OF_OTHERS).max(1);
+        let known = table.rows.iter().step_by(step);
+        let known: Vec<String> = known
+            .filter_map(|row| row.known(field).into_iter().next())
+            .filter(|value| value.len() <= LONGEST_OF_OTHERS)
+            .collect();
+        let all = Column::with(known.iter(), step);
+        match all.values.len() > DIFFERENT {
+            false => all,
+            true => {
+                let apart = known.len().div_ceil(OTHERS).max(1);
+                Column::with(known.iter().step_by(apart), step * apart)
+            }
+        }
+    }
+
+    /// With the values of one row in so many.
+    fn with<'v>(known: impl Iterator<Item = &'v String>, step: usize) -> Column {
+        let mut values: Vec<Other> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for value in known {
+            let form = webfill_learn::common_form(value);
+            let place = *places.entry(form.clone()).or_insert(values.len());
+            if place == values.len() {
+                let (value, rows) = (value.clone(), 0.0);
+                values.push(Other { value, form, rows });
+            }
+            values[place].rows += 1.0;
+        }
+        let taken = 1.0 / step as f32;
+        Column { values, taken }
+    }
+
+    /// Compares known values that were not read with the page, as those of other rows are.
+    fn compare(&self, unread: Vec<String>, values: &[String], text: &mut PlainText) -> Vec<Unread> {
+        if unread.is_empty() {
+            return Vec::new();
+        }
+        let form = |value: &String| webfill_learn::common_form(value);
+        let read: Vec<String> = values.iter().map(form).collect();
+        let others = self.values.iter();
+        let others: Vec<(&Other, bool)> = others
+            .filter(|other| !read.contains(&other.form))
+            .map(|other| (other, text.has(&other.value)))
+            .collect();
+        let compared = unread.into_iter().map(|value| {
+            let stands = text.has(&value);
+            let is_telling = value.chars().count() >= LEAST_TELLING;
+            let own = form(&value);
+            let (mut all, mut standing) = (0.0, 0.0);
+            for (other, stands) in &others {
+                // The same value of another row counts. Without it, a column of few values would seem to stand on fewer
+                // pages whenever this one does.
+                let rows = match other.form == own {
+                    true => (other.rows - self.taken).max(0.0),
+                    false => other.rows,
+                };
+                all += rows;
+                standing += if *stands { rows } else { 0.0 };
+            }
+            Unread {
+                stands: (!stands || is_telling).then_some(stands),
+                chance: standing / (all + 1.0),
+                value,
+            }
+        });
+        compared.collect()
+    }
 }
 
 /// Whether what was read is what is known, perhaps in another spelling.
@@ -214,4 +279,40 @@ fn texts(value: &Value) -> Vec<String> {
         .into_iter()
         .filter(|text| !webfill_values::is_blank(text))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chances(known: &[&str], unread: &[&str], page: &str) -> Vec<(Option<bool>, f32)> {
+        let known: Vec<String> = known.iter().map(|value| (*value).to_owned()).collect();
+        let column = Column::with(known.iter(), 1);
+        let unread = unread.iter().map(|value| (*value).to_owned()).collect();
+        let compared = column.compare(unread, &["Meitner".to_owned()], &mut PlainText::of(page));
+        let compared = compared.into_iter();
+        compared.map(|one| (one.stands, one.chance)).collect()
+    }
+
+    #[test]
+    fn in_a_column_of_few_values_the_chance_is_the_same_whichever_of_them_is_known() {
+        let known = ["Byron", "Curie", "Hopper", "Meitner", "Noether"].repeat(40);
+        let page = "<h1>Meitner</h1> beside <b>Byron</b>, <b>Curie</b>";
+        let found = chances(&known, &["Byron", "Hopper"], page);
+        let [(stands, of_standing), (lacks, of_other)] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!((stands, lacks), (Some(true), Some(false)));
+        for chance in [of_standing, of_other] {
+            assert!((chance - 0.5).abs() < 0.02, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_column_of_many_values_the_known_one_is_no_other() {
+        let known: Vec<String> = (0..30).map(|number| format!("Lamp {number}")).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let found = chances(&known, &["Lamp 7"], "Meitner and Lamp 7");
+        assert_eq!(found, [(Some(true), 0.0)]);
+    }
 }
