@@ -2,7 +2,30 @@
 //! telephone numbers.
 
 use crate::dates;
-pub(crate) use webfill_values::{collapsed, folded_form as folded};
+pub(crate) use webfill_values::collapsed;
+
+/// The folded form of a text, in which each comma between words has a space behind it: lists in one text are written with
+/// and without.
+pub(crate) fn folded(text: &str) -> String {
+    let folded = webfill_values::folded_form(text);
+    let is_tight = |at: &usize| {
+        folded[..*at].ends_with(char::is_alphabetic)
+            && folded[at + 1..].starts_with(char::is_alphabetic)
+    };
+    let commas = folded.match_indices(',').map(|(at, _)| at);
+    let tight: Vec<usize> = commas.filter(is_tight).collect();
+    if tight.is_empty() {
+        return folded;
+    }
+    let (mut spaced, mut from) = (String::with_capacity(folded.len() + tight.len()), 0);
+    for at in tight {
+        spaced.push_str(&folded[from..=at]);
+        spaced.push(' ');
+        from = at + 1;
+    }
+    spaced.push_str(&folded[from..]);
+    spaced
+}
 
 /// A known value, with the normal forms that it shares with its other spellings.
 #[derive(Debug, Clone)]
@@ -247,6 +270,8 @@ mod tests {
         assert!(same("25 May 2010", "2010-05-25"));
         assert!(same("2024-03-01", "1. M\u{e4}rz 2024"));
         assert!(same("2024-12-25", "25/12/2024"));
+        assert!(same("Main Course,Pasta", "Main Course, Pasta"));
+        assert!(!same("1,2", "1, 2"));
     }
 
     #[test]

@@ -47,6 +47,52 @@ pub fn padded(value: String, decimals: Option<usize>) -> String {
     format!("{whole}.{digits:0<decimals$}")
 }
 
+/// How nearly all known values write the commas between their words: with a space behind them, or without.
+pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
+    /// Fewer show nothing.
+    const LEAST: usize = 3;
+    let (mut tight, mut spaced) = (0, 0);
+    for value in known() {
+        for (before, behind) in commas(&value) {
+            match behind - before {
+                1 => tight += 1,
+                _ => spaced += 1,
+            }
+        }
+    }
+    let all = tight + spaced;
+    match all >= LEAST {
+        true if tight * 100 >= all * MOST => Some(","),
+        true if spaced * 100 >= all * MOST => Some(", "),
+        _ => None,
+    }
+}
+
+/// A value with the commas between its words as they are in its column.
+pub fn with_commas(value: String, comma: Option<&'static str>) -> String {
+    let Some(comma) = comma else {
+        return value;
+    };
+    let (mut written, mut from) = (String::with_capacity(value.len()), 0);
+    for (before, behind) in commas(&value) {
+        written.push_str(&value[from..before]);
+        written.push_str(comma);
+        from = behind;
+    }
+    written.push_str(&value[from..]);
+    written
+}
+
+/// Where commas between letters begin, and where the spaces behind them end.
+fn commas(value: &str) -> impl Iterator<Item = (usize, usize)> {
+    value.match_indices(',').filter_map(|(at, _)| {
+        let rest = value[at + 1..].trim_start_matches(' ');
+        let is_between =
+            value[..at].ends_with(char::is_alphabetic) && rest.starts_with(char::is_alphabetic);
+        is_between.then_some((at, value.len() - rest.len()))
+    })
+}
+
 /// A value as its column has it, or why it cannot be.
 pub fn fitted(value: &str, form: Kind) -> Result<String, String> {
     let is_of_form = |value: &String| Kind::of_text(value).fits(form);
@@ -152,6 +198,22 @@ mod tests {
         assert_eq!(padded("-956"), "-956.00");
         assert_eq!(padded("1.234"), "1.234");
         assert_eq!(padded("1e5"), "1e5");
+    }
+
+    #[test]
+    fn commas_between_words_are_written_as_their_column_has_them() {
+        let of = |values: &[&str]| comma(|| values.iter().map(|value| (*value).to_owned()));
+        let tight = of(&["Soup", "Dinner,Lunch", "Main Course,Pasta,Easy"]);
+        assert_eq!(tight, Some(","));
+        let spaced = of(&["Byron, Ada", "Hopper, Grace", "Knuth, Donald"]);
+        assert_eq!(spaced, Some(", "));
+        assert_eq!(of(&["Byron, Ada", "Hopper,Grace", "Knuth, Donald"]), None);
+        assert_eq!(of(&["1,234", "5,678", "a, 1", "Dinner,Lunch"]), None);
+        let written = |value: &str, comma| with_commas(value.to_owned(), comma);
+        assert_eq!(written("Dinner, Lunch,  Tea", tight), "Dinner,Lunch,Tea");
+        assert_eq!(written("Byron,Ada", spaced), "Byron, Ada");
+        assert_eq!(written("1, 2 and 3,b", tight), "1, 2 and 3,b");
+        assert_eq!(written("Dinner, Lunch", None), "Dinner, Lunch");
     }
 
     #[test]

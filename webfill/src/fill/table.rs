@@ -69,6 +69,8 @@ pub struct Field {
     form: Kind,
     /// The digits after the point that nearly all known numbers have.
     decimals: Option<usize>,
+    /// How nearly all known texts write commas between words.
+    comma: Option<&'static str>,
     /// Known values begin as formulas do.
     has_formulas: bool,
     /// Some known list has a value twice.
@@ -153,7 +155,8 @@ impl Field {
     fn fitted(&self, values: &[String]) -> Result<Vec<String>, String> {
         let fitted = values.iter().map(|value| {
             let value = form::fitted(value, self.form)?;
-            Ok(form::padded(value, self.decimals))
+            let value = form::padded(value, self.decimals);
+            Ok(form::with_commas(value, self.comma))
         });
         fitted.collect()
     }
@@ -253,6 +256,7 @@ impl Table {
                 has_gaps,
                 form: Kind::Text,
                 decimals: None,
+                comma: None,
                 has_formulas: false,
                 has_repetitions: false,
             }
@@ -320,6 +324,9 @@ impl Table {
             field.form = form::of(known);
             if field.form == Kind::Number {
                 field.decimals = form::decimals(known);
+            }
+            if field.form == Kind::Text {
+                field.comma = form::comma(known);
             }
             field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
