@@ -121,6 +121,9 @@ impl Cell {
 }
 
 /// Computes the probability of each kind for all cells, out of their counts.
+///
+/// A chain that was never tested, which no other anchor confirms, and whose place no other site has, is as likely sound
+/// as any: one known value stands in many places of a page, whatever other fields and sites have.
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
     let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
@@ -167,7 +170,13 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
                 let expected = cell.expected[kind] / SHARES[kind];
                 site[kind] * family[kind] / table[kind] * expected * likelihood[kind]
             });
-            cell.kinds = normalised(kinds);
+            let family = cell.family.map(|family| &by_family[family as usize]);
+            let is_shared = family.is_some_and(|of| of.iter().sum::<f64>() > 0.0);
+            let is_vouched = cell.trials > 0.0 || cell.expected == CONFIRMED || is_shared;
+            cell.kinds = match is_vouched {
+                true => normalised(kinds),
+                false => cell.expected,
+            };
         }
     }
 }

@@ -547,6 +547,68 @@ fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
     assert!(!same.may_fill(1, 0, 0.95).fill);
 }
 
+/// 12 sites with four rows each, which know three values of each of four fields, all of them held out and read rightly.
+/// Only the first site knows one value of its last field, by which the chain was chosen.
+fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
+    let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    for site in 0..12 {
+        for field in 0..4 {
+            let is_first = site == 0 && field == 3;
+            for row in 0..4 {
+                let item = (site * 4 + row) * 4 + field;
+                claims.push(Claim {
+                    item,
+                    field,
+                    value: item,
+                    page: item / 4,
+                    site,
+                    layout: site,
+                    rule: site * 4 + field,
+                    anchor: 0,
+                });
+                if row < if is_first { 1 } else { 3 } {
+                    known.push(Known {
+                        item,
+                        value: item,
+                        held_out: !is_first,
+                        presence: Presence::OnPage,
+                        chance: 0.0,
+                    });
+                }
+            }
+            chosen.push(Chosen {
+                layout: site,
+                field,
+                reads: if is_first { 1 } else { 3 },
+                misses: 0,
+                agreement: 0.0,
+                place,
+            });
+        }
+    }
+    judge(&Evidence {
+        fields: &[FieldShape::Single; 4],
+        claims: &claims,
+        known: &known,
+        texts: &[],
+        chosen: &chosen,
+    })
+}
+
+#[test]
+fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
+    let alone = one_known_among_good_ones(None);
+    assert!(alone.may_fill(0, 2, 0.95).fill);
+    assert!(alone.may_fill(1, 3, 0.95).fill);
+    let decision = alone.may_fill(0, 3, 0.95);
+    assert!(!decision.fill, "{decision:?}");
+    assert!(alone.item(7).unwrap().confidence < 0.95);
+    // Others have the field in the same place.
+    let shared = one_known_among_good_ones(Some(1));
+    let decision = shared.may_fill(0, 3, 0.95);
+    assert!(decision.fill, "{decision:?}");
+}
+
 /// Four sites with 250 rows and four fields each; 30 % of the known values are wrong. The last field has 13 values, of which
 /// each page names three in ten for other things.
 #[test]
