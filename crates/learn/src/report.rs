@@ -12,7 +12,7 @@ use crate::field::{Found, Group};
 use crate::fold::Wanted;
 use crate::guards;
 use crate::places::Places;
-use crate::score::{Label, MISSPELT, Scores};
+use crate::score::{Label, MISSPELT, Scores, reads_cut_off};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
@@ -47,6 +47,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         disagree: Vec::new(),
         doubted: Vec::new(),
         without_page: without_page(found, group),
+        disputed: Vec::new(),
         runner_up: None,
         candidates: Vec::new(),
         why: String::new(),
@@ -93,6 +94,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
+    report.disputed = disputed(found, best, group, accepts);
     report.why = why(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
         let mut values = chains.flat_map(|one| &found.readings[one][page].values);
@@ -284,6 +286,72 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
                 agreement: rounded(agreement),
             }
         })
+        .collect()
+}
+
+/// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
+fn disputed(
+    found: &Found,
+    best: usize,
+    group: &Group<'_>,
+    accepts: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    if group.rows.is_some() {
+        return Vec::new();
+    }
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
+    let reads = |one: usize, label: usize| scores.credits[one][label] >= 0.99;
+    let known: Vec<usize> = (0..found.labels.len())
+        .filter(|&label| !found.labels[label].wanted.is_empty())
+        .collect();
+    let read: Vec<usize> = known
+        .iter()
+        .copied()
+        .filter(|&label| reads(best, label))
+        .collect();
+    let different = |page: usize| {
+        let values = found.readings[best][page].values.iter();
+        let values = values.filter(|value| accepts(&value.text));
+        values
+            .map(|value| &value.folded)
+            .collect::<BTreeSet<_>>()
+            .len()
+    };
+    let is_single = !found.multiple
+        && !read.is_empty()
+        && read
+            .iter()
+            .all(|&label| different(found.labels[label].page) == 1);
+    let mut kinds = BTreeSet::from([found.candidates[best].anchor, Anchor::Path]);
+    let is_witness = |one: usize| {
+        !found.candidates[one].counts_positions()
+            && !reads_cut_off(&found.labels, &found.readings[one], found.multiple)
+            && read.iter().all(|&label| reads(one, label))
+    };
+    let mut others = Vec::new();
+    if group.pages.len() < FEWEST_COMPARED && !read.is_empty() {
+        let ranking = found.ranking.iter().copied();
+        let of_kind = ranking.filter(|&one| is_witness(one));
+        others.extend(of_kind.filter(|&one| kinds.insert(found.candidates[one].anchor)));
+    }
+    let differs = |page: usize| {
+        let has_more = is_single && different(page) > 1;
+        let is_contradicted = others.iter().any(|&other| {
+            !found.readings[other][page].values.is_empty()
+                && scores.likeness(best, other, page) < 0.99
+        });
+        has_more || is_contradicted
+    };
+    let is_known = |page: usize| known.iter().any(|&label| found.labels[label].page == page);
+    let pages = (0..group.pages.len()).filter(|&page| !is_known(page) && different(page) > 0);
+    let disputed = pages.filter(|&page| differs(page));
+    disputed
+        .map(|page| group.pages[page].page.url.to_string())
         .collect()
 }
 

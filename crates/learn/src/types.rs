@@ -183,6 +183,11 @@ pub struct FieldReport {
     /// pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
+    /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several
+    /// values there, and one on all pages by which it was chosen; or, in a group of so few pages that chains cannot be
+    /// compared, a chain by another kind of anchor that reads the same known values reads something else there.
+    #[serde(skip)]
+    pub disputed: Vec<String>,
     pub runner_up: Option<Value>,
     /// The best candidates with different kinds of anchors, at most three, the chosen one first.
     pub candidates: Vec<CandidateReport>,

@@ -366,6 +366,57 @@ fn a_repair_that_is_not_sure_is_refused() {
     assert_eq!(repaired.mapping, old);
 }
 
+/// The pages of a field that may be wrong.
+fn disputed(learned: &Learned, field: &str) -> Vec<String> {
+    let mut fields = learned.mappings[0].fields.iter();
+    let field = fields.find(|one| one.field == field).unwrap();
+    assert!(field.processors.is_some(), "{}", field.why);
+    field.disputed.clone()
+}
+
+#[test]
+fn a_page_with_several_values_where_known_ones_stand_alone_is_disputed() {
+    let html = |number: usize, more: &str| {
+        let name = NAMES[number];
+        format!("<h1>Thing {number}</h1><p><b class=maker>{name}</b>{more}</p>")
+    };
+    let learn_from = |more: &[&str; 6]| {
+        let pages = (0..6).map(|number| {
+            let known: &[&str] = &NAMES[number..number + usize::from(number < 3)];
+            let path = format!("thing/{number}");
+            page(&path, html(number, more[number]), &[("maker", known)])
+        });
+        let pages: Vec<Page> = pages.collect();
+        disputed(&learn(&pages, &[], &task()).unwrap(), "maker")
+    };
+    assert!(learn_from(&["", "", "", "", "", ""]).is_empty());
+    let other = " <b class=maker>Someone</b>";
+    let found = learn_from(&["", "", "", "", other, ""]);
+    assert_eq!(found, ["https://people.example/thing/4"]);
+    // Where known ones do not stand alone, the first is meant.
+    assert!(learn_from(&["", other, "", "", other, ""]).is_empty());
+}
+
+#[test]
+fn on_a_site_of_few_pages_a_chain_of_another_kind_disputes_a_value() {
+    let learn_from = |pages: usize, names: &[&str]| {
+        let pages = (0..pages).map(|number| {
+            let name = NAMES[number];
+            let title = names.get(number).copied().unwrap_or(name);
+            let text = format!("<meta property='og:title' content='{title}'><h1>{name}</h1>");
+            let known: &[&str] = &NAMES[number..number + usize::from(number < 1)];
+            page(&format!("thing/{number}"), text, &[("name", known)])
+        });
+        let pages: Vec<Page> = pages.collect();
+        disputed(&learn(&pages, &[], &task()).unwrap(), "name")
+    };
+    assert!(learn_from(3, &[]).is_empty());
+    let found = learn_from(3, &[NAMES[0], "Mary the First"]);
+    assert_eq!(found, ["https://people.example/thing/1"]);
+    // Of more pages it is known how far such chains agree.
+    assert!(learn_from(6, &[NAMES[0], "Mary the First"]).is_empty());
+}
+
 #[test]
 fn the_same_input_gives_the_same_mapping() {
     let one = learn_from(|number| vec![("born", vec![(1800 + number).to_string()])]);

@@ -90,6 +90,9 @@ const MOST_LOOKS_BYTES: usize = 32 << 20;
 /// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row.
 const UNLIKE: f64 = 0.3;
 
+/// How likely a value is right, at most, where another part of its page has another one that is as likely meant.
+const DISPUTED: f64 = 0.5;
+
 /// A value that no page has: it stands for what a chain without the page would have read.
 const MISREAD: &str = "\0";
 
@@ -447,6 +450,7 @@ struct Read<'r> {
     mapping: MappingIndex,
     chain: usize,
     values: Vec<String>,
+    is_disputed: bool,
 }
 
 /// Whether a page contradicts most of what is known of the row: it may be that of another one.
@@ -485,11 +489,16 @@ impl Deciding<'_> {
         let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
         for (url, reading) in read {
             for one in reading.fields.iter().filter(|one| one.field == field) {
+                let name = &table.fields[field].name;
+                let origin = self.mappings.origin(reading.mapping);
+                let origin = origin.and_then(|origin| origin.fields.get(name));
+                let is_disputed = origin.is_some_and(|field| field.disputed.contains(*url));
                 let mut read = Read {
                     url,
                     mapping: reading.mapping,
                     chain: one.chain,
                     values: one.values.clone(),
+                    is_disputed: one.chain == 0 && is_disputed,
                 };
                 if !table.fields[field].has_several() {
                     if self.numbers(&read.values, known).len() > 1 {
@@ -498,7 +507,6 @@ impl Deciding<'_> {
                     }
                     read.values.truncate(1);
                 }
-                let name = &table.fields[field].name;
                 match self.mappings.proposed_confidence(read.mapping, name) {
                     Some(_) if is_foreign(row, reading) => proposed.push((UNLIKE, read)),
                     Some(confidence) => proposed.push((confidence, read)),
@@ -565,15 +573,21 @@ impl Deciding<'_> {
                 std::cmp::Reverse(numbers.len()),
             )
         })?;
+        // Its own page speaks against it, and no other one for it.
+        let is_disputed = best.is_disputed && judged.chosen.iter().any(|value| value.sites < 2);
+        let confidence = match is_disputed {
+            true => judged.confidence.min(DISPUTED),
+            false => judged.confidence,
+        };
         // What is written stands on one page, whole.
-        let is_sure =
-            judged.confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
+        let is_sure = confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
         let state = match judged.rejected.is_empty() {
             _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
             false if !is_sure => State::Conflicting,
+            _ if is_disputed => State::Conflicting,
             _ => State::BelowPrecision,
         };
-        Some(cell(state, &best.values, judged.confidence, Some(best.url)))
+        Some(cell(state, &best.values, confidence, Some(best.url)))
     }
 
     /// What other sites propose, if they propose one thing.

@@ -45,6 +45,9 @@ pub struct FieldOrigin {
     pub proposed: Option<f64>,
     /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
     pub without_page: BTreeMap<String, bool>,
+    /// URLs of pages on which something speaks against what the first chain reads.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub disputed: BTreeSet<String>,
 }
 
 impl FieldOrigin {
@@ -311,6 +314,7 @@ impl Mappings {
                             misses: field.disagree.len() as u32,
                             agreement: agreement(field),
                             without_page: field.without_page.iter().cloned().collect(),
+                            disputed: field.disputed.iter().cloned().collect(),
                         };
                         (field.field.clone(), origin)
                     })
