@@ -5,6 +5,10 @@ use crate::fold::{Spelling, Wanted};
 /// Whether a text from a page is this known value, possibly in another spelling: white space, case, forms of Unicode,
 /// numbers, dates, digits of telephone numbers.
 pub fn is_same_value(known: &str, read: &str) -> bool {
+    // Most are.
+    if known == read {
+        return !webfill_values::is_blank(known);
+    }
     Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
 }
 

@@ -99,7 +99,10 @@ const MISREAD: &str = "\0";
 /// Numbers for values, equal for equal ones.
 #[derive(Default)]
 struct Values {
+    /// By form.
     numbers: HashMap<String, u32>,
+    /// The same by text: a form takes longer.
+    by_text: HashMap<String, u32>,
     texts: Vec<String>,
 }
 
@@ -113,14 +116,23 @@ impl Values {
         number
     }
 
+    fn of(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.by_text.get(text) {
+            return *number;
+        }
+        let number = self.number(common_form(text), text);
+        self.by_text.insert(text.to_owned(), number);
+        number
+    }
+
     /// That of a known value, if it is one of these.
     fn of_read(&mut self, read: &str, known: &[String]) -> u32 {
         let same = known
             .iter()
             .find(|known| webfill_learn::is_same_value(known, read));
         match same {
-            Some(known) => self.number(common_form(known), known),
-            None => self.number(common_form(read), read),
+            Some(known) => self.of(known),
+            None => self.of(read),
         }
     }
 }
@@ -285,7 +297,7 @@ pub fn judge(
                 let (presence, chance) = of_known.of(place);
                 known.push(Known {
                     item: (at * fields + field) as u32,
-                    value: values.number(common_form(value), value),
+                    value: values.of(value),
                     held_out: !of_known.is_learned,
                     presence,
                     chance,
