@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wheel docs reference quick test chaos power ratings fleet check fuzz bench
+.PHONY: help demo build wheel docs reference quick test chaos power ratings fleet check release fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -90,8 +90,12 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
 	cargo check --package webfill --locked # alone, without the features that only tests want
 	RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo doc --workspace --lib --no-deps --locked --quiet
-	python3 -B -m doctest .ci/check_dependencies.py .ci/check_rebuild.py .ci/report_flaky.py
+	python3 -B -m doctest .ci/check_dependencies.py .ci/check_metadata.py .ci/check_rebuild.py .ci/release.py .ci/report_flaky.py
 	python3 .ci/check_dependencies.py
+	python3 .ci/check_metadata.py
+
+release: ## Walk through all that a release needs: checks, packages, sizes; publishes nothing
+	@python3 .ci/release.py
 
 fuzz: ## Feed every reader of foreign input hostile input; TIME=120 seconds each, TARGETS="urls pages"
 	@deploy/install-build-deps.sh

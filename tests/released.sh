@@ -29,7 +29,7 @@ own=$folder/own
 rm -f "$own"
 [ ! -e "$target/debug/webfill" ] || ln "$target/debug/webfill" "$own"
 git archive "$COMMIT" | tar -x -C "$folder/source"
-sed -i '0,/^version = .*/s//version = "0.0.0-released"/' "$folder/source/Cargo.toml"
+sed -i -e '0,/^version = .*/s//version = "0.0.0-released"/' -e 's/\(path = "[^"]*"\), version = "[^"]*"/\1/' "$folder/source/Cargo.toml"
 # It is tried, not measured: its own crates are compiled as quickly as can be, its dependencies as ever.
 (cd "$folder/source" && CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     cargo build --workspace --bin webfill --target-dir "$target")

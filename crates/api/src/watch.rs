@@ -38,7 +38,7 @@ const DEFAULT_APP: &str = "watches";
 const SILENT_AFTER: u64 = 3;
 
 /// The published schema of a watch. A test compares it with [`watch_schema`].
-pub const WATCH_SCHEMA: &str = include_str!("../../../docs/reference/watch.schema.json");
+pub const WATCH_SCHEMA: &str = include_str!("../schemas/watch.schema.json");
 
 /// A valid watch.
 #[derive(Debug, Clone, PartialEq)]
