@@ -7,7 +7,7 @@ import pytest
 
 if find_spec("nbclient") is None:
     # Their tools are installed for one version; what kills processes takes long, and is the same in all.
-    collect_ignore = ["test_types.py", "test_notebooks.py", "test_ends.py"]
+    collect_ignore = ["test_types.py", "test_notebooks.py", "test_ends.py", "test_mcp.py"]
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::lists::ListsOptions;
 use crate::manual::ManualOptions;
+use crate::mcp::McpOptions;
 use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
 pub use export::{ExportFormat, ExportOptions, ExportWhat};
@@ -158,6 +159,11 @@ pub enum Command {
     ///
     /// The dispatcher of a fleet serves its own, below `/dashboard/` of its `--http` address.
     Dashboard(DashboardOptions),
+    /// Serve agents by the Model Context Protocol on standard input and output
+    ///
+    /// An agent gets tools only for what you name: to feed and query a fleet, with the rights of its key; to read a
+    /// store; to complete tables in a folder. Agents start this command themselves: add it to their configuration.
+    Mcp(McpOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
     /// Run a supervisor of a fleet

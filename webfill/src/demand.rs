@@ -24,8 +24,8 @@ mod tally;
 mod watches;
 mod why;
 
-pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
-pub use connection::ConnectionOptions;
+pub use actions::{ActionOptions, CrawlOptions, action as crawl_action, info, pause, resume, stop};
+pub use connection::{ConnectionOptions, act, feed_list};
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, feed};

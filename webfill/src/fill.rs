@@ -54,7 +54,7 @@ pub use self::options::FillOptions;
 use self::overview::{Overview, Stage, Step};
 use self::pages::Pages;
 use self::plan::Plan;
-use self::project::Project;
+pub use self::project::Project;
 use self::reading::Readings;
 use self::report::Report;
 use self::summary::Summary;

@@ -26,6 +26,7 @@ mod lists;
 mod manual;
 mod mapping_command;
 mod mapping_files;
+mod mcp;
 mod parent;
 mod progress;
 mod reload;
@@ -100,6 +101,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Keys(command) => keys_command::run(command),
         Command::Watch(command) => watch_command::run(command),
         Command::Dashboard(options) => dashboard::run(&options),
+        Command::Mcp(options) => mcp::run(options),
         Command::Dispatcher(options) => roles::dispatcher(options),
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),

@@ -109,7 +109,7 @@ pub(super) fn print_answer(
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
+pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({
         "action": name,
         "appid": app_id,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use webfill_dispatcher::Endpoints;
 use webfill_service::Fault;
 use webfill_wire::keys::{ClientKeys, Role};
@@ -96,6 +96,21 @@ impl ConnectionOptions {
             was_answered: false,
         })
     }
+}
+
+/// The dispatcher's answer to one action.
+pub fn act(connection: &ConnectionOptions, action: &Value) -> Result<Value, Fault> {
+    connection.connect()?.act(action)
+}
+
+/// Feeds requests, which are accepted or refused as a whole; returns the dispatcher's answer.
+pub fn feed_list(
+    connection: &ConnectionOptions,
+    requests: &[Map<String, Value>],
+) -> Result<Value, Fault> {
+    let requests = serde_json::to_string(requests).map_err(Fault::error)?;
+    let fed = connection.connect()?.feed(&requests)?;
+    fed.map_err(|refusal| Fault::error(refusal.sentence()))
 }
 
 /// A connection to a dispatcher, which may not be running.

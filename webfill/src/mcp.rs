@@ -1,0 +1,257 @@
+//! `webfill mcp`: a server of the Model Context Protocol on standard input and output, through which agents use
+//! webfill.
+//!
+//! - There are tools only for what the user has named: a fleet, a store, a folder of tables. Requests to a fleet are
+//!   the public JSON of any client, with the rights of the key. A table is completed by `webfill fill` as a child.
+//! - Agents may follow what they read, and pages are written by strangers. So every result has the same form
+//!   ([`answer::Answer`]), which marks such texts as data, and is bounded.
+//! - Standard output carries the protocol and nothing else.
+//! - The end of standard input, or a signal, drains all children, and then ends the server. A second signal stops them
+//!   at once.
+//!
+//! Only this module and its folder know the crate `rmcp`.
+
+mod answer;
+mod arguments;
+mod caller;
+mod cells;
+mod fill;
+mod fills;
+mod fleet;
+mod folder;
+mod input;
+mod store;
+mod tools;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::transport::stdio_pipes;
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use tokio::sync::watch;
+use webfill_service::{ExitStatus, Fault};
+
+use self::answer::Answer;
+use self::arguments::read;
+use self::caller::Caller;
+use self::fill::Tables;
+use self::fleet::Fleet;
+use self::input::{Input, Signals};
+use self::store::StoredData;
+use crate::demand::ConnectionOptions;
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+pub struct McpOptions {
+    /// Let agents use the fleet of this dispatcher; address of its tasks socket
+    #[arg(long, value_name = "tcp://HOST:PORT")]
+    pub dispatcher: Option<String>,
+    /// Folder of keys (see `webfill keys`), whose rights agents have; needed for a dispatcher beyond this machine
+    #[arg(long, value_name = "DIR", requires = "dispatcher")]
+    pub keys: Option<PathBuf>,
+    /// Let agents read this store
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "WEBFILL_STORE",
+        hide_env_values = true
+    )]
+    pub store: Option<String>,
+    /// Let agents complete tables in this folder and below; links out of it are refused
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
+    #[arg(long, value_name = "URL", requires = "folder", value_parser = crate::cli::contact)]
+    pub contact: Option<String>,
+    /// Settings file, which also holds for completing tables
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(options: McpOptions) -> Result<ExitStatus, Fault> {
+    let (ended, closing) = watch::channel(false);
+    let server = Server::new(options, closing)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let served = runtime.block_on(server.serve_until_end(ended));
+    // A read of standard input may be under way, which nothing can end.
+    runtime.shutdown_background();
+    served
+}
+
+/// What agents may use.
+#[derive(Clone)]
+struct Server {
+    fleet: Option<Arc<Fleet>>,
+    store: Option<Arc<StoredData>>,
+    tables: Option<Arc<Tables>>,
+    /// Becomes true at the end of standard input.
+    closing: watch::Receiver<bool>,
+}
+
+impl Server {
+    fn new(options: McpOptions, closing: watch::Receiver<bool>) -> Result<Server, Fault> {
+        // Before the first agent comes, as other commands do.
+        Settings::load(options.config.as_deref())?.validate()?;
+        let connection = ConnectionOptions {
+            dispatcher: options.dispatcher,
+            keys: options.keys,
+            config: options.config.clone(),
+        };
+        let fleet = match connection.dispatcher {
+            Some(_) => Some(Arc::new(Fleet::new(connection)?)),
+            None => None,
+        };
+        let store = options.store.as_deref().map(StoredData::new).transpose()?;
+        let tables = options.folder.map(|folder| {
+            Tables::new(
+                &folder,
+                options.config.as_deref(),
+                options.contact.as_deref(),
+            )
+        });
+        let server = Server {
+            fleet,
+            store: store.map(Arc::new),
+            tables: tables.transpose()?.map(Arc::new),
+            closing,
+        };
+        match server.tools().is_empty() {
+            false => Ok(server),
+            true => Err(Fault::usage(
+                "name what agents may use: --dispatcher, --store or --folder",
+            )),
+        }
+    }
+
+    async fn serve_until_end(self, ended: watch::Sender<bool>) -> Result<ExitStatus, Fault> {
+        let mut signals = Signals::new()?;
+        let (stdin, stdout) = stdio_pipes();
+        let transport = (Input::new(stdin, ended), stdout);
+        let tables = self.tables.clone();
+        let mut closing = self.closing.clone();
+        let session = async {
+            let running = self.serve(transport).await?;
+            // What it returns says only how it has ended.
+            let _ = running.waiting().await;
+            Ok::<(), ServerInitializeError>(())
+        };
+        let mut session = std::pin::pin!(session);
+        let mut served: Option<Result<(), ServerInitializeError>> = None;
+        let was_signalled = tokio::select! {
+            ended = &mut session => { served = Some(ended); false }
+            _ = closing.wait_for(|closing| *closing) => false,
+            () = signals.next() => true,
+        };
+        if let Some(tables) = tables {
+            tables.end(&mut signals).await;
+        }
+        if served.is_none() && !was_signalled {
+            // Answers that are under way still leave.
+            tokio::select! {
+                ended = session => served = Some(ended),
+                () = signals.next() => {}
+            }
+        }
+        match served {
+            Some(Err(error)) if !matches!(error, ServerInitializeError::ConnectionClosed(_)) => {
+                Err(Fault::error(format!("the client's first message: {error}")))
+            }
+            _ => Ok(ExitStatus::Done),
+        }
+    }
+
+    fn tools(&self) -> Vec<rmcp::model::Tool> {
+        let mut tools = Vec::new();
+        if self.fleet.is_some() {
+            tools.extend(tools::of_fleet());
+        }
+        if self.store.is_some() {
+            tools.extend(tools::of_store());
+        }
+        if self.tables.is_some() {
+            tools.extend(tools::of_tables());
+        }
+        tools
+    }
+
+    /// Runs a tool; `None` if there is none of this name.
+    async fn run(
+        &self,
+        tool: &str,
+        given: JsonObject,
+        caller: &mut Caller,
+    ) -> Option<Result<Answer, Fault>> {
+        let (fleet, store, tables) = (
+            self.fleet.as_deref(),
+            self.store.as_deref(),
+            self.tables.as_deref(),
+        );
+        Some(match tool {
+            "feed" => fleet?.feed(read(given)).await,
+            "info" => fleet?.info(read(given), caller).await,
+            "status" => fleet?.status(read(given)).await,
+            "why" => fleet?.why(read(given)).await,
+            "pause" | "resume" => fleet?.steer(tool, read(given)).await,
+            "list_records" => store?.records(read(given)).await,
+            "read_record" => store?.record(read(given)).await,
+            "list_pages" => store?.pages(read(given)).await,
+            "read_page" => store?.page(read(given)).await,
+            "fill" => tables?.fill(read(given), caller).await,
+            "fill_state" => tables?.state(read(given), caller).await,
+            "fill_stop" => tables?.stop(read(given), caller).await,
+            "fill_results" => tables?.results(read(given)).await,
+            _ => return None,
+        })
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("webfill", env!("CARGO_PKG_VERSION")))
+            .with_instructions(tools::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut caller = Caller::new(&context, self.closing.clone());
+        let given = request.arguments.unwrap_or_default();
+        let ran = tokio::select! {
+            ran = self.run(&request.name, given, &mut caller) => ran,
+            // Nobody waits for the answer any more.
+            () = context.ct.cancelled() => Some(Err(Fault::interrupted("cancelled"))),
+        };
+        let Some(ran) = ran else {
+            let unknown = format!("there is no tool `{}`", request.name);
+            return Err(ErrorData::invalid_params(unknown, None));
+        };
+        // The agent is to read the reason, so it is a result of the tool and no error of the protocol.
+        let refused = |fault: Fault| CallToolResult::error(vec![ContentBlock::text(fault.message)]);
+        let answered = ran.and_then(|answer| answer.into_json());
+        Ok(answered
+            .map_or_else(refused, CallToolResult::structured)
+            .into())
+    }
+}

@@ -1,0 +1,185 @@
+//! The evidence and the doubts of a table, part by part, out of the files beside it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Map, Value, json};
+use webfill_service::Fault;
+
+use super::answer::{Answer, MOST_ROW_BYTES, size};
+use super::arguments::{ResultsArguments, WhatArgument};
+use crate::fill::Project;
+
+/// The most entries of an answer.
+const MOST_ROWS: u32 = 100;
+
+/// The most entries that one call reads, whether they are wanted or not.
+const MOST_READ: u64 = 100_000;
+
+/// An entry of one of the files, or why it cannot be read.
+type Entry = Result<Value, Fault>;
+
+pub fn read(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
+    let path = match given.what {
+        WhatArgument::Evidence => project.evidence("jsonl"),
+        WhatArgument::Doubts => project.doubts(),
+    };
+    let unread = |error: &dyn std::fmt::Display| {
+        Fault::error(format!("cannot read {}: {error}", path.display()))
+    };
+    let file = File::open(&path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Fault::usage("there are no results yet: `fill` completes the table"),
+        _ => unread(&error),
+    })?;
+    let changed = changed_ms(&file).map_err(|error| unread(&error))?;
+    let start = match &given.cursor {
+        Some(cursor) => start(cursor, changed)?,
+        None => 0,
+    };
+    let entries: Box<dyn Iterator<Item = Entry>> = match given.what {
+        WhatArgument::Evidence => Box::new(lines(BufReader::new(file), start)),
+        WhatArgument::Doubts => Box::new(records(file, start)),
+    };
+    let limit = given.limit.clamp(1, MOST_ROWS) as usize;
+    let (rows, end) =
+        part(entries, limit, |entry| is_wanted(entry, given)).map_err(|fault| unread(&fault))?;
+    let next = end.map(|end| format!("{}.{changed}", start + end));
+    let whole = format!("{} has the whole", name_of(&path));
+    Ok(Answer::new(json!({"rows": rows}), &whole).with_next(next))
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// When a file was changed last: entries of another version have other places.
+fn changed_ms(file: &File) -> std::io::Result<u128> {
+    let changed = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
+    Ok(changed.map(|since| since.as_millis()).unwrap_or_default())
+}
+
+/// The number of entries before the place that a cursor names.
+fn start(cursor: &str, changed: u128) -> Result<u64, Fault> {
+    let parts = cursor.split_once('.');
+    let parts =
+        parts.and_then(|(start, of)| Some((start.parse::<u64>().ok()?, of.parse::<u128>().ok()?)));
+    match parts {
+        Some((start, of)) if of == changed => Ok(start),
+        Some(_) => Err(Fault::usage(
+            "cursor: the results have changed since: begin without one",
+        )),
+        None => Err(Fault::usage(format!(
+            "cursor: `{cursor}` is the `next` of no answer: begin without one"
+        ))),
+    }
+}
+
+/// The wanted entries that fit into an answer; and, if there may be more, how many were read.
+fn part(
+    mut entries: impl Iterator<Item = Entry>,
+    limit: usize,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<(Vec<Value>, Option<u64>), Fault> {
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    for read in 0..MOST_READ {
+        let Some(entry) = entries.next().transpose()? else {
+            return Ok((rows, None));
+        };
+        if !is_wanted(&entry) {
+            continue;
+        }
+        bytes += size(&entry) + 1;
+        // One that is too large alone is cut.
+        if rows.len() == limit || (bytes > MOST_ROW_BYTES && !rows.is_empty()) {
+            return Ok((rows, Some(read)));
+        }
+        rows.push(entry);
+    }
+    Ok((rows, Some(MOST_READ)))
+}
+
+fn is_wanted(entry: &Value, given: &ResultsArguments) -> bool {
+    let is = |key: &str, wanted: &Option<String>| {
+        wanted.as_ref().is_none_or(|wanted| entry[key] == **wanted)
+    };
+    is("column", &given.column) && (given.what == WhatArgument::Doubts || is("state", &given.state))
+}
+
+fn lines(mut file: impl BufRead, start: u64) -> impl Iterator<Item = Entry> {
+    let mut skipped = 0;
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match file.read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Err(error) => return Some(Err(Fault::error(error))),
+                Ok(_) if skipped < start => skipped += 1,
+                Ok(_) => return Some(serde_json::from_slice(&line).map_err(Fault::error)),
+            }
+        }
+    })
+}
+
+fn records(file: File, start: u64) -> impl Iterator<Item = Entry> {
+    let mut table = csv::Reader::from_reader(file);
+    let titles = table.headers().cloned().unwrap_or_default();
+    let skipped = usize::try_from(start).unwrap_or(usize::MAX);
+    table.into_records().skip(skipped).map(move |record| {
+        let record = record.map_err(Fault::error)?;
+        let cells = titles.iter().zip(&record);
+        let entry: Map<String, Value> = cells
+            .map(|(title, cell)| (title.to_owned(), cell.into()))
+            .collect();
+        Ok(Value::Object(entry))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(count: usize, text: &str) -> impl Iterator<Item = Entry> {
+        let text = text.to_owned();
+        (0..count).map(move |row| Ok(json!({"row": row, "text": text})))
+    }
+
+    #[test]
+    fn parts_follow_each_other_without_gaps() {
+        let all = "{\"row\":0}\n{\"row\":1}\n{\"row\":2}\n{\"row\":3}\n{\"row\":4}\n";
+        let mut rows = Vec::new();
+        let mut start = 0;
+        loop {
+            let (found, end) = part(lines(all.as_bytes(), start), 2, |_| true).unwrap();
+            rows.extend(found);
+            match end {
+                Some(end) => start += end,
+                None => break,
+            }
+        }
+        let rows: Vec<&Value> = rows.iter().map(|row| &row["row"]).collect();
+        assert_eq!(rows, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_part_ends_where_the_answer_is_full() {
+        let (rows, end) = part(entries(10, &"x".repeat(10_000)), 100, |_| true).unwrap();
+        assert_eq!((rows.len(), end), (3, Some(3)));
+        let (rows, end) = part(entries(2, &"x".repeat(1 << 20)), 100, |_| true).unwrap();
+        assert_eq!((rows.len(), end), (1, Some(1)));
+        let (rows, end) = part(entries(200_000, ""), 100, |_| false).unwrap();
+        assert_eq!((rows.len(), end), (0, Some(MOST_READ)));
+    }
+
+    #[test]
+    fn a_cursor_of_another_version_is_refused() {
+        assert_eq!(start("12.34", 34).unwrap(), 12);
+        for bad in ["12.35", "12", "", "x.34", "-1.34"] {
+            assert!(start(bad, 34).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The tools of tables: they start runs of `webfill fill`, and show their progress and results.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_service::{ExitStatus, Fault};
+
+use super::answer::Answer;
+use super::arguments::{CheckArgument, FillArguments, ResultsArguments, TableArguments};
+use super::caller::Caller;
+use super::cells;
+use super::fills::{End, Fill, FillState, Fills, StopOnDrop};
+use super::folder::Folder;
+use super::input::Signals;
+use crate::fill::Project;
+
+const WHOLE: &str = "the files beside the table have the whole";
+
+pub struct Tables {
+    folder: Folder,
+    /// What the user has decided for all tables.
+    fixed: Vec<String>,
+    fills: Fills,
+}
+
+impl Tables {
+    pub fn new(
+        folder: &Path,
+        config: Option<&Path>,
+        contact: Option<&str>,
+    ) -> Result<Tables, Fault> {
+        let config = config.map(|config| format!("--config={}", config.display()));
+        let contact = contact.map(|contact| format!("--contact={contact}"));
+        Ok(Tables {
+            folder: Folder::open(folder)?,
+            fixed: config.into_iter().chain(contact).collect(),
+            fills: Fills::default(),
+        })
+    }
+
+    pub async fn fill(
+        &self,
+        given: Result<FillArguments, Fault>,
+        caller: &mut Caller,
+    ) -> Result<Answer, Fault> {
+        let given = given?;
+        let table = self.folder.table(&given.table)?;
+        let mut arguments = self.fixed.clone();
+        arguments.extend(self.arguments(&given)?);
+        arguments.extend([String::from("--"), path(&table)?]);
+        let fill = self
+            .fills
+            .start(&table, &given.table, &arguments, given.dry_run)?;
+        // If the call is cancelled, so is the run.
+        let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
+        wait(&fill, given.wait_seconds, caller).await;
+        stopping.0 = None;
+        self.show(&table, Some(&*fill))
+    }
+
+    fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
+        let mut arguments = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            arguments.extend(value.map(|value| format!("--{name}={value}")));
+        };
+        add("id", given.id.clone());
+        add("url", columns("url", &given.url)?);
+        add("fields", columns("fields", &given.fields)?);
+        add("keep", columns("keep", &given.keep)?);
+        add("sample", given.sample.map(|sample| sample.to_string()));
+        add("precision", given.precision.map(|share| share.to_string()));
+        let check = given.check.map(|check| match check {
+            CheckArgument::None => "none",
+            CheckArgument::Sample => "sample",
+            CheckArgument::All => "all",
+        });
+        add("check", check.map(str::to_owned));
+        let doubts = given.doubts.as_deref();
+        let doubts = doubts.map(|doubts| path(&self.folder.file(doubts)?));
+        add("doubts", doubts.transpose()?);
+        if given.dry_run {
+            arguments.push("--dry-run".into());
+        }
+        Ok(arguments)
+    }
+
+    pub async fn state(
+        &self,
+        given: Result<TableArguments, Fault>,
+        caller: &mut Caller,
+    ) -> Result<Answer, Fault> {
+        let given = given?;
+        let table = self.folder.table(&given.table)?;
+        let fill = self.fills.get(&table);
+        if let Some(fill) = &fill {
+            wait(fill, given.wait_seconds, caller).await;
+        }
+        self.show(&table, fill.as_deref())
+    }
+
+    pub async fn stop(
+        &self,
+        given: Result<TableArguments, Fault>,
+        caller: &mut Caller,
+    ) -> Result<Answer, Fault> {
+        let given = given?;
+        let table = self.folder.table(&given.table)?;
+        let fill = self.fills.get(&table).filter(|fill| fill.is_running());
+        let Some(fill) = fill else {
+            let name = given.table;
+            return Err(Fault::usage(format!("{name} is not being completed")));
+        };
+        fill.stop();
+        wait(&fill, given.wait_seconds, caller).await;
+        self.show(&table, Some(&*fill))
+    }
+
+    pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
+        let given = given?;
+        let table = self.folder.table(&given.table)?;
+        let read = tokio::task::spawn_blocking(move || cells::read(&Project::of(&table), &given));
+        read.await.map_err(Fault::error)?
+    }
+
+    /// Ends all runs.
+    pub async fn end(&self, signals: &mut Signals) {
+        self.fills.end(signals).await;
+    }
+
+    /// How far a table is; an error if its run has failed.
+    fn show(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
+        let FillState { progress, end } = fill
+            .map(|fill| fill.state.borrow().clone())
+            .unwrap_or_default();
+        let name = self.folder.name_of(table);
+        let summary = summary(&Project::of(table).overview());
+        let state = match (&end, fill) {
+            (Some(end), fill) => match state_of(&name, end)? {
+                "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
+                state => state,
+            },
+            (None, Some(_)) => "running",
+            (None, None) if summary.is_null() => {
+                return Err(Fault::usage(format!(
+                    "nothing is known of {name}: `fill` completes it"
+                )));
+            }
+            (None, None) => "not running",
+        };
+        let shown = json!({
+            "table": name,
+            "state": state,
+            "progress": progress,
+            "printed": end.map(|end| end.printed),
+            "summary": summary,
+        });
+        Ok(Answer::new(shown, WHOLE))
+    }
+}
+
+/// The state of a run that has ended by itself or was stopped.
+fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
+    let is = |status: ExitStatus| end.code == Some(i32::from(status.code()));
+    if is(ExitStatus::Done) {
+        return Ok("complete");
+    }
+    if is(ExitStatus::Limit) {
+        return Ok("cut short: a limit was reached, or this machine is offline; `fill` resumes it");
+    }
+    if is(ExitStatus::Interrupted) {
+        return Ok("stopped; `fill` resumes it");
+    }
+    let why = match (end.said.as_str(), end.code) {
+        ("", Some(code)) => format!("`webfill fill` has ended with {code}"),
+        ("", None) => "`webfill fill` was killed".into(),
+        (said, _) => said.to_owned(),
+    };
+    Err(Fault::error(format!("{name}: {why}")))
+}
+
+/// What the run has written of itself; null if there is nothing.
+fn summary(overview: &Path) -> Value {
+    let written = std::fs::read(overview).ok();
+    let read = written.and_then(|text| serde_json::from_slice(&text).ok());
+    read.unwrap_or_default()
+}
+
+async fn wait(fill: &Fill, seconds: u64, caller: &mut Caller) {
+    let deadline = Caller::deadline(seconds);
+    let mut state = fill.state.clone();
+    loop {
+        let now = state.borrow_and_update().clone();
+        if now.end.is_some() {
+            return;
+        }
+        caller.report(sentence(&now)).await;
+        let changed = caller.wait(deadline, state.changed()).await;
+        if !matches!(changed, Some(Ok(()))) {
+            return;
+        }
+    }
+}
+
+/// `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`
+fn sentence(state: &FillState) -> String {
+    let count = |kind: &str, key: &str| state.progress.get(kind)?[key].as_u64();
+    let step = state
+        .progress
+        .get("fill")
+        .and_then(|fill| fill["step"].as_str());
+    let mut sentence = step.unwrap_or("start").to_owned();
+    if let (Some(done), Some(total)) = (count("crawl", "done"), count("crawl", "total")) {
+        let failed = count("crawl", "errors").unwrap_or_default();
+        sentence += &format!(": {done} of {total} URLs done, {failed} failed");
+    }
+    if let (Some(filled), Some(gaps)) = (count("fill", "filled"), count("fill", "gaps")) {
+        sentence += &format!("; {filled} of {gaps} gaps filled");
+    }
+    sentence
+}
+
+/// The names of columns as the command takes them.
+fn columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
+    if let Some(name) = names.iter().find(|name| name.contains(',')) {
+        return Err(Fault::usage(format!(
+            "{argument}: the column `{name}` has a comma in its name, which cannot be given"
+        )));
+    }
+    Ok((!names.is_empty()).then(|| names.join(",")))
+}
+
+fn path(path: &Path) -> Result<String, Fault> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Fault::usage(format!("the name {} is no UTF-8", path.display())))
+}

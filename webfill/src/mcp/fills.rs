@@ -1,0 +1,304 @@
+//! Runs of `webfill fill`, as children of this process: each leads a process group of its own, so that signals come to
+//! it from here only, and drains if this process is killed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use webfill_service::{Fault, child};
+
+use super::input::Signals;
+
+/// Runs at a time; each has a dispatcher, a supervisor and workers of its own.
+const MOST_RUNNING: usize = 4;
+
+/// Ended runs whose end is remembered; older ones are in the files of their tables.
+const MOST_ENDED: usize = 64;
+
+/// How much of the output of a run is kept.
+const MOST_PRINTED: u64 = 64 << 10;
+const MOST_LINES: usize = 20;
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// How long a run may drain at the end, and then stop.
+const DRAINS_FOR: Duration = Duration::from_secs(10);
+const STOPS_FOR: Duration = Duration::from_secs(5);
+
+/// How often a run that has closed its pipes is checked.
+const POLL_EVERY: Duration = Duration::from_millis(10);
+
+/// Starts the program's own sentences.
+const PREFIX: &str = "webfill: ";
+
+/// The runs, by the paths of their tables.
+#[derive(Default)]
+pub struct Fills(Mutex<BTreeMap<PathBuf, Arc<Fill>>>);
+
+/// A run.
+pub struct Fill {
+    child: Arc<Mutex<Child>>,
+    /// It only shows its plan.
+    pub is_dry: bool,
+    pub state: watch::Receiver<FillState>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct FillState {
+    /// The last line of progress of each kind.
+    pub progress: Map<String, Value>,
+    pub end: Option<End>,
+}
+
+#[derive(Debug, Clone)]
+pub struct End {
+    /// `None` if a signal has killed it.
+    pub code: Option<i32>,
+    /// What it has printed: the plan, and the summary in sentences.
+    pub printed: String,
+    /// Its last sentence on standard error.
+    pub said: String,
+}
+
+impl Fills {
+    /// Starts a run. `name` is that of the table for people.
+    pub fn start(
+        &self,
+        table: &Path,
+        name: &str,
+        arguments: &[String],
+        is_dry: bool,
+    ) -> Result<Arc<Fill>, Fault> {
+        let mut fills = lock(&self.0);
+        if fills.get(table).is_some_and(|fill| fill.is_running()) {
+            return Err(Fault::usage(format!(
+                "{name} is being completed: `fill_state` shows how far it is, `fill_stop` stops it"
+            )));
+        }
+        let running = fills.values().filter(|fill| fill.is_running()).count();
+        if running >= MOST_RUNNING {
+            return Err(Fault::usage(format!(
+                "{running} tables are being completed, and no more may be at a time: wait for one, or stop it"
+            )));
+        }
+        if fills.len() >= MOST_ENDED {
+            fills.retain(|_, fill| fill.is_running());
+        }
+        let fill = Arc::new(Fill::spawn(arguments, is_dry)?);
+        fills.insert(table.to_owned(), Arc::clone(&fill));
+        Ok(fill)
+    }
+
+    pub fn get(&self, table: &Path) -> Option<Arc<Fill>> {
+        lock(&self.0).get(table).cloned()
+    }
+
+    /// Drains all runs and waits for their ends. A signal, or a drain that takes long, stops them at once.
+    pub async fn end(&self, signals: &mut Signals) {
+        let fills: Vec<Arc<Fill>> = lock(&self.0).values().cloned().collect();
+        for patience in [DRAINS_FOR, STOPS_FOR] {
+            // The second time it stops at once.
+            fills.iter().for_each(|fill| fill.stop());
+            tokio::select! {
+                () = all_ended(&fills) => return,
+                () = tokio::time::sleep(patience) => {}
+                () = signals.next() => {}
+            }
+        }
+        fills.iter().for_each(|fill| fill.kill());
+    }
+}
+
+async fn all_ended(fills: &[Arc<Fill>]) {
+    for fill in fills {
+        fill.ended().await;
+    }
+}
+
+impl Fill {
+    fn spawn(arguments: &[String], is_dry: bool) -> Result<Fill, Fault> {
+        let started = child::own_program()
+            .arg("fill")
+            .arg("--progress=json")
+            .arg(format!("--parent-process={}", std::process::id()))
+            .args(arguments)
+            // It names a collection to complete instead.
+            .env_remove("WEBFILL_RECORDS")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        let mut started = started
+            .map_err(|error| Fault::error(format!("cannot start `webfill fill`: {error}")))?;
+        let (stdout, stderr) = (started.stdout.take(), started.stderr.take());
+        let (stdout, stderr) = stdout.zip(stderr).expect("both are pipes");
+        let (states, state) = watch::channel(FillState::default());
+        let child = Arc::new(Mutex::new(started));
+        let attended = Arc::clone(&child);
+        std::thread::spawn(move || attend(&attended, stdout, stderr, &states));
+        Ok(Fill {
+            child,
+            is_dry,
+            state,
+        })
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.state.borrow().end.is_none()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        let mut state = self.state.clone();
+        // An error means that nothing attends it any more.
+        let _ = state.wait_for(|state| state.end.is_some()).await;
+    }
+
+    /// The first time it drains: fetches under way finish. The second time it stops at once. What was fetched stays.
+    pub fn stop(&self) {
+        let mut child = lock(&self.child);
+        // It was not waited for, so the id is still its own.
+        if let Ok(None) = child.try_wait() {
+            child::ask_to_drain(&child);
+        }
+    }
+
+    fn kill(&self) {
+        child::kill_group(&mut lock(&self.child));
+    }
+}
+
+/// Stops a run whose starter does not want it any more.
+pub struct StopOnDrop(pub Option<Arc<Fill>>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        if let Some(fill) = &self.0 {
+            fill.stop();
+        }
+    }
+}
+
+/// Follows a run to its end.
+fn attend(
+    child: &Mutex<Child>,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+    states: &watch::Sender<FillState>,
+) {
+    let printing = std::thread::spawn(move || read_most(stdout));
+    let mut said = VecDeque::new();
+    for line in Lines(BufReader::new(stderr)) {
+        match event(&line) {
+            Some((kind, event)) => states.send_modify(|state| {
+                state.progress.insert(kind, event);
+            }),
+            None => {
+                said.push_back(line);
+                if said.len() > MOST_LINES {
+                    said.pop_front();
+                }
+            }
+        }
+    }
+    let printed = printing.join().unwrap_or_default();
+    // Its pipes are closed, so it ends.
+    let status = loop {
+        let ended = lock(child).try_wait();
+        match ended {
+            Ok(None) => std::thread::sleep(POLL_EVERY),
+            Ok(Some(status)) => break Some(status),
+            Err(_) => break None,
+        }
+    };
+    states.send_modify(|state| {
+        state.end = Some(End {
+            code: status.and_then(|status| status.code()),
+            printed,
+            said: sentence(said.make_contiguous()),
+        });
+    });
+}
+
+/// Reads all, and returns its start.
+fn read_most(mut output: impl Read) -> String {
+    let mut start = Vec::new();
+    let _ = output.by_ref().take(MOST_PRINTED).read_to_end(&mut start);
+    let _ = std::io::copy(&mut output, &mut std::io::sink());
+    String::from_utf8_lossy(&start).into_owned()
+}
+
+/// The lines of a stream, each cut off where it is too long.
+struct Lines<R>(R);
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        let read = self
+            .0
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line);
+        match read {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        }
+    }
+}
+
+/// A line of progress, with its kind.
+fn event(line: &str) -> Option<(String, Value)> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let kind = event.get("kind")?.as_str()?.to_owned();
+    Some((kind, event))
+}
+
+/// The last sentence of the program, which may have several lines.
+fn sentence(said: &[String]) -> String {
+    let start = said.iter().rposition(|line| line.starts_with(PREFIX));
+    let said = said[start.unwrap_or(0)..].join("\n");
+    said.strip_prefix(PREFIX).unwrap_or(&said).to_owned()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sentence_counts() {
+        let said = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|&line| line.into()).collect();
+            sentence(&lines)
+        };
+        assert_eq!(said(&[]), "");
+        assert_eq!(said(&["a panic"]), "a panic");
+        assert_eq!(
+            said(&["webfill: one", "webfill: two", "  more of it"]),
+            "two\n  more of it"
+        );
+    }
+
+    #[test]
+    fn lines_are_read_in_bounded_memory() {
+        let long = "x".repeat(200_000);
+        let text = format!("one\r\n{{\"kind\": \"fill\"}}\n{long}\nlast");
+        let lines: Vec<String> = Lines(text.as_bytes()).collect();
+        assert_eq!((lines[0].as_str(), lines.len()), ("one", 7));
+        assert_eq!(event(&lines[1]).unwrap().0, "fill");
+        assert!(lines.iter().all(|line| line.len() as u64 <= LONGEST_LINE));
+        assert_eq!(event("{}"), None);
+        assert_eq!(event("webfill: {"), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! The tools of a fleet: each sends one action of the public JSON, and the dispatcher judges it by the key.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use webfill_service::Fault;
+
+use super::answer::Answer;
+use super::arguments::{CrawlArguments, FeedArguments, InfoArguments, NoArguments, WhyArguments};
+use super::caller::Caller;
+use crate::demand::{self, ConnectionOptions};
+
+/// The most requests of one feed.
+const MOST_REQUESTS: usize = 1_000;
+
+/// Requests to the dispatcher at a time; each has a thread and a connection.
+const AT_A_TIME: usize = 8;
+
+/// How often a crawl that is waited for is checked.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+
+const WHOLE: &str = "`webfill info`, `why` and `status` with --json print the whole";
+
+pub struct Fleet {
+    connection: ConnectionOptions,
+    permits: Semaphore,
+}
+
+impl Fleet {
+    pub fn new(connection: ConnectionOptions) -> Result<Fleet, Fault> {
+        // A fault of the address or of the keys is one of the command.
+        connection.resolve()?;
+        Ok(Fleet {
+            connection,
+            permits: Semaphore::new(AT_A_TIME),
+        })
+    }
+
+    pub async fn feed(&self, given: Result<FeedArguments, Fault>) -> Result<Answer, Fault> {
+        let requests = given?.requests;
+        if requests.is_empty() || requests.len() > MOST_REQUESTS {
+            let count = requests.len();
+            return Err(Fault::usage(format!(
+                "requests: expected 1 to {MOST_REQUESTS}, not {count}"
+            )));
+        }
+        let fed = self
+            .ask(move |connection| demand::feed_list(connection, &requests))
+            .await;
+        Ok(Answer::new(fed?, WHOLE))
+    }
+
+    pub async fn info(
+        &self,
+        given: Result<InfoArguments, Fault>,
+        caller: &mut Caller,
+    ) -> Result<Answer, Fault> {
+        let given = given?;
+        let mut question = demand::crawl_action("info", &given.appid, given.crawlid.as_deref());
+        if let Some(after) = given.cursor {
+            question["after"] = after.into();
+        }
+        let deadline = Caller::deadline(given.wait_seconds);
+        loop {
+            let mut answer = self.act(question.clone()).await?;
+            let is_over = answer["state"] != "running";
+            caller.report(progress(&answer)).await;
+            let poll = tokio::time::sleep(POLL_EVERY);
+            if is_over || caller.wait(deadline, poll).await.is_none() {
+                let next = answer.as_object_mut().and_then(|all| all.remove("next"));
+                let next = next.and_then(|next| next.as_str().map(str::to_owned));
+                return Ok(Answer::new(answer, WHOLE).with_next(next));
+            }
+        }
+    }
+
+    pub async fn status(&self, given: Result<NoArguments, Fault>) -> Result<Answer, Fault> {
+        given?;
+        let answer = self.act(json!({"action": "status"})).await?;
+        Ok(Answer::new(answer, WHOLE))
+    }
+
+    pub async fn why(&self, given: Result<WhyArguments, Fault>) -> Result<Answer, Fault> {
+        let WhyArguments {
+            url,
+            appid,
+            crawlid,
+        } = given?;
+        let asked = self.ask(move |connection| {
+            demand::request_why(connection, &url, appid.as_deref(), crawlid.as_deref())
+        });
+        Ok(Answer::new(asked.await?, WHOLE))
+    }
+
+    /// Pauses or resumes a crawl.
+    pub async fn steer(
+        &self,
+        action: &str,
+        given: Result<CrawlArguments, Fault>,
+    ) -> Result<Answer, Fault> {
+        let CrawlArguments { appid, crawlid } = given?;
+        let answer = self.act(demand::crawl_action(action, &appid, Some(&crawlid)));
+        Ok(Answer::new(answer.await?, WHOLE))
+    }
+
+    async fn act(&self, action: Value) -> Result<Value, Fault> {
+        self.ask(move |connection| demand::act(connection, &action))
+            .await
+    }
+
+    async fn ask(
+        &self,
+        ask: impl FnOnce(&ConnectionOptions) -> Result<Value, Fault> + Send + 'static,
+    ) -> Result<Value, Fault> {
+        let _permit = self.permits.acquire().await.map_err(Fault::error)?;
+        let connection = self.connection.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&connection));
+        asked.await.map_err(Fault::error)?
+    }
+}
+
+fn progress(answer: &Value) -> String {
+    let count = |key: &str| answer[key].as_u64().unwrap_or_default();
+    format!("{} done, {} pending", count("done"), count("total_pending"))
+}
