@@ -1,7 +1,7 @@
 //! A site in trouble backs off: its tasks stay queued, and no failure of the site loses one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use webfill_tests::run::Run;
@@ -16,6 +16,9 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
+/// With the delay of these tests, another request of a site may start before its tasks are recalled.
+const TIME_TO_RECALL: &str = "User-agent: *\nCrawl-delay: 1\n";
+
 /// Checks that every page ended in `ok`, and was answered successfully exactly once.
 fn assert_all_ok(work: &Workplace, pages: usize) {
     let stored = work.stored().pages();
@@ -29,11 +32,15 @@ fn assert_all_ok(work: &Workplace, pages: usize) {
 fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     let web = Web::start();
     let site = web.site("flaps.example");
-    let start = Instant::now();
+    // From the first request on, because a busy machine takes a while to send it.
+    let first_asked = OnceLock::new();
     let down_for = Duration::from_secs(4);
-    site.serve_with("/robots.txt", move |_| match start.elapsed() < down_for {
-        true => status(503).into(),
-        false => status(404).into(),
+    site.serve_with("/robots.txt", move |_| {
+        let since = first_asked.get_or_init(Instant::now);
+        match since.elapsed() < down_for {
+            true => status(503).into(),
+            false => status(404).into(),
+        }
     });
     site.otherwise(|_| page("T").into());
     let work = Workplace::new();
@@ -46,7 +53,8 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     assert_all_ok(&work, 40);
     let visits = site.visits();
     assert_eq!(visits.pages().len(), 40, "each page once");
-    assert!(visits.pages().0[0].started_at >= start + down_for);
+    let first_asked = visits.robots().0[0].started_at;
+    assert!(visits.pages().0[0].started_at >= first_asked + down_for);
     let refused = visits.robots().len();
     assert!((2..=5).contains(&refused), "robots.txt: {refused} requests");
 }
@@ -189,7 +197,8 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
     let visits = site.visits().pages();
-    let rest = visits.0[25].started_at - visits.0[24].started_at;
+    // The tenth refusal is the answer to a probe. After the fifth, a request may start before its task is recalled.
+    let rest = visits.0[30].started_at - visits.0[29].started_at;
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
 }
 
@@ -198,7 +207,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
 fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
-    blocks.robots("");
+    blocks.robots(TIME_TO_RECALL);
     well.robots("");
     blocks.otherwise(|request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
@@ -267,7 +276,7 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
     let refuses = Arc::new(AtomicBool::new(true));
-    blocks.robots("");
+    blocks.robots(TIME_TO_RECALL);
     well.robots("");
     let still = Arc::clone(&refuses);
     blocks.otherwise(move |_| match still.load(Ordering::SeqCst) {
@@ -285,20 +294,27 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
         .finish()
         .expect(0);
     assert_eq!(well.visits().pages().len(), 30);
-    assert_eq!(
-        blocks.visits().pages().len(),
-        5,
-        "the fifth refusal is the last"
+    let asked = blocks.visits().pages().len();
+    assert!(
+        (5..=6).contains(&asked),
+        "the fifth refusal is the last, but for one whose request starts before its task is recalled: {asked}"
     );
     let text = &run.stdout;
-    for words in ["7 blocked", "5 http_error"] {
-        assert!(text.contains(words), "{words}: {text}");
+    for words in [
+        format!("{} blocked", 12 - asked),
+        format!("{asked} http_error"),
+    ] {
+        assert!(text.contains(&words), "{words}: {text}");
     }
 
     refuses.store(false, Ordering::SeqCst);
     let again = || crawl(&work, &web).env("WEBFILL_BACKOFF_BLOCKED", "3600");
     again().finish().expect(0);
-    assert_eq!(blocks.visits().pages().len(), 5, "nothing is tried unasked");
+    assert_eq!(
+        blocks.visits().pages().len(),
+        asked,
+        "nothing is tried unasked"
+    );
     let retried = again().args(["--retry", "blocked,http_error"]);
     assert_eq!(retried.finish().expect(0).summary().outcome("ok"), 42);
 }
@@ -322,7 +338,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
         .start();
     let refused = web
         .log()
-        .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
+        .wait_until("robots.txt was asked for", |visits| !visits.is_empty());
     running.wait_until("the site backs off", |_| work.has_logged("site_backs_off"));
     running.kill_role("dispatcher");
     running.finish().expect(0);
@@ -358,7 +374,7 @@ fn the_store_lists_sites_that_back_off_until_they_recover() {
         .args(urls(&site, 3))
         .start();
     web.log()
-        .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
+        .wait_until("robots.txt was asked for", |visits| !visits.is_empty());
     let expected = "ill.example backing_off robots 503 http://ill.example/robots.txt";
     running.wait_until("the store tells of the rest", |_| told(&work) == [expected]);
     running.kill_role("dispatcher");
