@@ -117,8 +117,9 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     let mut fleet = Fleet::with(&QUICK);
     feed_and_wait(&fleet);
     let pages = |fleet: &Fleet| fleet.web.visits().pages().len();
+    let before_backup = pages(&fleet);
     let backup = fleet.back_up();
-    let at_backup = pages(&fleet);
+    let after_backup = pages(&fleet);
     wait_for_pages(&fleet, SITES * 7);
     let lost = pages(&fleet);
     make_an_hour_old(&backup.join("dispatcher.db"));
@@ -141,8 +142,8 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     let again = visits.pages().len() - SITES * PAGES;
     // Pages fetched after the backup, and those in progress when it was made.
     assert!(
-        again >= lost - at_backup && again <= began - at_backup + SITES,
-        "{again}"
+        again >= lost - after_backup && again <= began - before_backup + SITES,
+        "{again}, of {before_backup}, {after_backup}, {lost}, {began}"
     );
     let info = fleet.info("c");
     assert_eq!(info["state"], Value::from("finished"));
