@@ -21,6 +21,8 @@ const DELAY: Duration = Duration::from_millis(600);
 const LEASE: Duration = Duration::from_secs(1);
 const LONGEST_REQUEST: Duration = Duration::from_secs(2);
 const HAND_OVER: Duration = Duration::from_secs(4);
+/// A lease that no process loses, however busy the machine is.
+const LONG_LEASE: Duration = Duration::from_secs(60);
 const PAGES: usize = SITES * PAGES_PER_SITE;
 
 /// A crawl of a wide web by a dispatcher and two supervisors.
@@ -31,11 +33,16 @@ struct Crawl {
     supervisors: Vec<Running>,
     client: Client,
     key: Value,
+    lease: Duration,
 }
 
 impl Crawl {
     /// A crawl that has fetched some pages.
     fn under_way(supervisors: &[&str]) -> Crawl {
+        Crawl::with_lease(LEASE, supervisors)
+    }
+
+    fn with_lease(lease: Duration, supervisors: &[&str]) -> Crawl {
         let web = Web::start();
         let pages = stocked_web(&web);
         let fleet = Fleet::new();
@@ -43,10 +50,10 @@ impl Crawl {
         for name in supervisors {
             fleet.new_member("supervisor", name);
         }
-        let dispatcher = serving(hasty(fleet.dispatcher_run()));
+        let dispatcher = serving(hasty(fleet.dispatcher_run(), lease));
         let supervisors: Vec<Running> = supervisors
             .iter()
-            .map(|name| hasty(fleet.supervisor(&web, name)).start())
+            .map(|name| hasty(fleet.supervisor(&web, name), lease).start())
             .collect();
         for name in 0..supervisors.len() {
             fleet.wait_until_told_times("supervisor_joined", name + 1);
@@ -65,6 +72,7 @@ impl Crawl {
             supervisors,
             client,
             key,
+            lease,
         }
     }
 
@@ -116,8 +124,8 @@ fn stop_for(pid: u32, time: Duration) {
 }
 
 /// Short leases, requests and delays, and enough workers that not everything is in one.
-fn hasty(run: Run) -> Run {
-    run.env("WEBFILL_DISPATCHER_LEASE", seconds(LEASE))
+fn hasty(run: Run, lease: Duration) -> Run {
+    run.env("WEBFILL_DISPATCHER_LEASE", seconds(lease))
         .env("WEBFILL_POLITENESS_DELAY", "0")
         .env("WEBFILL_FETCH_CONNECT_TIMEOUT", "0.5")
         .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "1.5")
@@ -192,11 +200,11 @@ fn a_killed_supervisors_sites_go_to_the_other_and_no_delay_is_cut_short() {
 
 #[test]
 fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
-    let mut crawl = Crawl::under_way(&["a"]);
+    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
     let killed = crawl.supervisors.remove(0);
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
-    let again = hasty(crawl.fleet.supervisor(&crawl.web, "a")).start();
+    let again = hasty(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
     crawl.supervisors.push(again);
     crawl.fleet.wait_until_told_times("supervisor_joined", 2);
     assert_eq!(crawl.fleet.told("supervisor_lost").len(), 0);
@@ -205,11 +213,12 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
 
 #[test]
 fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
-    let mut crawl = Crawl::under_way(&["a", "b"]);
+    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a", "b"]);
     let killed = crawl.dispatcher.take().expect("it runs");
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
-    crawl.dispatcher = Some(serving(hasty(crawl.fleet.dispatcher_run())));
+    let again = hasty(crawl.fleet.dispatcher_run(), crawl.lease);
+    crawl.dispatcher = Some(serving(again));
     crawl.fleet.wait_until_told_times("supervisor_joined", 4);
     crawl.client = crawl.fleet.client("feeder");
     crawl.finish(0);
@@ -217,9 +226,9 @@ fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
 
 #[test]
 fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
-    let mut crawl = Crawl::under_way(&["a"]);
+    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
     let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
-    let namesake = hasty(namesake).start();
+    let namesake = hasty(namesake, crawl.lease).start();
     crawl.fleet.wait_until_told("name_taken", "\"a\"");
     assert_eq!(crawl.fleet.told("supervisor_joined").len(), 1);
     let first = crawl.supervisors.remove(0);
@@ -232,7 +241,7 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
 
 #[test]
 fn a_second_dispatcher_on_the_same_state_is_refused() {
-    let crawl = Crawl::under_way(&["a"]);
+    let crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
     let second = crawl.fleet.dispatcher_run().finish().expect(1);
     let sentence = second.one_sentence();
     assert!(

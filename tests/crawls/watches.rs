@@ -272,7 +272,7 @@ fn nothing_is_due_at_once_by_a_clock() {
 #[test]
 fn a_killed_run_is_resumed() {
     let mut watched = Watched::new();
-    let urls: Vec<String> = (0..12)
+    let urls: Vec<String> = (0..24)
         .map(|n| format!("http://people.example/p{n}"))
         .collect();
     watched.site().otherwise(|_| page("P").into());
@@ -283,7 +283,7 @@ fn a_killed_run_is_resumed() {
         .web
         .log()
         .wait_until("the second run is under way", |visits| {
-            visits.pages().len() > 16
+            visits.pages().len() > 40
         });
     running.signal(Signal::KILL);
     drop(running.finish());
@@ -291,8 +291,9 @@ fn a_killed_run_is_resumed() {
     watched.once().finish().expect(0);
     assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
     let visits = watched.web.visits().pages().len();
+    // The page that was fetched, and those that a busy machine had not stored yet. All would be more than 64.
     assert!(
-        (24..=26).contains(&visits),
+        (48..=56).contains(&visits),
         "{visits}: only what was under way is repeated"
     );
 }

@@ -73,7 +73,7 @@ fn a_dispatcher_ends_alone_and_its_supervisors_go_on_with_the_next() {
     fleet.dispatcher().signal(Signal::TERM);
     let said = fleet.dispatcher_ended(0);
     assert!(
-        asked.elapsed() < Duration::from_secs(5),
+        asked.elapsed() < Duration::from_secs(30),
         "it waits for nobody: {:?}, {said}",
         asked.elapsed()
     );
@@ -130,9 +130,9 @@ fn supervisors_drain_by_word_one_or_all() {
 
 #[test]
 fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_immediately() {
-    let lease = Duration::from_secs(4);
+    let lease = Duration::from_secs(12);
     let settings = [
-        ("DISPATCHER_LEASE", "4"),
+        ("DISPATCHER_LEASE", "12"),
         ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
     ];
     let mut fleet = Fleet::with(&settings);

@@ -107,8 +107,9 @@ fn a_restarted_dispatcher_continues_its_run() {
     let paths = fleet.web.visits().pages().counts();
     assert_eq!(paths.len(), 60, "every page");
     let visits: usize = paths.values().sum();
+    // At each death, the tasks that were handed out, a few on a busy machine. From the beginning it would be 40 or more.
     assert!(
-        visits <= 64,
+        visits <= 60 + 2 * 8,
         "{visits}: only what was under way is repeated"
     );
 }
