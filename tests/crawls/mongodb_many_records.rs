@@ -236,9 +236,9 @@ fn memory_does_not_grow_with_the_number_of_records() {
     let all = measure_to_its_end(all);
     // Ten times as many records. All of them would take 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
-    assert!(grown(few.crawl_mib, all.crawl_mib) < 12, "{few:?} {all:?}");
+    assert!(grown(few.crawl_mib, all.crawl_mib) < 25, "{few:?} {all:?}");
     assert!(
-        grown(few.dispatcher_mib, all.dispatcher_mib) < 12,
+        grown(few.dispatcher_mib, all.dispatcher_mib) < 25,
         "{few:?} {all:?}"
     );
     assert_eq!(unnamed(&people), 0);

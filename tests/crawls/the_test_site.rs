@@ -1,8 +1,8 @@
 //! Tests of the test site itself: its log and its replies, as seen by a client that only uses sockets.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};
@@ -16,7 +16,7 @@ const MS: Duration = Duration::from_millis(1);
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the site listens");
     stream
-        .set_read_timeout(Some(10_000 * MS))
+        .set_read_timeout(Some(60_000 * MS))
         .expect("a timeout");
     stream
 }
@@ -86,8 +86,10 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
 #[test]
 fn the_log_knows_gaps_and_overlaps() {
     let web = Web::start();
+    // So long that the second request comes before the first answer on a busy machine, too.
+    let latency = 2_000 * MS;
     web.site("slow.example")
-        .serve("/", page("s").latency(150 * MS));
+        .serve("/", page("s").latency(latency));
     let mut first = connect(web.plain_address());
     let mut second = connect(web.plain_address());
     ask(&mut first, "slow.example", "/");
@@ -103,7 +105,10 @@ fn the_log_knows_gaps_and_overlaps() {
     });
     assert_eq!(visits.overlaps().len(), 1, "{visits:#?}");
     let gaps = visits.gaps();
-    assert!(gaps[0] < 150 * MS && gaps[1] >= 140 * MS, "{gaps:?}");
+    assert!(
+        gaps[0] < latency && gaps[1] >= latency - 10 * MS,
+        "{gaps:?}"
+    );
     let judged = std::panic::catch_unwind(|| visits.assert_polite(50 * MS));
     assert!(judged.is_err(), "an overlap is not polite");
 }
@@ -333,12 +338,11 @@ fn isolated_tests_see_a_network_of_their_own() {
             let mut stream = connect(address);
             ask(&mut stream, "93.184.216.34", "/");
             assert!(read_page(&mut stream).contains("public"));
-            let started = Instant::now();
-            let elsewhere =
-                TcpStream::connect_timeout(&"10.0.0.1:80".parse().expect("an address"), 5_000 * MS);
-            assert!(
-                elsewhere.is_err() && started.elapsed() < 4_000 * MS,
-                "nothing else is reachable"
+            let elsewhere = "10.0.0.1:80".parse().expect("an address");
+            let elsewhere = TcpStream::connect_timeout(&elsewhere, 5_000 * MS);
+            assert_eq!(
+                elsewhere.expect_err("nothing else is reachable").kind(),
+                ErrorKind::NetworkUnreachable
             );
         },
     );

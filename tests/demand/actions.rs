@@ -147,7 +147,7 @@ fn no_request_starts_after_a_stop_was_answered() {
 /// The lease of a fleet with a stopped process, and the additional time that an answer may take: the difference
 /// between clocks, and a loaded machine.
 const LEASE: Duration = Duration::from_secs(2);
-const MORE: Duration = Duration::from_secs(8);
+const MORE: Duration = Duration::from_secs(25);
 
 /// No request of a crawl starts after its stop was answered, although a process is frozen meanwhile, and a worker
 /// holds tasks that it has not started. `latency` is that of a site.

@@ -430,7 +430,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
         format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n");
     let ask = |stream: &mut TcpStream| {
         stream
-            .set_read_timeout(Some(Duration::from_secs(5)))
+            .set_read_timeout(Some(Duration::from_secs(30)))
             .expect("an option");
         let mut first = [0; 12];
         stream

@@ -9,6 +9,7 @@ use crate::fleet::{Fleet, request_with, wait_for};
 
 /// Slightly more than twice the promised time: the machine is busy with other tests.
 const AT_ONCE: Duration = Duration::from_millis(200);
+const ATTEMPTS: usize = 30;
 
 /// A fleet of two supervisors that crawls several pages of each of several sites at priority 70.
 fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
@@ -59,23 +60,22 @@ fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
     started.saturating_duration_since(fed)
 }
 
-/// The best of a few, because a busy machine makes some slow, but never makes one fast.
-fn best(mut waits: Vec<Duration>, limit: Duration) {
-    waits.sort();
-    eprintln!("{waits:?}");
-    assert!(
-        waits[0] <= limit,
-        "at best {:?}, allowed {limit:?}",
-        waits[0]
-    );
+/// The best of some, because a busy machine makes some slow, but never makes one fast.
+fn best(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
+    let mut slow = Vec::new();
+    let is_quick = waits.any(|wait| {
+        slow.push(wait);
+        wait <= limit
+    });
+    assert!(is_quick, "allowed {limit:?}: {slow:?}");
 }
 
 #[test]
 fn ninety_goes_first_on_a_site_that_seventy_holds() {
     let delay = Duration::from_millis(500);
     let fleet = at_work(1, 500, delay);
-    let waits = (0..4).map(|number| wait_of(&fleet, "s0.example", number));
-    best(waits.collect(), delay + Duration::from_millis(20) + AT_ONCE);
+    let waits = (0..ATTEMPTS).map(|number| wait_of(&fleet, "s0.example", number));
+    best(waits, delay + Duration::from_millis(20) + AT_ONCE);
     let visits = fleet.web.visits().pages();
     visits.assert_polite(delay);
 }
@@ -83,8 +83,9 @@ fn ninety_goes_first_on_a_site_that_seventy_holds() {
 #[test]
 fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
     let fleet = at_work(150, 20, Duration::from_millis(10));
-    let waits = (0..4).map(|number| wait_of(&fleet, &format!("free{number}.example"), number));
-    best(waits.collect(), AT_ONCE);
+    let waits =
+        (0..ATTEMPTS).map(|number| wait_of(&fleet, &format!("free{number}.example"), number));
+    best(waits, AT_ONCE);
 }
 
 #[test]

@@ -20,7 +20,7 @@ const SITES: usize = 8;
 const PAGES: usize = 60;
 
 /// After the restart of the dispatcher all are back within this time: some pauses of reconnecting, and then a hello.
-const BACK_WITHIN: Duration = Duration::from_secs(5);
+const BACK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The commands of the runbook, in order.
 fn runbook() -> Vec<String> {

@@ -91,15 +91,14 @@ fn a_delay_takes_effect_on_all_machines_within_a_second() {
         }
         fleet.run(&["site", host, "--delay", "none"]).expect(0);
         let so_far = fleet.web.visits().of_host(host).len();
-        let begun = Instant::now();
+        // A busy machine makes some slow, but none quick.
         fleet.web.log().wait_until("it is quick again", |visits| {
-            visits.of_host(host).len() > so_far + 20
+            let gaps = visits.of_host(host).gaps();
+            let gaps = gaps.iter().skip(so_far);
+            gaps.filter(|gap| **gap < Duration::from_millis(700))
+                .count()
+                > 3
         });
-        assert!(
-            begun.elapsed() < Duration::from_secs(12),
-            "{:?}",
-            begun.elapsed()
-        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! The history of a URL, from the logs of several machines collected in one folder.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -47,10 +48,17 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let mut fleet = Fleet::with(&[("LOG_LEVEL", "info,journey=debug")]);
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");
-    site.serve("/", page("T").mapped_link("/next"));
     site.serve("/next", page("N"));
-    let slow = site.latency(Duration::from_secs(3));
-    let url = slow.url("/");
+    // The first request lasts until its worker is killed.
+    let has_begun = AtomicBool::new(false);
+    site.serve_with("/", move |_| {
+        let page = page("T").mapped_link("/next");
+        match has_begun.swap(true, Ordering::SeqCst) {
+            true => page.into(),
+            false => page.latency(Duration::from_secs(25)).into(),
+        }
+    });
+    let url = site.url("/");
     fleet.feed(&[request(&url, "c")]);
     fleet
         .web

@@ -150,7 +150,7 @@ impl Network {
     fn wait_until_there(&self) {
         let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
         let pid = self.holder.id().to_string();
-        for _ in 0..1_000 {
+        for _ in 0..12_000 {
             let network = of(&pid);
             if network.is_some() && network != of("self") {
                 return;

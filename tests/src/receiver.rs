@@ -107,7 +107,10 @@ impl Receiver {
                 return found;
             }
             let posted = self.posted();
-            assert!(begun.elapsed() < Duration::from_secs(60), "{posted:?}");
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "waited in vain for {delivered} deliveries: {posted:?}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

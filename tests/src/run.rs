@@ -19,7 +19,7 @@ use crate::summary::Summary;
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// How long processes may take to end after their parent.
-const AFTERLIFE: Duration = Duration::from_secs(20);
+const AFTERLIFE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(25);
 
