@@ -244,6 +244,11 @@ fn changes_are_visible_to_readers_of_the_store() {
     assert_eq!(since(&read_to).len(), 1);
 }
 
+/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
+fn wait_until_older_than_a_second() {
+    std::thread::sleep(Duration::from_millis(1_100));
+}
+
 #[test]
 fn a_page_has_the_body_of_its_last_fetch() {
     let kept = Kept::new();
@@ -259,7 +264,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     let urls = ["/changes", "/stays", "/goes"].map(|path| site.url(path));
     let crawl = || kept.crawl().args(["--refresh-after", "1s"]).args(&urls);
     crawl().arg("--keep-bodies").finish().expect(0);
-    std::thread::sleep(Duration::from_millis(1_100));
+    wait_until_older_than_a_second();
     site.serve("/changes", page("Two").field("town", "Berlin"));
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), Some("\"1\""));
@@ -277,7 +282,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     assert_eq!(kept.page("/goes")["fields"], json!({}));
 
     // A later fetch that stores no body leaves the older one in place.
-    std::thread::sleep(Duration::from_millis(1_100));
+    wait_until_older_than_a_second();
     site.serve("/changes", page("Three").field("town", "Oslo"));
     // Its links are those of the previous mapping.
     site.serve_with("/stays", |request| {

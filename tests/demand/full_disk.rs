@@ -200,6 +200,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
                 (status()["leased"] == 0).then_some(())
             });
             let before = fleet.web.visits().pages().len();
+            // A measured window, in which it would go on: pages are fetched twenty times a second.
             std::thread::sleep(Duration::from_secs(2));
             assert_eq!(fleet.web.visits().pages().len(), before);
             assert!(before < pages.len(), "it was done before the pause");

@@ -64,6 +64,7 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
         }
         let begun = ask(&fleet, json!({"action": "watch_run", "name": "regulator"}));
         assert_eq!(begun.get("error"), None, "{begun}");
+        // Whatever is under way then.
         std::thread::sleep(Duration::from_millis(random.u64(300..3_000)));
         fleet.kill_dispatcher();
         fleet.start_dispatcher();

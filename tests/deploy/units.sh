@@ -189,6 +189,7 @@ END
     case $code in
     0 | 2)
         wait_until "it has ended with $code" ended_with "$code"
+        # A measured window: a restart would come after 100 ms.
         sleep 1
         expect "$dispatcher" NRestarts 0
         ;;

@@ -232,6 +232,7 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     let run = fleet.fill().finish().expect(0);
     let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
+    // Measured windows: earlier fetches are too old for `--refresh-after 1s` after them.
     std::thread::sleep(Duration::from_millis(1_100));
     let first = fleet.web.visits().pages().len();
     for again in 1..=2 {

@@ -135,6 +135,7 @@ fn a_killed_run_is_resumed() {
     client.run(doc! {"insert": "books", "documents": documents()});
     for moment in 0..12 {
         let running = fill(&work, &web, &database).start();
+        // Twelve moments, whatever is under way then.
         std::thread::sleep(Duration::from_millis(60 + 110 * moment));
         for process in running.processes() {
             process.signal(Signal::KILL);

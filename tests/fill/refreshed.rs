@@ -11,6 +11,7 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::rows;
 
 const BOOKS: usize = 24;
+/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
 const SECOND: Duration = Duration::from_millis(1_100);
 
 /// What the site does: mottos of its first day, those of its second day, the same without the page of the first book,

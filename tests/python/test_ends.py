@@ -75,6 +75,7 @@ def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
     wait_for("pages are fetched", lambda: len(site.asked) >= pages)
     # From the terminal it comes to the whole group, and only once to the program.
     os.killpg(process.pid, signal.SIGINT)
+    # Mostly it drains by now. If not, more pages are fetched, and the same holds.
     time.sleep(0.5)
     site.answers = 10**9
     _, said = process.communicate(timeout=90)

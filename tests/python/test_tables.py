@@ -104,6 +104,7 @@ def test_a_refresh_requests_what_is_older(site):
     frame = polars.DataFrame(made_site.rows())
     filled = webfill.fill(frame, **site.options()).to_polars()
     assert len(site.asked) == 48
+    # A measured window: after it the pages are older than a second.
     time.sleep(1.1)
     assert webfill.fill(frame, **site.options(refresh_after="1s")).to_polars().equals(filled)
     assert len(site.asked) == 96
