@@ -157,6 +157,6 @@ mod tests {
         let start = Instant::now();
         let scan = scan_links(&format!("<a href=x>x</a><a{attributes}>"), 100, None);
         assert!(scan.cut && scan.hrefs == ["x"]);
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(20));
     }
 }

@@ -232,7 +232,8 @@ mod tests {
         let text = format!("{}!", "a".repeat(60));
         let start = Instant::now();
         assert_eq!(pattern.is_match(&text), Err(GaveUp));
-        assert!(start.elapsed() < Duration::from_millis(500));
+        // Without a limit it would take longer than anybody lives.
+        assert!(start.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -300,7 +300,7 @@ fn an_extraction_ends_at_its_deadline() {
         subject: "field slow".into(),
     };
     assert_eq!(engine.extract(page, wants), Err(expected));
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
