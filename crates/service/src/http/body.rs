@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_byte_now_and_then_does_not_prolong_it() {
         let began = Instant::now();
         let mut body = arriving(b".");
@@ -169,7 +169,7 @@ mod tests {
         assert!(began.elapsed() >= Duration::from_millis(200));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn bytes_that_came_fast_before_give_no_credit() {
         let mut body = arriving(&[b'.'; 1 << 20]);
         for _ in 0..5 {
@@ -179,7 +179,7 @@ mod tests {
         while body.next_piece().await.is_ok() {}
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_body_at_the_least_rate_is_read_for_as_long_as_it_comes() {
         let mut body = arriving(&[b'.'; 4 * 4_096 / 100]);
         let began = Instant::now();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// The time that the dispatcher takes to make arrived pieces durable does not count as the client's delay.
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_time_between_two_calls_does_not_count() {
         let mut body = arriving(b".");
         for _ in 0..5 {

@@ -102,7 +102,7 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_millis(500);
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_not_read_fails_at_the_deadline() {
         let (stream, _client) = duplex(100);
         let began = Instant::now();
@@ -112,7 +112,7 @@ mod tests {
         assert!(began.elapsed() >= WITHIN);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_byte_now_and_then_does_not_prolong_it() {
         let (stream, mut client) = duplex(100);
         let mut unread = Unread::new(stream, WITHIN);
@@ -126,7 +126,7 @@ mod tests {
         reading.await.unwrap();
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn each_answer_has_the_whole_time() {
         let (stream, mut client) = duplex(100);
         let mut unread = Unread::new(stream, WITHIN);
