@@ -54,6 +54,7 @@ def test_polars(site):
     assert done.to_polars().schema == frame.schema
     assert polars.DataFrame(done).schema == frame.schema
     assert polars.DataFrame(done.evidence).schema["chain"] == polars.String
+    assert polars.scan_parquet(done.evidence.path).select("confidence").collect().height == len(done.evidence.to_dicts())
     assert_true(done.to_polars().with_columns(polars.col("seen").dt.convert_time_zone("UTC")).to_dicts())
 
 

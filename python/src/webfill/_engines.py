@@ -91,13 +91,7 @@ class Polars:
 
     def read(self, path: Path, is_ours: bool) -> Any:
         """Return a DataFrame. JSON, which polars reads as bytes, is text."""
-        try:
-            frame = self.pl.read_parquet(path)
-        except self.pl.exceptions.ComputeError:
-            # polars 1 does not read the metadata of some files that the program makes.
-            if not is_ours or find_spec("pyarrow") is None:
-                raise
-            frame = self.pl.from_arrow(Pyarrow().parquet.read_table(path))
+        frame = self.pl.read_parquet(path)
         return frame.cast({self.pl.Binary: self.pl.String}) if is_ours else frame
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:

@@ -207,9 +207,12 @@ fn copy_column(
 ) -> Result<()> {
     let rows = metadata.row_group(group).num_rows();
     let column = metadata.row_group(group).column(number);
-    let index = metadata.page_index();
-    let of_column = index.and_then(|index| index.column_index(group, number));
-    let offsets = index.and_then(|index| index.offset_index(group, number));
+    let of_column = metadata
+        .column_index()
+        .and_then(|index| index.get(group)?.get(number));
+    let offsets = metadata
+        .offset_index()
+        .and_then(|index| index.get(group)?.get(number));
     let close = ColumnCloseResult {
         bytes_written: u64::try_from(column.compressed_size()).unwrap_or(0),
         rows_written: u64::try_from(rows).unwrap_or(0),
