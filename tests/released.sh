@@ -30,9 +30,13 @@ rm -f "$own"
 [ ! -e "$target/debug/webfill" ] || ln "$target/debug/webfill" "$own"
 git archive "$COMMIT" | tar -x -C "$folder/source"
 sed -i -e '0,/^version = .*/s//version = "0.0.0-released"/' -e 's/\(path = "[^"]*"\), version = "[^"]*"/\1/' "$folder/source/Cargo.toml"
-# It is tried, not measured: its own crates are compiled as quickly as can be, its dependencies as ever.
-(cd "$folder/source" && CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
-    cargo build --workspace --bin webfill --target-dir "$target")
+# It is tried, not measured: its own crates are compiled as quickly as can be, its dependencies as for this tree.
+quickly=()
+for crate in $(sed -n 's/^name = "\(webfill[a-z-]*\)"$/\1/p' "$folder"/source/{,crates/}*/Cargo.toml); do
+    quickly+=(--config "profile.dev.package.$crate.opt-level=0")
+done
+(cd "$folder/source" && CARGO_PROFILE_DEV_DEBUG=false \
+    cargo build --workspace --bin webfill --target-dir "$target" "${quickly[@]}")
 mv "$target/debug/webfill" "$folder/webfill"
 [ ! -e "$own" ] || mv "$own" "$target/debug/webfill"
 rm -rf "$folder/source"
