@@ -303,7 +303,7 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
 /// When the crawler last judged a check of a page.
 fn judged_at(watched: &Watched, path: &str) -> String {
     let sql = format!(
-        "SELECT looked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
+        "SELECT checked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
     );
     watched.work.stored().texts(&sql).concat()
 }

@@ -263,7 +263,7 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
 
     let answer = chief.post("/dashboard/do/pause", &fields(&token_of(&chief), "c"));
     let back = answer.header("location").expect("a way back").to_owned();
-    assert!(back.starts_with("/dashboard/crawls?told="), "{back}");
+    assert!(back.starts_with("/dashboard/crawls?message="), "{back}");
     let told = chief.get(&back).body;
     assert!(told.contains("Crawl paused"), "{told}");
     let paused = fleet.web.site("a.example").visits().len();

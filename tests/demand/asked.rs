@@ -23,7 +23,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     assert_eq!(told["crawls"][0]["crawlid"], "c0", "{told}");
     assert_eq!(told["crawls"].as_array().map(Vec::len), Some(1), "{told}");
     assert_eq!(
-        (&told["crawls_looked_at"], &told["next"]),
+        (&told["crawls_checked"], &told["next"]),
         (&json!(10_500), &Value::Null)
     );
     let said = fleet
@@ -38,7 +38,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     let told = fleet.json(&["why", "http://nobody.example/"]);
     assert_eq!(told["crawls"].as_array().map(Vec::len), Some(10), "{told}");
     assert_eq!(told["crawls"][0]["state"], "unknown", "{told}");
-    assert_eq!(told["crawls_looked_at"], 10_500, "{told}");
+    assert_eq!(told["crawls_checked"], 10_500, "{told}");
 }
 
 #[test]

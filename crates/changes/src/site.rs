@@ -73,8 +73,8 @@ pub struct SiteBlocks {
     /// When the night began.
     began_ms: i64,
     /// Pages checked in this night, and in the one before.
-    looked_at: u32,
-    looked_at_before: u32,
+    checked: u32,
+    checked_before: u32,
     #[serde(default)]
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
@@ -96,11 +96,11 @@ pub struct SiteBlocks {
 impl SiteBlocks {
     /// Counts a check of a page with text.
     pub(crate) fn note(&mut self, at_ms: i64) {
-        if self.looked_at == 0 || at_ms - self.began_ms >= NIGHT_MS {
+        if self.checked == 0 || at_ms - self.began_ms >= NIGHT_MS {
             let was = std::mem::take(self);
             *self = SiteBlocks {
                 began_ms: at_ms,
-                looked_at_before: was.looked_at,
+                checked_before: was.checked,
                 moving: was.moving,
                 unsteady: was.unsteady,
                 steps: was.steps,
@@ -113,7 +113,7 @@ impl SiteBlocks {
                 }
             }
         }
-        self.looked_at = self.looked_at.saturating_add(1);
+        self.checked = self.checked.saturating_add(1);
     }
 
     /// The parts that are not compared on any page.
@@ -181,7 +181,7 @@ impl SiteBlocks {
     pub(crate) fn judge(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count(&mut self.come, &differing.come);
         count(&mut self.gone, &differing.gone);
-        if self.looked_at.max(self.looked_at_before) < FEWEST_PAGES {
+        if self.checked.max(self.checked_before) < FEWEST_PAGES {
             return;
         }
         let (moved, moving) = (&mut self.moved, &self.moving);
@@ -213,7 +213,7 @@ impl SiteBlocks {
 
     /// Whether nothing was ever counted, which is not worth keeping.
     pub fn is_empty(&self) -> bool {
-        self.looked_at == 0
+        self.checked == 0
     }
 
     pub fn packed(&self) -> Vec<u8> {

@@ -225,19 +225,19 @@ export function freeName(fields) {
 
 /** Shows faults at their places; those without a place there go into `rest`. */
 export function showFaults(root, rest, faults, warnings) {
-  for (const old of root.querySelectorAll(".fault-told")) old.remove();
+  for (const old of root.querySelectorAll(".fault-message")) old.remove();
   for (const old of root.querySelectorAll("[aria-invalid]")) { old.removeAttribute("aria-invalid"); old.removeAttribute("aria-describedby"); }
   const others = [];
   const place = (one, kind) => {
     const at = one.file ? null : placeOf(root, one.path);
     if (!at) { others.push(el("li", { className: kind }, [one.file, one.path, one.message].filter(Boolean).join(": "))); return; }
     const id = `e${(unique += 1)}`;
-    const told = el("p", { id, className: `fault-told ${kind}` }, one.message);
+    const message = el("p", { id, className: `fault-message ${kind}` }, one.message);
     if (at.matches("input, select, textarea")) {
       if (kind === "fault") at.setAttribute("aria-invalid", "true");
       at.setAttribute("aria-describedby", id);
-      at.after(told);
-    } else at.prepend(told);
+      at.after(message);
+    } else at.prepend(message);
   };
   faults.forEach((one) => place(one, "fault"));
   warnings.forEach((one) => place(one, "warning"));

@@ -11,8 +11,8 @@ const VERDICTS = {
 };
 
 /** A trial: disagreements first; `show(page)` shows a page. */
-export function trial(told, urlOf, show) {
-  const counts = told.fields.map((one) => ({
+export function trial(reply, urlOf, show) {
+  const counts = reply.fields.map((one) => ({
     className: one.differs || one.not_read ? "bad" : "",
     cells: [one.field, ...["differs", "not_read", "empty", "new", "same"].map((verdict) => String(one[verdict]))],
   }));
@@ -22,14 +22,14 @@ export function trial(told, urlOf, show) {
     cells: [row.field, VERDICTS[row.verdict], shown(row.read), row.known.join(" · "), pageLink(row.page, urlOf, show)],
   }));
   const heads = ["Field", "Verdict", "Read", "Known", "Page"];
-  const bad = told.rows.filter(isBad);
-  const good = told.rows.filter((row) => !isBad(row));
+  const bad = reply.rows.filter(isBad);
+  const good = reply.rows.filter((row) => !isBad(row));
   return [
     table("Fields, on all pages of the draft", ["Field", "differs", "not read", "empty", "new", "as known"], counts),
     bad.length ? table(`Mismatches: ${bad.length}`, heads, rows(bad)) : el("p", {}, "All known values match."),
     good.length ? el("details", { open: !bad.length }, el("summary", {}, `Other values: ${good.length}`), table("Matching or unknown values", heads, rows(good))) : null,
-    rowsOfPages(told.pages, urlOf),
-    pages(told.pages, urlOf, show),
+    rowsOfPages(reply.pages, urlOf),
+    pages(reply.pages, urlOf, show),
   ];
 }
 
@@ -44,7 +44,7 @@ export function rowsOfPages(pages, urlOf) {
 }
 
 function pages(all, urlOf, show) {
-  const told = (page) => el("details", {},
+  const reply = (page) => el("details", {},
     el("summary", {}, `${urlOf(page.page)}: ${page.error ? "failed" : `${page.link_count} links would be followed`}`),
     page.error ? el("p", { className: "fault" }, page.error) : null,
     el("p", { className: "quiet" }, page.used ? `A crawl would use mapping ${page.used} here.` : "No url_pattern matches this page: a crawl would not use the mapping here."),
@@ -53,13 +53,13 @@ function pages(all, urlOf, show) {
     el("ul", { className: "links" }, (page.links ?? []).map((link) =>
       el("li", {}, el("span", { className: "address" }, link.url), link.mapping ? ` is read by ${link.mapping}` : " is read by no mapping"))),
     pageLink(page.page, urlOf, show));
-  return el("section", {}, el("h3", {}, "Pages and their links"), all.map(told));
+  return el("section", {}, el("h3", {}, "Pages and their links"), all.map(reply));
 }
 
 const pageLink = (page, urlOf, show) => button(urlOf(page), () => show(page), { className: "plain address", ariaLabel: `Show ${urlOf(page)}` });
 
 /** A trace: each step with what it reads, finds and gives. */
-export function trace(told) {
+export function trace(reply) {
   const values = (of) => (of.count ? `${of.shown.map((one) => JSON.stringify(one)).slice(0, 5).join(", ")}${of.count > 5 ? ` … (${of.count})` : ""}` : "nothing");
   const step = (one) => el("li", {},
     el("code", {}, `${one.processor} ${Object.keys(one.parameters).length ? JSON.stringify(one.parameters) : ""}`),
@@ -79,41 +79,41 @@ export function trace(told) {
     one.empty_because ? el("p", { className: "fault" }, `empty because ${one.empty_because}`) : null,
     chain(one.steps, 0, [one.steps]));
   return [
-    el("p", {}, `Mapping ${told.mapping} on `, el("span", { className: "address" }, told.url)),
-    told.fields.map(field),
-    told.url_parsers.map(parser),
-    told.warnings.map((warning) => el("p", { className: "warning" }, warning)),
+    el("p", {}, `Mapping ${reply.mapping} on `, el("span", { className: "address" }, reply.url)),
+    reply.fields.map(field),
+    reply.url_parsers.map(parser),
+    reply.warnings.map((warning) => el("p", { className: "warning" }, warning)),
   ];
 }
 
 /** A proposal, which is applied only when it is asked for. */
-export function proposal(told, apply) {
-  const fields = (told.fields ?? []).map((one) => ({
+export function proposal(reply, apply) {
+  const fields = (reply.fields ?? []).map((one) => ({
     className: one.broken && !one.accepted ? "bad" : "",
     cells: [one.field, one.broken === undefined ? "" : one.accepted ? "repaired" : one.broken ? "broken, not repaired" : "sound", one.why],
   }));
-  const changes = told.difference.some(([sign]) => sign !== " ");
+  const changes = reply.difference.some(([sign]) => sign !== " ");
   const line = ([sign, text]) => el(sign === "+" ? "ins" : sign === "-" ? "del" : "span", {}, `${sign} ${text}\n`);
   return [
     table("Fields", ["Field", "State", "Why"], fields),
-    changes ? el("pre", { className: "difference", tabIndex: 0, ariaLabel: "Changes to the draft" }, told.difference.map(line)) : el("p", {}, "No changes proposed."),
-    changes ? button("Apply to draft", () => apply(told.mapping), { className: "main" }) : null,
+    changes ? el("pre", { className: "difference", tabIndex: 0, ariaLabel: "Changes to the draft" }, reply.difference.map(line)) : el("p", {}, "No changes proposed."),
+    changes ? button("Apply to draft", () => apply(reply.mapping), { className: "main" }) : null,
   ];
 }
 
 /** Candidates for a field, the likeliest first. */
-export function candidates(told, urlOf, use, look) {
+export function candidates(reply, urlOf, use, mark) {
   const card = (one, at) => {
-    const rows = told.of_pages.map((page, place) => ({ cells: [urlOf(page), shown(one.values[place].value) || "nothing"] }));
+    const rows = reply.of_pages.map((page, place) => ({ cells: [urlOf(page), shown(one.values[place].value) || "nothing"] }));
     return el("li", { className: "candidate" },
       el("p", {}, el("strong", {}, one.anchor), `, right on ${one.right} known, reads the same as the first on ${Math.round(one.agreement * 100)} % of the pages`),
       el("code", {}, one.processors.map((step) => `${step.type} ${Object.values(step.parameters ?? {}).map((value) => JSON.stringify(value)).join(" ")}`).join(" → ")),
-      el("details", { open: at === 0, ontoggle: () => look(at) }, el("summary", {}, "Extracted values"), table("Values on all pages", ["Page", "Value"], rows)),
+      el("details", { open: at === 0, ontoggle: () => mark(at) }, el("summary", {}, "Extracted values"), table("Values on all pages", ["Page", "Value"], rows)),
       button("Use this one", () => use(one), { className: at === 0 ? "main" : "plain", ariaLabel: `Use candidate ${at + 1}, ${one.anchor}` }));
   };
   return [
-    el("p", {}, told.why),
-    (told.notes ?? []).map((note) => el("p", { className: "warning" }, note)),
-    told.candidates.length ? el("ol", { className: "candidates" }, told.candidates.map(card)) : null,
+    el("p", {}, reply.why),
+    (reply.notes ?? []).map((note) => el("p", { className: "warning" }, note)),
+    reply.candidates.length ? el("ol", { className: "candidates" }, reply.candidates.map(card)) : null,
   ];
 }

@@ -36,9 +36,9 @@ async function ask(action, body, raw) {
     headers: { "x-webfill-token": bench.dataset.token, "content-type": raw ? "application/octet-stream" : "application/json" },
     body: raw ?? JSON.stringify(body),
   });
-  const told = await answer.json().catch(() => ({ error: `the dashboard has answered ${answer.status}: load this page again` }));
-  if (told.error) throw new Error(told.error);
-  return told;
+  const reply = await answer.json().catch(() => ({ error: `the dashboard has answered ${answer.status}: load this page again` }));
+  if (reply.error) throw new Error(reply.error);
+  return reply;
 }
 
 /** Does something that takes a while, and says how it went. */
@@ -83,14 +83,14 @@ async function check() {
 }
 
 /** Takes over what the server has; the editor keeps what is being typed. */
-function take(told, isNew = true) {
-  const mapping = isNew || !draft ? told.draft.mapping : draft.mapping;
-  draft = { ...told.draft, mapping };
+function take(reply, isNew = true) {
+  const mapping = isNew || !draft ? reply.draft.mapping : draft.mapping;
+  draft = { ...reply.draft, mapping };
   if (isNew) edit(at("editor"), draft.mapping, changed, renamed);
-  showFaults(at("editor"), at("faults"), told.faults, told.warnings);
+  showFaults(at("editor"), at("faults"), reply.faults, reply.warnings);
   showPages();
   showFields();
-  const count = told.faults.length;
+  const count = reply.faults.length;
   at("save").disabled = count > 0;
   at("save").title = count ? "Fix the errors first" : "";
   at("file-name").readOnly = Boolean(draft.edited.version);
@@ -133,12 +133,12 @@ function showPage() {
   at("take-away").disabled = !one;
   frame.hidden = !one;
   if (!one) {
-    at("page-told").textContent = "No pages yet. Add some below.";
+    at("page-info").textContent = "No pages yet. Add some below.";
     at("adding").open = true;
     return;
   }
   const known = Object.entries(one.known).map(([name, values]) => `${name}: ${values.join(" · ")}`);
-  at("page-told").textContent = `${one.from}${known.length ? `; known: ${known.join("; ")}` : "; nothing is known of it"}`;
+  at("page-info").textContent = `${one.from}${known.length ? `; known: ${known.join("; ")}` : "; nothing is known of it"}`;
   found = {};
   frame.src = `${base}/copy/${one.number}`;
 }
@@ -191,33 +191,33 @@ function point(number, sense) {
 function findRows() {
   at("candidates").hidden = true;
   return doing("Finding rows", async () => {
-    const told = await ask("rows", typed());
-    const place = told.of_pages.indexOf(page());
-    found[ROWS] = told.elements?.[place] ?? [];
+    const reply = await ask("rows", typed());
+    const place = reply.of_pages.indexOf(page());
+    found[ROWS] = reply.elements?.[place] ?? [];
     mark();
-    if (!told.rule) {
+    if (!reply.rule) {
       showFields();
-      return told.select ? `${told.why}; choose a new field of each row, and point at its value in one of them` : told.why;
+      return reply.select ? `${reply.why}; choose a new field of each row, and point at its value in one of them` : reply.why;
     }
-    useRule(told);
-    showResults("Rows of all pages", results.rowsOfPages(told.of_pages.map((page, at) => ({ page, rows: told.pages[at] })), urlOf));
-    await replaceMapping(draft.mapping, told.why);
+    useRule(reply);
+    showResults("Rows of all pages", results.rowsOfPages(reply.of_pages.map((page, at) => ({ page, rows: reply.pages[at] })), urlOf));
+    await replaceMapping(draft.mapping, reply.why);
     return at("status").textContent;
   });
 }
 
 /** Takes the rule over; fields that were not pointed at stay. */
-function useRule(told) {
+function useRule(reply) {
   const { mapping } = draft;
   const before = rule();
-  const names = told.rule.fields.map((one) => one.name);
+  const names = reply.rule.fields.map((one) => one.name);
   const kept = (before?.fields ?? []).filter((one) => !names.includes(one.name));
   const isKept = before?.key?.some((name) => kept.some((one) => one.name === name));
-  const next = { ...before, ...told.rule, fields: [...told.rule.fields, ...kept], key: isKept ? before.key : told.rule.key };
+  const next = { ...before, ...reply.rule, fields: [...reply.rule.fields, ...kept], key: isKept ? before.key : reply.rule.key };
   if (Array.isArray(mapping.rows)) mapping.rows[0] = next;
   else mapping.rows = next;
-  if ((mapping.url_patterns ?? []).every((pattern) => !pattern.pattern) && told.url_patterns?.length) mapping.url_patterns = told.url_patterns;
-  if (!mapping.url_parsers?.length && told.url_parsers?.length) mapping.url_parsers = told.url_parsers;
+  if ((mapping.url_patterns ?? []).every((pattern) => !pattern.pattern) && reply.url_patterns?.length) mapping.url_patterns = reply.url_patterns;
+  if (!mapping.url_parsers?.length && reply.url_parsers?.length) mapping.url_parsers = reply.url_parsers;
 }
 
 function findCandidates() {
@@ -229,35 +229,35 @@ function findCandidates() {
     return doing("Keeping", async () => { await ask("check", typed()); return "Clicks cleared"; });
   }
   return doing("Finding candidates", async () => {
-    const told = await ask("candidates", { ...typed(), field: name });
-    offered = { field: name, told };
+    const reply = await ask("candidates", { ...typed(), field: name });
+    offered = { field: name, reply };
     at("candidates").hidden = false;
     at("candidates-head").textContent = `Candidates for ${name}`;
-    at("candidates-told").replaceChildren(...results.candidates(told, urlOf, use, look).flat(3).filter(Boolean));
-    look(0);
-    return told.candidates.length ? `${told.candidates.length} candidates for ${name}` : told.why;
+    at("candidate-list").replaceChildren(...results.candidates(reply, urlOf, use, markCandidate).flat(3).filter(Boolean));
+    markCandidate(0);
+    return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
   });
 }
 
 /** Marks what a candidate reads on this page. */
-function look(number) {
-  const place = offered.told.of_pages.indexOf(page());
-  const value = offered.told.candidates[number]?.values[place];
+function markCandidate(number) {
+  const place = offered.reply.of_pages.indexOf(page());
+  const value = offered.reply.candidates[number]?.values[place];
   if (value && offered.field === field()) found[offered.field] = value.elements ?? [];
   mark();
 }
 
 function use(candidate) {
-  const { field: name, told } = offered;
+  const { field: name, reply } = offered;
   const { mapping } = draft;
   mapping.fields ??= [];
   let one = mapping.fields.find((one) => one.name === name);
   if (!one) mapping.fields.push((one = { name }));
   delete one.alternatives;
   one.processors = candidate.processors;
-  if (told.multiple) one.multiple = true;
+  if (reply.multiple) one.multiple = true;
   const isPlaceholder = (pattern) => !pattern.pattern;
-  if ((mapping.url_patterns ?? []).every(isPlaceholder) && told.url_patterns?.length) mapping.url_patterns = told.url_patterns;
+  if ((mapping.url_patterns ?? []).every(isPlaceholder) && reply.url_patterns?.length) mapping.url_patterns = reply.url_patterns;
   replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`);
 }
 
@@ -275,30 +275,30 @@ function replaceMapping(mapping, text) {
 function showResults(title, parts) {
   at("results").hidden = false;
   at("results-head").textContent = title;
-  at("results-told").replaceChildren(...parts.flat(5).filter(Boolean));
+  at("result-details").replaceChildren(...parts.flat(5).filter(Boolean));
   at("results-head").focus();
 }
 
 const onclick = (id, work) => at(id)?.addEventListener("click", work);
 
 onclick("try", () => doing("Trying on all pages", async () => {
-  const told = await ask("trial", typed());
-  showResults("Values on all pages", results.trial(told, urlOf, show));
-  const bad = told.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
+  const reply = await ask("trial", typed());
+  showResults("Values on all pages", results.trial(reply, urlOf, show));
+  const bad = reply.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
   return bad ? `Mismatches with known values: ${bad}` : "All known values match";
 }));
 
 onclick("trace", () => doing("Tracing", async () => {
-  const told = await ask("trace", { ...typed(), page: page() });
-  found = told.elements;
+  const reply = await ask("trace", { ...typed(), page: page() });
+  found = reply.elements;
   mark();
-  showResults("Each step on this page", results.trace(told));
+  showResults("Each step on this page", results.trace(reply));
   return "Traced. Extracted values are marked on the page";
 }));
 
 const propose = (action, title) => () => doing(title, async () => {
-  const told = await ask(action, typed());
-  showResults(title, results.proposal(told, (mapping) => replaceMapping(mapping, "Applied. Review the draft, then save it")));
+  const reply = await ask(action, typed());
+  showResults(title, results.proposal(reply, (mapping) => replaceMapping(mapping, "Applied. Review the draft, then save it")));
   return "Draft not changed yet";
 });
 onclick("learn", propose("learn", "Proposed mapping"));
@@ -308,13 +308,13 @@ at("saving").addEventListener("submit", (event) => {
   event.preventDefault();
   const golden = at("with-golden").checked ? draft.pages.filter((one) => !one.is_former).map((one) => one.number) : [];
   doing("Saving", async () => {
-    const told = await ask("save", { ...typed(), golden });
-    draft.edited.version = told.version;
+    const reply = await ask("save", { ...typed(), golden });
+    draft.edited.version = reply.version;
     at("file-name").readOnly = true;
-    const former = told.former ? `, the former version is ${told.former}` : "";
+    const former = reply.former ? `, the former version is ${reply.former}` : "";
     if (at("reload")) at("reload").hidden = false;
-    const problems = told.problems.length ? `; not kept: ${told.problems.join("; ")}` : "";
-    return `Saved ${told.path}${former}; ${told.cases.length} golden cases kept${problems}`;
+    const problems = reply.problems.length ? `; not kept: ${reply.problems.join("; ")}` : "";
+    return `Saved ${reply.path}${former}; ${reply.cases.length} golden cases kept${problems}`;
   });
 });
 
@@ -330,9 +330,9 @@ const onsubmit = (id, work) => at(id)?.addEventListener("submit", (event) => {
   doing("Adding", work);
 });
 const adding = (what) => async () => {
-  const told = await ask("add", { ...typed(), add: what() });
-  take(told, false);
-  return told.note;
+  const reply = await ask("add", { ...typed(), add: what() });
+  take(reply, false);
+  return reply.note;
 };
 onsubmit("add-url", adding(() => ({ url: at("url").value })));
 onsubmit("add-golden", adding(() => ({ golden: at("golden").value })));
@@ -365,7 +365,7 @@ onclick("clear", () => {
   findCandidates();
 });
 
-const [schema, told] = await Promise.all([fetch("/dashboard/editor/schema"), fetch(`${base}/state`)].map(async (one) => (await one).json()));
+const [schema, reply] = await Promise.all([fetch("/dashboard/editor/schema"), fetch(`${base}/state`)].map(async (one) => (await one).json()));
 useSchema(schema);
-take(told);
-say(told.faults.length ? `${told.faults.length} to fix` : "");
+take(reply);
+say(reply.faults.length ? `${reply.faults.length} to fix` : "");

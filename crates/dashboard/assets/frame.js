@@ -1,4 +1,4 @@
-// Runs in the frame, beside the copy of a foreign page. It tells the page outside which element was pointed at: a
+// Runs in the frame, beside the copy of a foreign page. It reports to the outer page which element was pointed at: a
 // number for a right one, a negative number for a wrong one. It hears which elements to mark, as lists of numbers.
 "use strict";
 (() => {
@@ -88,6 +88,6 @@
     for (const name of MARKS) if (Array.isArray(event.data[name])) mark(name, event.data[name]);
   });
 
-  // Ready to be told what to mark.
+  // Ready to receive the elements to mark.
   parent.postMessage(0, "*");
 })();

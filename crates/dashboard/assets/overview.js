@@ -7,15 +7,15 @@ import { showTimes } from "./dashboard.js";
 import { change } from "./change.js";
 
 const snapshot = document.getElementById("snapshot");
-const told = document.getElementById("live");
+const live = document.getElementById("live");
 const SILENT_MS = 30_000;
 const AGAIN_MS = 5_000;
 
 let events = null;
 let heard = 0;
 
-function tell(text) {
-  if (told.textContent !== text) told.textContent = text;
+function announce(text) {
+  if (live.textContent !== text) live.textContent = text;
 }
 
 function listen() {
@@ -26,13 +26,13 @@ function listen() {
     heard = Date.now();
     change(snapshot, JSON.parse(event.data).html);
     showTimes(snapshot);
-    tell("Live.");
+    announce("Live.");
   });
   events.addEventListener("beat", () => {
     heard = Date.now();
-    tell("Live.");
+    announce("Live.");
   });
-  events.addEventListener("error", () => tell("Not live: the dashboard does not respond. The data shown is out of date."));
+  events.addEventListener("error", () => announce("Not live: the dashboard does not respond. The data shown is out of date."));
 }
 
 function fallSilent() {
@@ -74,7 +74,7 @@ const LINES = {
   oldest: [["oldest", "Oldest task", "--warn"]],
 };
 
-/** Outcomes are told apart by colour and by name; those that are fine are green. */
+/** Outcomes differ in colour and in name; those that are fine are green. */
 const COLOURS = ["--bad", "--warn", "--accent", "--quiet", "--focus"];
 const FINE = ["ok", "not_modified", "redirected"];
 

@@ -60,7 +60,7 @@ impl Visit {
         let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
         let kept = self.query.iter();
         let kept = kept.map(|(key, value)| (key.as_str(), value.as_str()));
-        let kept = kept.filter(|(key, _)| !is_other(key) && *key != "told");
+        let kept = kept.filter(|(key, _)| !is_other(key) && *key != "message");
         let all = kept.chain(values.iter().copied());
         let pairs = all.filter(|(_, value)| !value.is_empty());
         let pairs: Vec<String> = pairs
@@ -208,7 +208,7 @@ impl Visit {
     /// A filled template, with all its values.
     fn fill(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
-            .asked("told")
+            .asked("message")
             .and_then(|name| self.dashboard.messages.take(name));
         let frame = Frame {
             title,

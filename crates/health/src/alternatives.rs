@@ -104,11 +104,11 @@ impl MappingHealth {
     }
 
     fn warn_of_alternative(&mut self, name: &str, page: &GoodPage<'_>, events: &mut Vec<Event>) {
-        let reported_at = self.alternatives_told.get(name);
+        let reported_at = self.alternatives_reported.get(name);
         if reported_at.is_some_and(|reported_at| self.pages < reported_at + REPORTED_FOR) {
             return;
         }
-        self.alternatives_told.insert(name.to_owned(), self.pages);
+        self.alternatives_reported.insert(name.to_owned(), self.pages);
         let serves = match page.alternatives.get(name).and_then(Value::as_u64) {
             Some(number) => format!("its alternative {number} serves"),
             None => String::from("another alternative serves"),

@@ -53,7 +53,7 @@ pub struct MappingHealth {
     pub(crate) one_value: BTreeMap<String, u64>,
     /// The number of the page at which the alternative of a field was last reported.
     #[serde(default)]
-    pub(crate) alternatives_told: BTreeMap<String, u64>,
+    pub(crate) alternatives_reported: BTreeMap<String, u64>,
     /// For each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,

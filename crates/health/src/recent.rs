@@ -39,7 +39,7 @@ pub(crate) struct Recent {
     /// Content, URL, site.
     contents: VecDeque<(u64, u64, u64)>,
     /// Reported contents of many URLs.
-    told: Vec<u64>,
+    reported: Vec<u64>,
 }
 
 impl Recent {
@@ -65,15 +65,15 @@ impl Recent {
 
     /// Reports a content once if many URLs of a site have it.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
-        let Recent { contents, told, .. } = self;
-        told.retain(|one| contents.iter().any(|(other, ..)| other == one));
+        let Recent { contents, reported, .. } = self;
+        reported.retain(|one| contents.iter().any(|(other, ..)| other == one));
         let is_same = |(other, _, of): &&(u64, u64, u64)| *other == content && *of == site;
         let same = contents.iter().filter(is_same);
         let urls: BTreeSet<u64> = same.map(|(_, url, _)| *url).collect();
-        if urls.len() <= COPIES || told.contains(&content) {
+        if urls.len() <= COPIES || reported.contains(&content) {
             return Novelty::Old;
         }
-        told.push(content);
+        reported.push(content);
         let began = contents.iter().position(|(other, ..)| *other == content);
         let since: BTreeSet<u64> = contents
             .iter()
@@ -170,15 +170,15 @@ mod tests {
     #[test]
     fn one_content_for_many_urls_counts_once_and_is_reported_once() {
         let mut recent = Recent::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for number in 0..100 {
             match note(&mut recent, &number.to_string(), "1", Some("same"), 1) {
                 Novelty::New => assert_eq!(number, 0),
                 Novelty::Old => {}
-                Novelty::OneContent { urls, of } => told.push((number, urls, of)),
+                Novelty::OneContent { urls, of } => reported.push((number, urls, of)),
             }
         }
-        assert_eq!(told, [(20, 21, 21)]);
+        assert_eq!(reported, [(20, 21, 21)]);
         assert_eq!(note(&mut recent, "n", "1", Some("other"), 1), Novelty::New);
         assert_eq!(note(&mut recent, "m", "1", None, 1), Novelty::New);
     }

@@ -48,13 +48,13 @@ pub fn learn_with_links(
     let sketches = pages.iter().map(|page| parsed(page, 8).sketch());
     let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
-    let mut to_look_at = Vec::new();
+    let mut pages_to_check = Vec::new();
     for group in &groups {
         let chosen = chosen_pages(pages, group, task);
         let documents = parsed_all(pages, &chosen);
         let group_of_fields = prepared(pages, &documents, &chosen);
         let (reports, doubts) = learn_fields(&group_of_fields, &fields, task);
-        to_look_at.push(report::page_to_look_at(&doubts, &group_of_fields));
+        pages_to_check.push(report::page_to_check(&doubts, &group_of_fields));
         learnt.push(Learnt {
             group: group.clone(),
             reports,
@@ -67,7 +67,7 @@ pub fn learn_with_links(
         mappings: Vec::new(),
         left_out: Vec::new(),
     };
-    for ((of_group, links), look_at) in learnt.into_iter().zip(links).zip(to_look_at) {
+    for ((of_group, links), page_to_check) in learnt.into_iter().zip(links).zip(pages_to_check) {
         let Learnt { group, reports } = of_group;
         if links.is_empty() && reports.iter().all(|report| report.processors.is_none()) {
             let why = "no value that is known of this page or of those like it was found on them";
@@ -84,7 +84,7 @@ pub fn learn_with_links(
         let mapping = mapping_of(&name, &patterns, &links, &reports);
         learned
             .mappings
-            .push(report::mapping_report(mapping, &urls, reports, look_at));
+            .push(report::mapping_report(mapping, &urls, reports, page_to_check));
     }
     Ok(learned)
 }

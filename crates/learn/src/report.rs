@@ -416,7 +416,7 @@ pub(crate) fn mapping_report(
     mapping: Value,
     urls: &[&Url],
     fields: Vec<FieldReport>,
-    look_at: Option<String>,
+    page_to_check: Option<String>,
 ) -> LearnedMapping {
     let is_unsure = |field: &FieldReport| {
         field.confidence < SURE || field.agree.len() + field.disagree.len() < ENOUGH
@@ -425,7 +425,7 @@ pub(crate) fn mapping_report(
         mapping,
         pages: urls.iter().map(|url| url.to_string()).collect(),
         draft: fields.iter().any(is_unsure),
-        look_at,
+        page_to_check,
         rows: None,
         fields,
     }
@@ -457,7 +457,7 @@ pub(crate) fn doubts(found: &Found, group: &Group<'_>) -> Vec<f64> {
 }
 
 /// The page on which candidates disagree most; `None` if they agree on all.
-pub(crate) fn page_to_look_at(doubts: &[f64], group: &Group<'_>) -> Option<String> {
+pub(crate) fn page_to_check(doubts: &[f64], group: &Group<'_>) -> Option<String> {
     let most = doubts.iter().copied().fold(0.0, f64::max);
     let page = doubts
         .iter()

@@ -125,7 +125,7 @@ pub struct LearnedMapping {
     /// A draft has a field below .9, or was learned from fewer than three records.
     pub draft: bool,
     /// The page that a person should check, because the best candidates disagree most on it.
-    pub look_at: Option<String>,
+    pub page_to_check: Option<String>,
     /// How the rows were learned; their fields are `fields`. `None` if it is a mapping of pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowsReport>,

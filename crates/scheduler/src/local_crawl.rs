@@ -13,7 +13,7 @@
 //! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
 //! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
 //! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, slice by slice |
-//! | `tell_run`, `tell_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
+//! | `get_run`, `get_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
 //! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
 use serde::{Deserialize, Serialize};
@@ -65,9 +65,9 @@ pub enum LocalRequest {
     /// Records of crawls without a URL that could be had, the same way.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
     /// What the feeder of a watch's run needs: the watch, its crawl, and how far its seeds are durable.
-    TellRun { watch: String, run: u64 },
+    GetRun { watch: String, run: u64 },
     /// Whether the run is over.
-    TellRunState { watch: String, run: u64 },
+    GetRunState { watch: String, run: u64 },
     /// The feeder's counts after the end of the run; they are added to the run's record.
     CountRun {
         watch: String,
@@ -128,8 +128,8 @@ const ACTIONS: &[&str] = &[
     "crawl_status",
     "failed_urls",
     "dead_records",
-    "tell_run",
-    "tell_run_state",
+    "get_run",
+    "get_run_state",
     "count_run",
     "end",
 ];
@@ -146,8 +146,8 @@ impl LocalRequest {
     pub(crate) fn is_of_feeders(&self) -> bool {
         matches!(
             self,
-            LocalRequest::TellRun { .. }
-                | LocalRequest::TellRunState { .. }
+            LocalRequest::GetRun { .. }
+                | LocalRequest::GetRunState { .. }
                 | LocalRequest::CountRun { .. }
         )
     }

@@ -58,7 +58,7 @@ impl ServiceManager {
     fn at(name: Option<&OsStr>, silence: Option<Duration>) -> ServiceManager {
         let socket = name.and_then(|name| {
             connect(name)
-                .map_err(|error| tracing::warn!(event = "no_service_manager", %error, socket = ?name, "the service manager cannot be told"))
+                .map_err(|error| tracing::warn!(event = "no_service_manager", %error, socket = ?name, "cannot notify the service manager"))
                 .ok()
         });
         ServiceManager {
@@ -121,7 +121,7 @@ impl ServiceManager {
         };
         let sent = socket.send(state.as_bytes());
         if let Err(error) = &sent {
-            tracing::debug!(event = "service_manager_not_told", %error, state, "dropped");
+            tracing::debug!(event = "service_manager_not_notified", %error, state, "dropped");
         }
         sent.is_ok()
     }

@@ -122,7 +122,7 @@ pub struct Versions {
     /// The key of the page, or `APPID/CRAWLID/site/SITE`.
     pub id: String,
     /// When it was last checked, milliseconds since the epoch.
-    pub looked_at_ms: i64,
+    pub checked_at_ms: i64,
     /// Compressed (Zstandard) JSON.
     pub state: Vec<u8>,
 }

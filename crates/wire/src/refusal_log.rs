@@ -41,7 +41,7 @@ impl RefusalLog {
         if now.duration_since(self.since) >= PERIOD {
             if self.suppressed > 0 {
                 tracing::warn!(
-                    event = "refusals_not_told",
+                    event = "refusals_not_logged",
                     count = self.suppressed,
                     "refusals were too many or repeated and are not logged one by one"
                 );

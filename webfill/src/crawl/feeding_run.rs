@@ -97,13 +97,13 @@ struct Asking {
 impl Asking {
     fn request_run(&mut self) -> Result<Run, Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
-        let question = LocalRequest::TellRun { watch, run };
+        let question = LocalRequest::GetRun { watch, run };
         self.client.request(&question, || Ok(()))
     }
 
     fn is_over(&mut self) -> Result<bool, Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
-        let question = LocalRequest::TellRunState { watch, run };
+        let question = LocalRequest::GetRunState { watch, run };
         let state: RunState = self.client.request(&question, || Ok(()))?;
         Ok(state.over)
     }

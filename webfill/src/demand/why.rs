@@ -53,8 +53,8 @@ pub fn request_why(
 /// Appends the continuation of an answer.
 fn add(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
-    let looked_at = [&*answer, &more].map(|part| part["crawls_looked_at"].as_u64());
-    answer["crawls_looked_at"] = looked_at.into_iter().flatten().sum::<u64>().into();
+    let checked = [&*answer, &more].map(|part| part["crawls_checked"].as_u64());
+    answer["crawls_checked"] = checked.into_iter().flatten().sum::<u64>().into();
     if let (Value::Array(crawls), Value::Array(more)) =
         (&mut answer["crawls"], more["crawls"].take())
     {
@@ -124,19 +124,19 @@ mod tests {
     fn the_answers_to_all_parts_are_one_without_the_guesses_of_the_last() {
         let told = |id: &str, state: &str| json!({"crawlid": id, "state": state});
         let mut answer =
-            json!({"crawls": [told("1", "done")], "crawls_looked_at": 10_000, "next": "7"});
+            json!({"crawls": [told("1", "done")], "crawls_checked": 10_000, "next": "7"});
         let more = json!({
             "crawls": [told("2", "unknown"), told("3", "unknown")],
-            "crawls_looked_at": 6,
+            "crawls_checked": 6,
             "next": null,
         });
-        let mut unknown = json!({"crawls": [], "crawls_looked_at": 10_000, "next": "7"});
+        let mut unknown = json!({"crawls": [], "crawls_checked": 10_000, "next": "7"});
         add(&mut unknown, more.clone());
         add(&mut answer, more);
         for answer in [&mut answer, &mut unknown] {
             forget_guesses(answer);
             assert_eq!(
-                (&answer["crawls_looked_at"], &answer["next"]),
+                (&answer["crawls_checked"], &answer["next"]),
                 (&json!(10_006), &Value::Null)
             );
         }

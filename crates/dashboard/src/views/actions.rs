@@ -83,7 +83,7 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
     let back = back_to(form.get("back"));
     let name = visit.dashboard.messages.keep(message);
     let mark = if back.contains('?') { '&' } else { '?' };
-    Ok(see_other(&format!("{back}{mark}told={name}")))
+    Ok(see_other(&format!("{back}{mark}message={name}")))
 }
 
 fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem> {

@@ -56,8 +56,8 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
                 "Nothing was changed: the table was filled again meanwhile, and this doubt is not among its doubts any more",
             ),
         };
-        let told = visit.dashboard.messages.keep(message);
-        return Ok(see_other(&format!("{}?told={told}", path(name))));
+        let message = visit.dashboard.messages.keep(message);
+        return Ok(see_other(&format!("{}?message={message}", path(name))));
     };
     let doubt = review.doubts[place].clone();
     let mut about =

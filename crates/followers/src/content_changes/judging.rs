@@ -118,13 +118,13 @@ impl Judging {
         for (_, page) in &checks[..batch.judged] {
             let id = site_id(page);
             if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
-                let looked_at_ms = at_ms(page);
+                let checked_at_ms = at_ms(page);
                 let state = site.packed();
                 touched.insert(
                     id.clone(),
                     Versions {
                         id,
-                        looked_at_ms,
+                        checked_at_ms,
                         state,
                     },
                 );
@@ -153,7 +153,7 @@ impl Judging {
         let at_ms = check.key.at_ms;
         let stored = (!versions.is_unknown()).then(|| Versions {
             id,
-            looked_at_ms: at_ms,
+            checked_at_ms: at_ms,
             state: versions.packed(MAX_SNAPSHOT_BYTES),
         });
         if let Some(judged) = judged {

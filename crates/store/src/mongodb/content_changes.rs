@@ -88,7 +88,7 @@ pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, F
     let found = db.find_all(VERSIONS, &ids).await?;
     let read = |stored: &RawDocumentBuf| Versions {
         id: stored.get_str("_id").unwrap_or_default().to_owned(),
-        looked_at_ms: time(stored, "looked_at").unwrap_or_default(),
+        checked_at_ms: time(stored, "checked_at").unwrap_or_default(),
         state: stored
             .get_binary("state")
             .map(|state| state.bytes.to_vec())
@@ -128,7 +128,7 @@ fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
     for one in &judgement.versions {
         versions.push(rawdoc! {
             "_id": one.id.as_str(),
-            "looked_at": date(one.looked_at_ms),
+            "checked_at": date(one.checked_at_ms),
             "state": binary(&one.state),
             "revision": clamped(to.revision),
         });

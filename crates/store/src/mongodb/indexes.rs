@@ -14,7 +14,7 @@
 //! | `crawls` | `started_at` | crawls, the last first; the same |
 //! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
 //! | `changes` | `app_id`, `crawl_id`, `at`, `kind` | how many changes a run has found |
-//! | `changes`, `versions` | `at`, `looked_at` | those that are too old; only of a store that drops pages |
+//! | `changes`, `versions` | `at`, `checked_at` | those that are too old; only of a store that drops pages |
 //! | `bodies` | `at` | those that are too old, or too many; only of a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
@@ -47,7 +47,7 @@ pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
 /// Collections whose old documents are dropped with old pages, each with the member that holds the time.
 pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
     ("changes", "at"),
-    ("versions", "looked_at"),
+    ("versions", "checked_at"),
     (bodies::BODIES, bodies::AT),
 ];
 

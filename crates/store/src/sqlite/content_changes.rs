@@ -21,7 +21,7 @@ use crate::store::ContentChanges;
 use crate::timestamp::iso_time;
 
 const PUT_VERSIONS: &str =
-    "INSERT OR REPLACE INTO versions (_id, looked_at, state) VALUES (?1, ?2, ?3)";
+    "INSERT OR REPLACE INTO versions (_id, checked_at, state) VALUES (?1, ?2, ?3)";
 
 const PUT_CHANGE: &str = "
 INSERT INTO page_changes
@@ -50,7 +50,7 @@ fn cursor(text: &str) -> Result<Cursor, Fault> {
 }
 
 pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions>, Fault> {
-    let sql = "SELECT _id, looked_at, state FROM versions WHERE _id = ?1";
+    let sql = "SELECT _id, checked_at, state FROM versions WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut found = Vec::new();
     for id in ids {
@@ -58,7 +58,7 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions
         if let Some(row) = rows.next()? {
             found.push(Versions {
                 id: row.get(0)?,
-                looked_at_ms: time(&row.get::<_, String>(1)?)?,
+                checked_at_ms: time(&row.get::<_, String>(1)?)?,
                 state: row.get(2)?,
             });
         }
@@ -88,7 +88,7 @@ pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Faul
     }
     let mut put = conn.prepare_cached(PUT_VERSIONS)?;
     for one in &judgement.versions {
-        put.execute(params![one.id, iso_time(one.looked_at_ms), one.state])?;
+        put.execute(params![one.id, iso_time(one.checked_at_ms), one.state])?;
     }
     for change in &judgement.changes {
         put_change(conn, change)?;

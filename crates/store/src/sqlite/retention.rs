@@ -77,7 +77,7 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
         .prepare_cached(sql)?
         .execute(params![before, MOST_EXAMINED])?;
     let sql = "DELETE FROM versions WHERE _id IN
-        (SELECT _id FROM versions WHERE looked_at < ?1 ORDER BY looked_at LIMIT ?2)";
+        (SELECT _id FROM versions WHERE checked_at < ?1 ORDER BY checked_at LIMIT ?2)";
     let versions = conn
         .prepare_cached(sql)?
         .execute(params![before, MOST_EXAMINED])?;

@@ -30,7 +30,7 @@ fn change(number: u64, url: &str, kind: ChangeKind) -> Change {
 fn versions(id: &str, state: &[u8]) -> Versions {
     Versions {
         id: id.into(),
-        looked_at_ms: NOON_MS,
+        checked_at_ms: NOON_MS,
         state: state.to_vec(),
     }
 }

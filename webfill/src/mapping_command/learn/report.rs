@@ -154,7 +154,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
             "this is a draft: read it before you crawl with it",
         ));
     }
-    if let Some(url) = &learned.look_at {
+    if let Some(url) = &learned.page_to_check {
         let word = shell::quote(url);
         lines.push(visible(&format!(
             "check {url}: give the right value with --correct {word} FIELD=VALUE, and learn again"

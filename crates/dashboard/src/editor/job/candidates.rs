@@ -60,7 +60,7 @@ pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Resul
         "notes": notes,
         "pages": pages_of_kind,
         "url_patterns": mapping.mapping["url_patterns"],
-        "look_at": mapping.look_at,
+        "page_to_check": mapping.page_to_check,
     }))
 }
 

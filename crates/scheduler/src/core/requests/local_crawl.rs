@@ -80,10 +80,10 @@ impl Core {
             LocalRequest::End { crawls } => {
                 crawl_status(&mut self.cx, &mut self.backoffs, &crawls, None, now_ms)
             }
-            LocalRequest::TellRun { watch, run } => {
+            LocalRequest::GetRun { watch, run } => {
                 self.watches.run_for_feeder(&mut self.cx, &watch, run)
             }
-            LocalRequest::TellRunState { watch, run } => Ok(self.watches.run_state(&watch, run)),
+            LocalRequest::GetRunState { watch, run } => Ok(self.watches.run_state(&watch, run)),
             LocalRequest::CountRun { watch, run, counts } => {
                 self.watches.count_run(&mut self.cx, &watch, run, counts)
             }

@@ -151,5 +151,5 @@ fn add_particulars(row: &mut Value, particulars: &Particulars, now_ms: i64) {
     row["held"] = of(|report| report.held.into());
     row["waiting"] = of(|report| report.waiting.into());
     row["holds"] = of(|report| report.holds.as_deref().into());
-    row["told_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
+    row["reported_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
 }

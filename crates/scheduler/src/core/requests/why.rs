@@ -72,7 +72,7 @@ pub(super) fn why(
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "url": url,
         "crawls": explained,
-        "crawls_looked_at": page.checked,
+        "crawls_checked": page.checked,
         "next": next.map(|crawl| crawl.to_string()),
     });
     if let Some(uuid) = &question.uuid {

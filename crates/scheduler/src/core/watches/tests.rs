@@ -39,7 +39,7 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
 }
 
 impl World {
-    fn tell_run(&mut self, run: u64) -> Value {
+    fn get_run(&mut self, run: u64) -> Value {
         let core = &mut self.core;
         core.watches.run_for_feeder(&mut core.cx, "w", run).unwrap()
     }
@@ -97,7 +97,7 @@ impl World {
 
     /// Nothing is fed, and the run has nothing left.
     fn finish(&mut self, run: u64, now_ms: i64) {
-        let told = self.tell_run(run);
+        let told = self.get_run(run);
         let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}"));
         self.core
             .cx
@@ -157,7 +157,7 @@ fn a_watch_never_has_two_runs_and_what_passes_meanwhile_is_skipped() {
 fn a_run_waits_for_the_feeder_of_the_one_before() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
-    let crawl = world.tell_run(1)["crawl"].as_u64().unwrap();
+    let crawl = world.get_run(1)["crawl"].as_u64().unwrap();
     world
         .core
         .cx
@@ -188,10 +188,10 @@ fn one_run_makes_up_for_all_that_was_missed() {
 fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
     let mut world = World::new("every 6h");
     assert_eq!(world.tick(1_000), [1], "the first one is due at once");
-    let began = world.tell_run(1)["began_ms"].clone();
+    let began = world.get_run(1)["began_ms"].clone();
     let mut world = world.kill(20 * HOUR_MS);
     assert_eq!(world.tick(20 * HOUR_MS), [1]);
-    assert_eq!(world.tell_run(1)["began_ms"], began);
+    assert_eq!(world.get_run(1)["began_ms"], began);
     world.finish(1, 21 * HOUR_MS);
     let runs = world.runs(21 * HOUR_MS);
     assert_eq!((runs.len(), &runs[0]["skipped"]), (1, &json!(3)));
@@ -263,7 +263,7 @@ fn a_feeder_that_fails_fails_its_run() {
 
 /// The crawl of a run, with a seed in it that is never fetched.
 fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
-    let told = world.tell_run(run);
+    let told = world.get_run(run);
     let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}")) as u32;
     let asked = json!({"action": "feed_seeds", "crawl": crawl, "seeds": [{"url": "http://a.org/"}], "fed_lines": 1});
     let asked = control::read(asked.to_string().as_bytes(), now_ms);
@@ -285,7 +285,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     let added = world.ask(json!({"action": "watch_add", "watch": changed}), HOUR_MS);
     assert_eq!(added["changed"], true, "{added}");
     for _ in 0..2 {
-        let told = world.tell_run(1);
+        let told = world.get_run(1);
         assert_eq!(told["watch"]["urls"], json!(["http://a.org/"]), "{told}");
         world.tick(HOUR_MS + 60_000);
         assert_eq!(world.core.run_state("w", 1)["over"], false, "its window");
@@ -298,7 +298,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
         .unwrap();
     assert_eq!(world.tick(HOUR_MS + 61_000), Vec::<u64>::new());
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
-    let told = world.tell_run(2);
+    let told = world.get_run(2);
     assert_eq!(told["watch"]["urls"], json!(["http://b.org/"]), "{told}");
     world.tick(2 * HOUR_MS + 2_000);
     world.tick(2 * HOUR_MS + 2_000);
@@ -453,8 +453,8 @@ fn only_feeders_are_told_of_runs_and_count_them() {
     assert_eq!(world.tick(HOUR_MS), [1]);
     let counts = json!({"action": "count_run", "watch": "w", "run": 1, "counts": {"pages": 7}});
     for question in [
-        json!({"action": "tell_run", "watch": "w", "run": 1}),
-        json!({"action": "tell_run_state", "watch": "w", "run": 1}),
+        json!({"action": "get_run", "watch": "w", "run": 1}),
+        json!({"action": "get_run_state", "watch": "w", "run": 1}),
         counts,
     ] {
         for client in [Client::Socket(vec![1].into()), Client::Http(1.into())] {
@@ -468,7 +468,7 @@ fn only_feeders_are_told_of_runs_and_count_them() {
         }
     }
     let asked = control::read(
-        br#"{"action": "tell_run", "watch": "w", "run": 1}"#,
+        br#"{"action": "get_run", "watch": "w", "run": 1}"#,
         HOUR_MS,
     );
     let feeder = Client::Feeder(vec![1]);

@@ -98,10 +98,10 @@ CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
 CREATE INDEX changes_by_time ON page_changes (at);
 CREATE TABLE versions (
     _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
-    looked_at TEXT NOT NULL,     -- the last time
+    checked_at TEXT NOT NULL,     -- the last time
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
-CREATE INDEX versions_by_check ON versions (looked_at);
+CREATE INDEX versions_by_check ON versions (checked_at);
 -- One row: up to which page checks are judged.
 CREATE TABLE judged (
     revision INTEGER NOT NULL,   -- counts the judgements

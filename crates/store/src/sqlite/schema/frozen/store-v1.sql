@@ -173,14 +173,14 @@ CREATE TABLE sites (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE versions (
     _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
-    looked_at TEXT NOT NULL,     -- the last time
+    checked_at TEXT NOT NULL,     -- the last time
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
 CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
 CREATE INDEX changes_by_time ON page_changes (at);
 CREATE INDEX robots_by_expiry ON robots (expires_at);
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
-CREATE INDEX versions_by_check ON versions (looked_at);
+CREATE INDEX versions_by_check ON versions (checked_at);
 CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
     UPDATE changes SET deleted = max(deleted, OLD.position);
 END;
