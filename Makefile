@@ -1,4 +1,4 @@
-# `make` alone tells what there is. Every target installs what it needs and is quick when that, and
+# `make` alone lists the targets. Every target installs what it needs and is quick when that, and
 # the build, are there already.
 
 SHELL := /bin/bash
@@ -78,7 +78,7 @@ ratings: ## Collect all ratings of USERS=2000 users of a made site that refuses 
 	cargo build --package webfill --package webfill-tests --tests --bins --locked
 	WEBFILL_RATING_USERS="$(or $(USERS),2000)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test crawls -- --nocapture rows::seeds_job
 
-fleet: ## Run MACHINES=126 machines: restart, replace and kill them under load for MINUTES=10, and tell what it costs
+fleet: ## Run MACHINES=126 machines: restart, replace and kill them under load for MINUTES=10, and report the cost
 	@deploy/install-build-deps.sh --tests
 	@deploy/install-mongod.sh >/dev/null
 	cargo build --package webfill --package webfill-tests --tests --bins --locked

@@ -153,14 +153,14 @@ def index_lines(name):
 
 
 def advisory_database():
-    told = os.environ.get("ADVISORY_DB")
-    places = [Path(told)] if told else [
+    given = os.environ.get("ADVISORY_DB")
+    places = [Path(given)] if given else [
         CARGO_HOME / "advisory-db", *sorted(CARGO_HOME.glob("advisory-dbs/*"))]
     for place in places:
         if (place / "crates").is_dir():
             return place
-    if told:
-        sys.exit(f"check_dependencies: ADVISORY_DB={told} holds no folder `crates`")
+    if given:
+        sys.exit(f"check_dependencies: ADVISORY_DB={given} holds no folder `crates`")
     return None
 
 

@@ -3,7 +3,7 @@
 
 A build script that watches a file which is not there is run at every build, and everything above it
 is compiled again. On the machine that runs this check all optional packages may be installed, so the
-files that build scripts of the shipped crates watch are looked at as well: each must belong to the
+files that build scripts of the shipped crates watch are checked as well: each must belong to the
 checkout, where it is on every machine.
 """
 

@@ -242,7 +242,7 @@ impl Permits {
     }
 }
 
-/// Tells how much of long requests was read and not carried out.
+/// Reports how much of long requests was read and not carried out.
 #[derive(Clone)]
 pub(crate) struct Gauge(Arc<All>);
 

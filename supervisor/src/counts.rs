@@ -146,12 +146,12 @@ mod tests {
         let mut sums = WorkerSums::default();
         let mut last = 0;
         for worker in 0..40 {
-            let mut told = counts(worker, 1, 1);
+            let mut reported = counts(worker, 1, 1);
             for number in 0..MOST_MAPPINGS {
                 let name = format!("m{}", 1_000_000 - usize::from(worker) * 100 - number);
-                told.totals.fields.entry(name).or_default().filled = 1;
+                reported.totals.fields.entry(name).or_default().filled = 1;
             }
-            sums.take(told);
+            sums.take(reported);
             let fields = sums.totals().fields;
             assert!(fields.len() <= MOST_MAPPINGS + 1);
             assert_eq!(fields["m1000000"].filled, 1, "it came first");

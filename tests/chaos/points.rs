@@ -68,13 +68,13 @@ fn before_ack(crew: &Crew, store: &Path) -> bool {
 /// Kills the dispatcher as soon as its write-ahead log changes.
 fn during_commit(crew: &Crew) -> bool {
     let wal = crew.frontier().with_extension("db-wal");
-    let look = || {
+    let check = || {
         let data = std::fs::metadata(&wal).ok()?;
         Some((data.len(), data.modified().ok()?))
     };
     let dispatchers = crew.of_role("dispatcher");
-    let (before, deadline) = (look(), Instant::now() + PATIENCE);
-    while look() == before {
+    let (before, deadline) = (check(), Instant::now() + PATIENCE);
+    while check() == before {
         if Instant::now() > deadline {
             return false;
         }

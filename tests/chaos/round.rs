@@ -155,7 +155,7 @@ fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, S
 
 /// Keeps the folder for inspection.
 fn keep(work: Workplace) {
-    eprintln!("kept for a look: {}", work.path(".").display());
+    eprintln!("kept for inspection: {}", work.path(".").display());
     std::mem::forget(work);
 }
 

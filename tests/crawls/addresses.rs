@@ -102,13 +102,13 @@ fn private_addresses_are_contacted_only_with_the_flag() {
             );
             assert_eq!(web.connections(), 0);
 
-            let told = Workplace::new();
-            let run = told.crawl(&web).args(&urls).finish().expect(0);
+            let reported = Workplace::new();
+            let run = reported.crawl(&web).args(&urls).finish().expect(0);
             assert_eq!(
                 run.summary().outcome("ok"),
                 addresses.len() as u64,
                 "{:?}",
-                told.stored().outcomes()
+                reported.stored().outcomes()
             );
         },
     );

@@ -349,7 +349,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
 }
 
 /// The states of sites in trouble in the embedded store.
-fn told(work: &Workplace) -> Vec<String> {
+fn sites_in_trouble(work: &Workplace) -> Vec<String> {
     let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
                WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";
     work.stored().texts(sql)
@@ -376,7 +376,9 @@ fn the_store_lists_sites_that_back_off_until_they_recover() {
     web.log()
         .wait_until("robots.txt was asked for", |visits| !visits.is_empty());
     let expected = "ill.example backing_off robots 503 http://ill.example/robots.txt";
-    running.wait_until("the store tells of the rest", |_| told(&work) == [expected]);
+    running.wait_until("the store lists the backoff", |_| {
+        sites_in_trouble(&work) == [expected]
+    });
     running.kill_role("dispatcher");
     is_well.store(true, Ordering::SeqCst);
     running.finish().expect(0);

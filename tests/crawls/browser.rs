@@ -126,17 +126,17 @@ fn requests_of_pages_are_judged_like_any_other() {
         udp.local_addr().unwrap().port(),
     );
     let asking = format!(
-        "const told = [];
-        const tell = (name, asked) => asked.then(x => told.push(name + ' ' + x.status))
-            .catch(() => told.push(name + ' refused'))
-            .then(() => document.body.innerHTML = '<h1>' + told.sort().join(', ') + '</h1>');
-        tell('data', fetch('/data.json'));
-        tell('moved', fetch('/moved.json'));
-        tell('missing', fetch('/missing.json'));
-        tell('secret', fetch('/secret.json'));
-        tell('sent', fetch('/data.json', {{method: 'POST', body: 'x'}}));
-        tell('other', fetch('{other}', {{mode: 'no-cors'}}));
-        tell('port', fetch('http://127.0.0.1:{tcp_port}/', {{mode: 'no-cors'}}));
+        "const reported = [];
+        const note = (name, asked) => asked.then(x => reported.push(name + ' ' + x.status))
+            .catch(() => reported.push(name + ' refused'))
+            .then(() => document.body.innerHTML = '<h1>' + reported.sort().join(', ') + '</h1>');
+        note('data', fetch('/data.json'));
+        note('moved', fetch('/moved.json'));
+        note('missing', fetch('/missing.json'));
+        note('secret', fetch('/secret.json'));
+        note('sent', fetch('/data.json', {{method: 'POST', body: 'x'}}));
+        note('other', fetch('{other}', {{mode: 'no-cors'}}));
+        note('port', fetch('http://127.0.0.1:{tcp_port}/', {{mode: 'no-cors'}}));
         navigator.sendBeacon('/beacon', 'x');
         new WebSocket('ws://127.0.0.1:{tcp_port}/');
         new EventSource('http://127.0.0.1:{tcp_port}/');
@@ -169,9 +169,9 @@ fn requests_of_pages_are_judged_like_any_other() {
     other.serve("/data.json", document("application/json", "{}"));
     let work = Workplace::new();
     crawl(&work, &web).arg(site.url("/")).finish().expect(0);
-    let told = "data 200, missing 404, moved 200, other refused, port refused, secret refused, sent refused";
+    let reported = "data 200, missing 404, moved 200, other refused, port refused, secret refused, sent refused";
     let pages = work.stored().pages();
-    assert_eq!(pages[&site.url("/")].fields["title"], told);
+    assert_eq!(pages[&site.url("/")].fields["title"], reported);
     let visits = site.visits();
     visits.assert_polite(DELAY);
     let asked: BTreeSet<String> = visits.paths().into_iter().collect();

@@ -113,14 +113,14 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
         work.write_json(&format!("shop/golden/shop/{case}.json"), &kept);
     }
     let file = file.display().to_string();
-    let told = mapping(&["check", &file]).finish().expect(0).stdout;
-    assert!(told.contains("1 mapping, 3 warnings"), "{told}");
+    let output = mapping(&["check", &file]).finish().expect(0).stdout;
+    assert!(output.contains("1 mapping, 3 warnings"), "{output}");
     for warning in [
         r#"field weight: number: 1 values of the golden cases hold several numbers, such as "1 lb 3 oz", and are left out: cut out the one you mean with `regex` first"#,
         r#"field price: number: 1 values of the golden cases can be read in two ways, such as "1,234", and are left out: set "decimal": ",", as the others show"#,
         r#"field seen: date: 1 values of the golden cases can be read in two ways, such as "01/02/2024", and are left out: set "order": "day_first", as the others show"#,
     ] {
-        assert!(told.contains(warning), "{told}");
+        assert!(output.contains(warning), "{output}");
     }
     shop["fields"][0]["processors"][1]["parameters"] = json!({"decimal": ","});
     shop["fields"][1]["processors"][1]["parameters"] = json!({"order": "day_first"});
@@ -128,8 +128,8 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
     let processors = shop["fields"][2]["processors"].as_array_mut().unwrap();
     processors.insert(1, pounds);
     work.write_json("shop/shop.json", &shop);
-    let told = mapping(&["check", &file]).finish().expect(0).stdout;
-    assert!(told.contains("1 mapping, all good"), "{told}");
+    let output = mapping(&["check", &file]).finish().expect(0).stdout;
+    assert!(output.contains("1 mapping, all good"), "{output}");
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
     prune(&work, &["--older-than", "1h"]).expect(0);
     crawl().expect(0);
     assert_eq!(web.visits().pages().len(), 1, "it is known");
-    let told = prune(&work, &["test"]).expect(0).stdout;
-    assert_eq!(told.trim(), "local: 1 crawl with 1 URL pruned");
+    let output = prune(&work, &["test"]).expect(0).stdout;
+    assert_eq!(output.trim(), "local: 1 crawl with 1 URL pruned");
     crawl().expect(0);
     assert_eq!(web.visits().pages().len(), 2, "it began anew");
 }
@@ -269,24 +269,24 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
     let urls = [site.url("/1"), site.url("/2")];
     let run = work.crawl(&web).args(["--max-pages", "1"]).args(urls);
     run.finish().expect(12);
-    for (args, told) in [
+    for (args, output) in [
         (&["test"][..], "1 of its URLs is not done"),
         (&["other"], "no such crawl"),
     ] {
         let refused = prune(&work, args).expect(1).stderr;
-        assert!(refused.contains(told), "{refused}");
+        assert!(refused.contains(output), "{refused}");
     }
     work.crawl(&web).finish().expect(0);
     let young = prune(&work, &["test", "--older-than", "1h"]).expect(1);
-    let told = young.one_sentence();
+    let output = young.one_sentence();
     assert!(
-        told.contains("active since the time of --older-than"),
-        "{told}"
+        output.contains("active since the time of --older-than"),
+        "{output}"
     );
     // An irreversible command requires a unit.
     let refused = prune(&work, &["--older-than", "30"]).expect(2);
-    let told = refused.one_sentence();
-    assert!(told.contains("`30` has no unit: write 30d"), "{told}");
+    let output = refused.one_sentence();
+    assert!(output.contains("`30` has no unit: write 30d"), "{output}");
     prune(&work, &["test"]).expect(0);
 }
 

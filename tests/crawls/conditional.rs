@@ -28,14 +28,14 @@ fn conditional(request: &Request, found: webfill_tests::site::Page) -> Reply {
     }
 }
 
-struct Looks {
+struct Checks {
     web: Web,
     work: Workplace,
     store: String,
 }
 
-impl Looks {
-    fn new(store: Option<&str>) -> Looks {
+impl Checks {
+    fn new(store: Option<&str>) -> Checks {
         let (web, work) = (Web::start(), Workplace::new());
         let file = format!("sqlite:{}", work.path("store.db").display());
         let site = web.site("people.example");
@@ -46,14 +46,14 @@ impl Looks {
             conditional(request, page("Ada").field("name", "Ada Byron"))
         });
         let store = store.map_or(file, str::to_owned);
-        Looks { web, work, store }
+        Checks { web, work, store }
     }
 
     fn site(&self) -> Site {
         self.web.site("people.example")
     }
 
-    fn look(&self) -> Run {
+    fn check(&self) -> Run {
         let crawl = self.work.crawl(&self.web).instead("--store", &self.store);
         crawl.args(["--refresh-after", "0s"]).arg(LIST)
     }
@@ -93,13 +93,13 @@ const KEPT: [&str; 9] = [
 ];
 
 fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
-    let looks = Looks::new(store);
-    looks.look().finish().expect(0);
-    let first = looks.pages();
+    let checks = Checks::new(store);
+    checks.check().finish().expect(0);
+    let first = checks.pages();
     assert_eq!(first[0]["fields"]["name"], "Ada Byron", "{first:?}");
-    for look in 2..=3 {
-        looks.look().finish().expect(0);
-        let again = looks.pages();
+    for check in 2..=3 {
+        checks.check().finish().expect(0);
+        let again = checks.pages();
         assert_eq!(again.len(), 2);
         for (before, after) in first.iter().zip(&again) {
             assert_eq!(after["outcome"], "not_modified", "{after}");
@@ -110,8 +110,8 @@ fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
             assert!(after["started_at"].as_str() > before["started_at"].as_str());
         }
         // The link of an unchanged list is followed.
-        assert_eq!(looks.asked("/list"), (look, look - 1));
-        assert_eq!(looks.asked("/ada"), (look, look - 1));
+        assert_eq!(checks.asked("/list"), (check, check - 1));
+        assert_eq!(checks.asked("/ada"), (check, check - 1));
     }
 }
 
@@ -129,21 +129,21 @@ fn unchanged_pages_keep_their_data_in_mongodb() {
 
 #[test]
 fn a_page_that_has_changed_is_read() {
-    let looks = Looks::new(None);
-    looks.look().finish().expect(0);
-    looks.site().serve(
+    let checks = Checks::new(None);
+    checks.check().finish().expect(0);
+    checks.site().serve(
         "/ada",
         page("Ada")
             .field("name", "Ada King")
             .header("ETag", "\"two\""),
     );
-    looks.look().finish().expect(0);
-    let ada = &looks.pages()[0];
+    checks.check().finish().expect(0);
+    let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["fields"]["name"]),
         (&json!("ok"), &json!("Ada King"))
     );
-    let sent = looks.web.visits().pages().of_path("/ada");
+    let sent = checks.web.visits().pages().of_path("/ada");
     let sent: Vec<Option<&str>> = sent
         .0
         .iter()
@@ -159,20 +159,20 @@ fn a_page_that_has_changed_is_read() {
 
 #[test]
 fn records_are_filled_from_a_page_that_has_not_changed() {
-    let looks = Looks::new(None);
-    looks.look().finish().expect(0);
+    let checks = Checks::new(None);
+    checks.check().finish().expect(0);
     let record = json!({"id": "1", "urls": [ADA], "fields": {"name": null}});
-    let seeds = looks.work.write_lines("people.jsonl", &[record]);
-    looks.look().arg("--seeds").arg(&seeds).finish().expect(0);
-    let records = looks.work.stored().records();
+    let seeds = checks.work.write_lines("people.jsonl", &[record]);
+    checks.check().arg("--seeds").arg(&seeds).finish().expect(0);
+    let records = checks.work.stored().records();
     assert_eq!(records["1"].fields["name"], "Ada Byron");
 }
 
 #[test]
 fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapping() {
-    let looks = Looks::new(None);
-    looks.look().finish().expect(0);
-    let db = rusqlite::Connection::open(looks.work.path("store.db")).unwrap();
+    let checks = Checks::new(None);
+    checks.check().finish().expect(0);
+    let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let age = |days: i64| {
         let older = format!(
             "UPDATE pages SET validators = json_set(validators, '$.fetched_at_ms',
@@ -181,45 +181,45 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
         db.execute_batch(&older).unwrap();
     };
     age(29);
-    looks.look().finish().expect(0);
-    assert_eq!(looks.asked("/ada"), (2, 1));
+    checks.check().finish().expect(0);
+    assert_eq!(checks.asked("/ada"), (2, 1));
     age(2);
-    looks.look().finish().expect(0);
-    assert_eq!(looks.asked("/ada"), (3, 1), "31 days");
-    assert_eq!(looks.pages()[0]["outcome"], "ok");
+    checks.check().finish().expect(0);
+    assert_eq!(checks.asked("/ada"), (3, 1), "31 days");
+    assert_eq!(checks.pages()[0]["outcome"], "ok");
 
-    let mapping = looks.work.path("mappings/profile.json");
+    let mapping = checks.work.path("mappings/profile.json");
     let text = std::fs::read_to_string(&mapping).unwrap();
     std::fs::write(&mapping, format!("{text}\n")).unwrap();
-    looks.look().finish().expect(0);
+    checks.check().finish().expect(0);
     assert_eq!(
-        looks.asked("/ada"),
+        checks.asked("/ada"),
         (4, 1),
         "the mapping has another version"
     );
-    looks.look().finish().expect(0);
-    assert_eq!(looks.asked("/ada"), (5, 2));
-    looks
-        .look()
+    checks.check().finish().expect(0);
+    assert_eq!(checks.asked("/ada"), (5, 2));
+    checks
+        .check()
         .args(["--conditional", "false"])
         .finish()
         .expect(0);
-    assert_eq!(looks.asked("/ada"), (6, 2));
+    assert_eq!(checks.asked("/ada"), (6, 2));
 }
 
 #[test]
 fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_again() {
-    let looks = Looks::new(None);
-    let look = || {
-        let crawl = looks.work.crawl(&looks.web);
+    let checks = Checks::new(None);
+    let check = || {
+        let crawl = checks.work.crawl(&checks.web);
         crawl.args(["--refresh-after", "0s"]).arg(ADA)
     };
-    look().finish().expect(0);
-    let before = looks.pages();
-    let file = looks.work.path("store.db");
+    check().finish().expect(0);
+    let before = checks.pages();
+    let file = checks.work.path("store.db");
     let asked = AtomicUsize::new(0);
     // While the server reports no changes, the store loses its pages, until it is asked again.
-    looks.site().serve_with("/ada", move |request| {
+    checks.site().serve_with("/ada", move |request| {
         let db = rusqlite::Connection::open(&file).unwrap();
         db.busy_timeout(Duration::from_secs(10)).unwrap();
         let rename = match asked.fetch_add(1, Ordering::SeqCst) {
@@ -230,70 +230,73 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
         db.execute_batch(rename).unwrap();
         conditional(request, page("Ada").field("name", "Ada Byron"))
     });
-    look().finish().expect(0);
-    assert!(looks.work.has_logged("stored_page_lost"));
-    let after = looks.pages();
+    check().finish().expect(0);
+    assert!(checks.work.has_logged("stored_page_lost"));
+    let after = checks.pages();
     let outcome = after[0]["outcome"].as_str().unwrap();
     // Without the store the second request is not conditional.
     assert!(["ok", "not_modified"].contains(&outcome), "{}", after[0]);
     for name in KEPT {
         assert_eq!(after[0][name], before[0][name], "{name}");
     }
-    assert_eq!(looks.asked("/ada").0, 3);
-    looks.web.visits().assert_polite(Duration::from_millis(200));
+    assert_eq!(checks.asked("/ada").0, 3);
+    checks
+        .web
+        .visits()
+        .assert_polite(Duration::from_millis(200));
 }
 
 #[test]
 fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
-    let looks = Looks::new(None);
+    let checks = Checks::new(None);
     // No mapping matches it: a matching one that was never applied would require a full fetch each time.
-    let papers = looks.web.site("papers.test");
+    let papers = checks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {
         conditional(
             request,
             document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]),
         )
     });
-    let look = || {
-        let crawl = looks.work.crawl(&looks.web).arg("--documents");
+    let check = || {
+        let crawl = checks.work.crawl(&checks.web).arg("--documents");
         crawl
             .args(["--refresh-after", "0s"])
             .arg(papers.url("/torn.pdf"))
     };
-    look().finish().expect(0);
-    look().finish().expect(0);
-    let stored = &looks.pages()[0];
+    check().finish().expect(0);
+    check().finish().expect(0);
+    let stored = &checks.pages()[0];
     assert_eq!(
         (&stored["outcome"], &stored["document"]["status"]),
         (&json!("not_modified"), &json!("broken"))
     );
-    assert_eq!(looks.asked("/torn.pdf"), (2, 1));
-    let larger = look().env("WEBFILL_DOCUMENTS_MEMORY_MIB", "300");
+    assert_eq!(checks.asked("/torn.pdf"), (2, 1));
+    let larger = check().env("WEBFILL_DOCUMENTS_MEMORY_MIB", "300");
     larger.finish().expect(0);
-    assert_eq!(looks.asked("/torn.pdf"), (3, 1), "it may take more");
-    look().finish().expect(0);
-    assert_eq!(looks.asked("/torn.pdf"), (4, 1), "and less again");
-    look().finish().expect(0);
-    assert_eq!(looks.asked("/torn.pdf"), (5, 2));
-    let db = rusqlite::Connection::open(looks.work.path("store.db")).unwrap();
+    assert_eq!(checks.asked("/torn.pdf"), (3, 1), "it may take more");
+    check().finish().expect(0);
+    assert_eq!(checks.asked("/torn.pdf"), (4, 1), "and less again");
+    check().finish().expect(0);
+    assert_eq!(checks.asked("/torn.pdf"), (5, 2));
+    let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let older = "UPDATE pages SET validators = json_set(validators, '$.read_as',
         '0.0.1' || substr(json_extract(validators, '$.read_as'), 6))";
     db.execute_batch(older).unwrap();
-    look().finish().expect(0);
+    check().finish().expect(0);
     assert_eq!(
-        looks.asked("/torn.pdf"),
+        checks.asked("/torn.pdf"),
         (6, 2),
         "another version of webfill"
     );
-    assert_eq!(looks.pages()[0]["outcome"], "ok");
+    assert_eq!(checks.pages()[0]["outcome"], "ok");
 }
 
 #[test]
 fn an_unrequested_304_is_an_error() {
-    let looks = Looks::new(None);
-    looks.site().serve("/ada", status(304));
-    looks.look().finish().expect(0);
-    let ada = &looks.pages()[0];
+    let checks = Checks::new(None);
+    checks.site().serve("/ada", status(304));
+    checks.check().finish().expect(0);
+    let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["status_code"]),
         (&json!("http_error"), &json!(304))
@@ -302,11 +305,11 @@ fn an_unrequested_304_is_an_error() {
 
 #[test]
 fn a_page_is_asked_for_without_conditions_in_another_language() {
-    let looks = Looks::new(None);
+    let checks = Checks::new(None);
     let in_language = |headers: &str| {
-        let look = looks.look().env("WEBFILL_FETCH_HEADERS", headers);
-        look.finish().expect(0);
-        looks.asked("/ada")
+        let check = checks.check().env("WEBFILL_FETCH_HEADERS", headers);
+        check.finish().expect(0);
+        checks.asked("/ada")
     };
     assert_eq!(in_language(""), (1, 0));
     assert_eq!(in_language(""), (2, 1));
@@ -316,7 +319,7 @@ fn a_page_is_asked_for_without_conditions_in_another_language() {
     assert_eq!(in_language("* Accept-Language: de-DE, de;q=0.8"), (5, 3));
     assert_eq!(in_language("* Accept-Language: fr"), (6, 3));
     assert_eq!(in_language(""), (7, 3));
-    let sent = looks.web.visits().pages().of_path("/ada");
+    let sent = checks.web.visits().pages().of_path("/ada");
     let sent: Vec<Option<&str>> = sent
         .0
         .iter()

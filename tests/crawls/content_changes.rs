@@ -76,8 +76,9 @@ impl Watched {
 
     fn changes(&self, more: &[&str]) -> Vec<Value> {
         let run = Run::new(["changes", "--store", &self.store, "--json"]).args(more);
-        let told = run.finish().expect(0).stdout;
-        told.lines()
+        let output = run.finish().expect(0).stdout;
+        output
+            .lines()
             .map(|line| serde_json::from_str(line).expect("an object"))
             .collect()
     }
@@ -122,7 +123,7 @@ fn nights(watched: &Watched) {
     watched.run(&paths, &json!({}));
 }
 
-fn told(watched: &Watched) {
+fn changes_are_listed(watched: &Watched) {
     let changes = watched.changes(&["--watch", "shop"]);
     let mut kinds: Vec<(&str, &str)> = changes
         .iter()
@@ -163,7 +164,7 @@ fn told(watched: &Watched) {
 fn a_watch_reports_new_changed_gone_and_returned_pages() {
     let watched = Watched::new(UNMAPPED, None);
     nights(&watched);
-    told(&watched);
+    changes_are_listed(&watched);
 }
 
 #[test]
@@ -177,16 +178,21 @@ fn followers_get_each_change_once_it_is_known() {
     for (price, changes) in [("12 euro", 1), ("14 euro", 2)] {
         site.serve("/lamp", text(&format!("The lamp costs {price}")));
         watched.run(&["/lamp"], &json!({}));
-        following.wait_until("the change is told", |following| {
+        following.wait_until("the change is reported", |following| {
             following.stdout_so_far().matches('\n').count() >= changes
         });
     }
     following.signal(Signal::INT);
-    let told = following.finish().expect(0).stdout;
-    let told = told.lines().map(|line| serde_json::from_str(line).unwrap());
-    let told: Vec<Value> = told.collect();
-    assert_eq!(told, watched.changes(&["--watch", "shop"]));
-    assert_eq!(told[1]["difference"], "~ The lamp costs [-12-]{+14+} euro");
+    let reported = following.finish().expect(0).stdout;
+    let reported = reported
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let reported: Vec<Value> = reported.collect();
+    assert_eq!(reported, watched.changes(&["--watch", "shop"]));
+    assert_eq!(
+        reported[1]["difference"],
+        "~ The lamp costs [-12-]{+14+} euro"
+    );
 }
 
 #[needs(mongod)]
@@ -195,7 +201,7 @@ fn a_watch_with_its_store_in_mongodb_reports_the_same() {
     let database = fresh_database();
     let watched = Watched::new(UNMAPPED, Some(database.uri()));
     nights(&watched);
-    told(&watched);
+    changes_are_listed(&watched);
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
 }
 
 /// The reports about a page, oldest first.
-fn told_of(watched: &Watched, path: &str) -> Vec<String> {
+fn reported_of(watched: &Watched, path: &str) -> Vec<String> {
     let url = format!("http://{}{path}", watched.host);
     let changes = watched.changes(&[]);
     let of_page = changes.iter().filter(|change| change["url"] == url);
@@ -261,11 +267,11 @@ fn an_unlinked_page_is_still_checked() {
     watched.run(&["/list"], &crawl);
     // A page that differs is fetched twice.
     assert_eq!(since(), [1, 1, 2]);
-    assert_eq!(told_of(&watched, "/table"), ["changed"], "on its night");
-    assert_eq!(told_of(&watched, "/chair"), [""; 0]);
+    assert_eq!(reported_of(&watched, "/table"), ["changed"], "on its night");
+    assert_eq!(reported_of(&watched, "/chair"), [""; 0]);
     watched.run(&["/list"], &crawl);
     assert_eq!(since(), [2, 2, 2], "what is still served has time");
-    assert_eq!(told_of(&watched, "/chair"), ["gone"]);
+    assert_eq!(reported_of(&watched, "/chair"), ["gone"]);
     for _ in 0..3 {
         watched.run(&["/list"], &crawl);
     }
@@ -275,8 +281,8 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", text("A chair"));
     watched.run(&["/list"], &crawl);
     assert_eq!(since(), [6, 4, 3]);
-    assert_eq!(told_of(&watched, "/chair"), ["gone", "back"]);
-    assert_eq!(told_of(&watched, "/table"), ["changed"]);
+    assert_eq!(reported_of(&watched, "/chair"), ["gone", "back"]);
+    assert_eq!(reported_of(&watched, "/table"), ["changed"]);
 }
 
 #[test]
@@ -297,7 +303,7 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     watched.run(&["/list"], &crawl);
     assert_eq!(visits(), before + 1);
     watched.run(&["/list"], &crawl);
-    assert_eq!(told_of(&watched, "/chair"), ["gone"]);
+    assert_eq!(reported_of(&watched, "/chair"), ["gone"]);
 }
 
 /// When the crawler last judged a check of a page.
@@ -324,7 +330,7 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     // The page is stored, and its outcome never leaves the supervisor.
     let supervisor = running.wait_for_role("supervisor", 1).remove(0);
     supervisor.signal(Signal::STOP);
-    running.wait_until("the look is judged", |_| {
+    running.wait_until("the check is judged", |_| {
         judged_at(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);

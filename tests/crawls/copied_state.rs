@@ -79,13 +79,13 @@ impl Crawled {
     fn goes_on_after_the_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();
-        let told = "requests of the former processes may be in flight";
+        let reported = "requests of the former processes may be in flight";
         let mut killed: Running = self.crawl("elsewhere").start();
-        killed.wait_for_stderr(told);
+        killed.wait_for_stderr(reported);
         killed.kill_role("crawl");
         drop(killed);
         let mut running = self.crawl("elsewhere").start();
-        running.wait_for_stderr(told);
+        running.wait_for_stderr(reported);
         let finished = running.finish().expect(0);
         assert_eq!(finished.summary().outcome("ok"), PAGES);
         let first = self.web.visits().0[before].started_at;

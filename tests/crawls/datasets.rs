@@ -123,14 +123,14 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
             .arg(work.path("people.csv"))
     };
     let refused = people().finish().expect(2);
-    let told = refused.one_sentence();
+    let output = refused.one_sentence();
     for part in [
         "dataset `mine`",
         "`people`",
         "--dataset mine",
         "--crawl test",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(output.contains(part), "{output}");
     }
     assert!(work.stored().records_of("people").is_empty());
     // Without seeds nothing can be mistaken.
@@ -201,14 +201,14 @@ fn lines_with_one_id_are_merged_and_reported() {
     let record = work.stored().record("1");
     let merged = json!({"name": "Ada", "location": "London", "mail": "a@new.example"});
     assert_eq!(Value::Object(record.fields), merged);
-    let told = &run.summary().json["repeated_seeds"];
+    let reported = &run.summary().json["repeated_seeds"];
     let expected =
         [(4, 2), (5, 2)].map(|(line, first)| json!({"line": line, "first_line": first, "id": "1"}));
     assert_eq!(
-        (&told["count"], &told["first"]),
+        (&reported["count"], &reported["first"]),
         (&json!(2), &json!(expected))
     );
-    let listed = std::fs::read_to_string(told["file"].as_str().unwrap()).unwrap();
+    let listed = std::fs::read_to_string(reported["file"].as_str().unwrap()).unwrap();
     assert_eq!(listed.lines().count(), 2, "{listed}");
 }
 

@@ -126,10 +126,10 @@ fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
         let files = [work.path("mapping.json"), work.path("locked.pdf")];
         let run = Run::new(["mapping", "test"]).args(files);
         let ended = run.args(["--url", "https://office.example/"]).finish();
-        let told = format!("{}{}", ended.stdout, ended.stderr);
+        let output = format!("{}{}", ended.stdout, ended.stderr);
         assert!(
-            told.contains("it is encrypted: it asks for a password"),
-            "{way}: {told}"
+            output.contains("it is encrypted: it asks for a password"),
+            "{way}: {output}"
         );
     }
 }

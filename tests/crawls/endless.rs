@@ -54,9 +54,11 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     assert!(summary.reason("repeated_page") > 1, "{}", summary.json);
     let repeating = &summary.json["repeating"];
     assert_eq!(repeating["sites"], 2, "{repeating}");
-    let of_session = repeating["first"]
-        .as_array()
-        .and_then(|first| first.iter().find(|told| told["site"] == "session.example"));
+    let of_session = repeating["first"].as_array().and_then(|first| {
+        first
+            .iter()
+            .find(|reported| reported["site"] == "session.example")
+    });
     let of_session = of_session.expect("the site is named");
     let url = of_session["url"].as_str().unwrap_or_default();
     assert!(url.starts_with("http://session.example/") && of_session["skipped"].as_u64() > Some(0));

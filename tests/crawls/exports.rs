@@ -101,7 +101,7 @@ fn export_writes_csv_for_programs_or_for_spreadsheets() {
 #[test]
 fn an_export_of_nothing_says_so() {
     let work = crawled();
-    for (args, told) in [
+    for (args, reported) in [
         (
             ["records", "--dataset", "nosuch"],
             "no records of the dataset `nosuch`",
@@ -113,7 +113,7 @@ fn an_export_of_nothing_says_so() {
     ] {
         let run = export(&work, &args);
         assert_eq!(run.stdout, "");
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
     assert_eq!(export(&work, &["pages"]).stderr, "");
 }
@@ -232,8 +232,8 @@ fn parquet(work: &Workplace, args: &[&str]) -> Parquet {
         .arg(&file)
         .output()
         .expect("the tools are installed");
-    let told = String::from_utf8_lossy(&read.stderr);
-    assert!(read.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success(), "{reported}");
     let text = String::from_utf8(read.stdout).expect("JSON");
     let mut lines = text
         .lines()

@@ -320,18 +320,18 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
     );
     let read = kept.extracted(&["--mapping", "profile"]);
     assert_eq!(read["pages"]["written"], 1, "{read:#}");
-    let told = kept
+    let reported = kept
         .extract()
         .args(["--mapping", "nobody"])
         .finish()
         .expect(2);
-    assert!(told.one_sentence().contains("no mapping of this name"));
-    let told = kept
+    assert!(reported.one_sentence().contains("no mapping of this name"));
+    let reported = kept
         .extract()
         .instead("--crawl", "unknown")
         .finish()
         .expect(1);
-    assert!(told.one_sentence().contains("no crawl local/unknown"));
+    assert!(reported.one_sentence().contains("no crawl local/unknown"));
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_crawl_without_bodies_is_reported() {
     kept.web.site(HOST).serve("/ada", ada("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
     kept.crawl().arg(url).finish().expect(0);
-    let told = kept.extract().finish().expect(1);
-    assert!(told.one_sentence().contains("crawl with --keep-bodies"));
+    let reported = kept.extract().finish().expect(1);
+    assert!(reported.one_sentence().contains("crawl with --keep-bodies"));
     assert!(!kept.work.path("store.db.bodies").exists());
 }

@@ -56,7 +56,7 @@ impl Crawl {
             .map(|name| hasty(fleet.supervisor(&web, name), lease).start())
             .collect();
         for name in 0..supervisors.len() {
-            fleet.wait_until_told_times("supervisor_joined", name + 1);
+            fleet.wait_until_logged_times("supervisor_joined", name + 1);
         }
         let client = fleet.client("feeder");
         let key = client.feed("fenced", &pages);
@@ -141,9 +141,9 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
     assert_eq!(HAND_OVER, LEASE + LONGEST_REQUEST + Duration::from_secs(1));
     let victim = crawl.supervisors[0].pid();
     stop_for(victim, HAND_OVER + 3 * DELAY);
-    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
+    crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
     // It comes back, and is welcome.
-    crawl.fleet.wait_until_told_times("supervisor_joined", 3);
+    crawl.fleet.wait_until_logged_times("supervisor_joined", 3);
     crawl.finish(SITES);
 }
 
@@ -154,8 +154,8 @@ fn a_supervisor_stopped_with_its_workers_does_no_harm_when_it_continues() {
     send_signal(worker, Signal::STOP);
     stop_for(crawl.supervisors[0].pid(), HAND_OVER + 3 * DELAY);
     send_signal(worker, Signal::CONT);
-    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
-    crawl.fleet.wait_until_told_times("supervisor_joined", 3);
+    crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
+    crawl.fleet.wait_until_logged_times("supervisor_joined", 3);
     crawl.finish(SITES);
 }
 
@@ -194,7 +194,7 @@ fn a_killed_supervisors_sites_go_to_the_other_and_no_delay_is_cut_short() {
     let killed = crawl.supervisors.remove(0);
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
-    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
+    crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
     crawl.finish(SITES);
 }
 
@@ -206,8 +206,8 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
     killed.finish();
     let again = hasty(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
     crawl.supervisors.push(again);
-    crawl.fleet.wait_until_told_times("supervisor_joined", 2);
-    assert_eq!(crawl.fleet.told("supervisor_lost").len(), 0);
+    crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
+    assert_eq!(crawl.fleet.logged("supervisor_lost").len(), 0);
     crawl.finish(SITES);
 }
 
@@ -219,7 +219,7 @@ fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
     killed.finish();
     let again = hasty(crawl.fleet.dispatcher_run(), crawl.lease);
     crawl.dispatcher = Some(serving(again));
-    crawl.fleet.wait_until_told_times("supervisor_joined", 4);
+    crawl.fleet.wait_until_logged_times("supervisor_joined", 4);
     crawl.client = crawl.fleet.client("feeder");
     crawl.finish(0);
 }
@@ -229,12 +229,12 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
     let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
     let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
     let namesake = hasty(namesake, crawl.lease).start();
-    crawl.fleet.wait_until_told("name_taken", "\"a\"");
-    assert_eq!(crawl.fleet.told("supervisor_joined").len(), 1);
+    crawl.fleet.wait_until_logged("name_taken", "\"a\"");
+    assert_eq!(crawl.fleet.logged("supervisor_joined").len(), 1);
     let first = crawl.supervisors.remove(0);
     first.signal(Signal::TERM);
     first.finish().expect(0);
-    crawl.fleet.wait_until_told_times("supervisor_joined", 2);
+    crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
     crawl.supervisors.push(namesake);
     crawl.finish(0);
 }

@@ -29,10 +29,10 @@ fn the_summary_compares_each_field_with_the_previous_crawl() {
     assert_eq!(profile["fields"]["title"], field(2, 0, 1.0, 1.0));
     assert_eq!(profile["fields"]["name"], field(1, 1, 0.5, 0.5));
     assert_eq!(profile["fields"]["location"], field(0, 2, 0.0, 0.5));
-    let told = crawl("third").instead("--summary", "human").finish();
-    let told = told.expect(0).stdout;
+    let reported = crawl("third").instead("--summary", "human").finish();
+    let reported = reported.expect(0).stdout;
     let line = "location: 0 filled, 2 empty, 0.0 %; 0.0 % in the crawl before";
-    assert!(told.contains(line), "{told}");
+    assert!(reported.contains(line), "{reported}");
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn values_that_can_be_read_in_two_ways_are_counted_and_left_out() {
         .instead("--crawl", "again")
         .instead("--summary", "human")
         .args(urls);
-    let told = again.finish().expect(0).stdout;
-    assert!(told.contains("undecided 2 values left out"), "{told}");
+    let output = again.finish().expect(0).stdout;
+    assert!(output.contains("undecided 2 values left out"), "{output}");
     assert!(
-        told.contains("price: 1 filled, 3 empty, 25.0 %; 2 can be read in two ways"),
-        "{told}"
+        output.contains("price: 1 filled, 3 empty, 25.0 %; 2 can be read in two ways"),
+        "{output}"
     );
 }
 
@@ -138,9 +138,9 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     web.site("gone.example").serve("/", status(410));
     let work = Workplace::new();
     let run = unattended(&work, &web).arg("http://gone.example/").finish();
-    let told = run.expect(1);
+    let reported = run.expect(1);
     let reason = "nothing fetched of 1 URLs: see the outcomes above (--fail-on)";
-    assert!(told.stderr.contains(reason), "{}", told.stderr);
+    assert!(reported.stderr.contains(reason), "{}", reported.stderr);
     let run = unattended(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect(0);
 }
@@ -151,11 +151,11 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     let work = Workplace::new();
     let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");
     let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
-    let told = run.expect(1);
+    let reported = run.expect(1);
     assert!(
-        told.stderr.contains("all 2 seeds are broken"),
+        reported.stderr.contains("all 2 seeds are broken"),
         "{}",
-        told.stderr
+        reported.stderr
     );
 }
 
@@ -167,7 +167,7 @@ fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";
     let seeds = work.write("seeds.jsonl", lines);
     let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
-    let told = run.expect(0);
-    assert!(told.stdout.contains("1 broken"), "{}", told.stdout);
+    let reported = run.expect(0);
+    assert!(reported.stdout.contains("1 broken"), "{}", reported.stdout);
     assert_eq!(web.visits().len(), 0);
 }

@@ -77,7 +77,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
         );
     }
     assert_eq!(fleet.work.stored().pages().len(), 6);
-    assert!(fleet.told("peer_refused").is_empty());
+    assert!(fleet.logged("peer_refused").is_empty());
 }
 
 #[needs(namespaces)]
@@ -131,23 +131,25 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         run.start()
     });
 
-    let told = fleet.wait_until_told("peer_refused", &stranger);
+    let reported = fleet.wait_until_logged("peer_refused", &stranger);
     assert_eq!(
-        (&told["address"], &told["key"]),
+        (&reported["address"], &reported["key"]),
         (&json!("127.0.0.1"), &json!(stranger))
     );
-    let told = fleet.wait_until_told("peer_refused", "another role");
+    let reported = fleet.wait_until_logged("peer_refused", "another role");
     assert_eq!(
-        (&told["key"], &told["name"]),
+        (&reported["key"], &reported["name"]),
         (&json!(feeder.trim()), &json!("feeder"))
     );
-    fleet.wait_until_told("peer_refused", "it has not the public key of this process");
+    fleet.wait_until_logged("peer_refused", "it has not the public key of this process");
     fleet.knock_without_keys();
     for who in ["stranger", "misled", "nosy"] {
-        let told = fleet.wait_until_supervisor_tells(who, "not_let_in");
+        let reported = fleet.wait_until_supervisor_logs(who, "not_let_in");
         assert!(
-            told["why"].as_str().is_some_and(|why| why.contains("key")),
-            "{told}"
+            reported["why"]
+                .as_str()
+                .is_some_and(|why| why.contains("key")),
+            "{reported}"
         );
     }
     let client = fleet.client("feeder");
@@ -157,7 +159,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         (&status["supervisors"], &status["leased"]),
         (&json!(0), &json!(0))
     );
-    assert!(fleet.told("supervisor_joined").is_empty());
+    assert!(fleet.logged("supervisor_joined").is_empty());
     assert!(web.visits().is_empty());
 }
 
@@ -167,10 +169,10 @@ fn keys_on_one_side_only_are_reported_on_both() {
     let fleet = Fleet::new();
     let _dispatcher = fleet.dispatcher();
     let _plain = fleet.supervisor_without_keys(&web, "plain").start();
-    let told = fleet.wait_until_supervisor_tells("plain", "not_let_in");
-    let why = told["why"].as_str().expect("a reason");
+    let reported = fleet.wait_until_supervisor_logs("plain", "not_let_in");
+    let why = reported["why"].as_str().expect("a reason");
     assert!(why.contains("it wants keys"), "{why}");
-    fleet.wait_until_told("peer_refused", "it has no keys");
+    fleet.wait_until_logged("peer_refused", "it has no keys");
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn a_key_that_is_added_while_all_runs_gets_in_without_a_restart() {
     let client = fleet.client("feeder");
     let crawl = client.feed("late", &small_web(&web, "late", 2));
     let supervisor = fleet.supervisor(&web, "late").start();
-    fleet.wait_until_told("peer_refused", &key);
+    fleet.wait_until_logged("peer_refused", &key);
     fleet.keys(&["add", "supervisor", "late", &key]).expect(0);
     let status = client.wait_until_finished(&crawl);
     assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
@@ -227,11 +229,11 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let before = web.visits().len();
 
     fleet.keys(&["revoke", "old"]).expect(0);
-    let told = fleet.wait_until_told("message_refused", &key);
-    assert_eq!(told["key"], json!(key));
+    let logged = fleet.wait_until_logged("message_refused", &key);
+    assert_eq!(logged["key"], json!(key));
     let second = client.feed("second", &small_web(&web, "second", 3));
     // Its messages would still show it as alive, and sites go to the living in turn.
-    fleet.wait_until_supervisor_tells("old", "dispatcher_silent");
+    fleet.wait_until_supervisor_logs("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
     let new = fleet.supervisor(&web, "new").start();
     let status = client.wait_until_finished(&second);
@@ -252,7 +254,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     assert_eq!(supervisors(&old), json!([]));
     fleet.keys(&["revoke", "old"]).expect(0);
     old.say(&status);
-    fleet.wait_until_told("message_refused", "client");
+    fleet.wait_until_logged("message_refused", "client");
     assert_eq!(supervisors(&new), json!([]));
     assert!(old.has_no_answer());
 }
@@ -292,12 +294,12 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         .supervisor_elsewhere(&web, "swarm", "thief")
         .instead("--id", "vm-01")
         .start();
-    let told = fleet.wait_until_told("message_refused", "vm-01");
+    let logged = fleet.wait_until_logged("message_refused", "vm-01");
     assert_eq!(
-        (&told["name"], &told["supervisor"]),
+        (&logged["name"], &logged["supervisor"]),
         (&json!("swarm"), &json!("vm-01"))
     );
-    assert!(fleet.told("supervisor_joined").is_empty());
+    assert!(fleet.logged("supervisor_joined").is_empty());
     let one_of_many = fleet
         .supervisor(&web, "swarm")
         .instead("--id", "swarm:i-0abc");
@@ -306,11 +308,11 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     let crawl = client.feed("swarm", &small_web(&web, "swarm", 2));
     client.wait_until_finished(&crawl);
     assert_eq!(
-        fleet.told("supervisor_joined")[0]["supervisor"],
+        fleet.logged("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
     // It has said hello again and again.
-    assert_eq!(fleet.told("message_refused").len(), 1, "once a minute");
+    assert_eq!(fleet.logged("message_refused").len(), 1, "once a minute");
     drop(thief);
     drain(vec![one_of_many, dispatcher]);
 }

@@ -60,8 +60,8 @@ fn health(store: &str, more: &[&str]) -> Finished {
 }
 
 fn report(store: &str) -> Value {
-    let told = health(store, &["--json"]).expect(0).stdout;
-    serde_json::from_str(&told).expect("an object")
+    let output = health(store, &["--json"]).expect(0).stdout;
+    serde_json::from_str(&output).expect("an object")
 }
 
 fn sqlite(work: &Workplace) -> String {
@@ -109,10 +109,10 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_eq!(fields_of(&alerts[0]), ["location", "name"]);
     let store = sqlite(&work);
     assert_layout_changed(&report(&store));
-    let told = health(&store, &["--fail-on-alert"]).expect(1).stdout;
+    let output = health(&store, &["--fail-on-alert"]).expect(1).stdout;
     assert!(
-        told.contains("ALERT") && told.contains("the layout of mapping profile changed"),
-        "{told}"
+        output.contains("ALERT") && output.contains("the layout of mapping profile changed"),
+        "{output}"
     );
     health(&store, &["other", "--fail-on-alert"]).expect(0);
     let logged = work.logs();
@@ -176,8 +176,8 @@ fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     let store = sqlite(&work);
     let prune = |age| Run::new(["prune", "--store", &store, "--json", "--older-than", age]);
     let pruned = |age| -> Value {
-        let told = prune(age).finish().expect(0).stdout;
-        serde_json::from_str(&told).expect("an object")
+        let output = prune(age).finish().expect(0).stdout;
+        serde_json::from_str(&output).expect("an object")
     };
     assert_eq!(pruned("1h")["total_samples"], 0);
     let kept = samples(&work);
@@ -290,7 +290,7 @@ fn with_alternative(work: &Workplace) {
     work.write_json("mappings/profile.json", &profile_mapping_with_alternative());
 }
 
-fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
+fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
@@ -303,7 +303,7 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
         "nothing is lost: {found:#}"
     );
     assert_eq!(found["alerts"], json!([]));
-    let is_told = |warnings: &Value| {
+    let is_reported = |warnings: &Value| {
         assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings:#}");
         assert_eq!(warnings[0]["kind"], "alternative_serves");
         assert_eq!(warnings[0]["field"], "name");
@@ -312,14 +312,14 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
             "its first chain yields nothing any more; its alternative 2 serves"
         );
     };
-    is_told(&found["warnings"]);
+    is_reported(&found["warnings"]);
     let report = report(&store);
     assert_eq!(report["alerts"], 0);
-    is_told(&report["mappings"][0]["warnings"]);
-    let told = health(&store, &["--fail-on-alert"]).expect(0).stdout;
+    is_reported(&report["mappings"][0]["warnings"]);
+    let output = health(&store, &["--fail-on-alert"]).expect(0).stdout;
     assert!(
-        told.contains("profile: name: its first chain yields nothing any more"),
-        "{told}"
+        output.contains("profile: name: its first chain yields nothing any more"),
+        "{output}"
     );
     let logged = work.logs();
     let suspicious = logged
@@ -339,13 +339,13 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
 
 #[test]
 fn an_alternative_that_begins_to_serve_is_reported_everywhere() {
-    an_alternative_that_begins_to_serve_is_told(None);
+    an_alternative_that_begins_to_serve_is_reported(None);
 }
 
 #[needs(mongod)]
 #[test]
 fn an_alternative_that_begins_to_serve_is_reported_from_mongodb_as_well() {
-    an_alternative_that_begins_to_serve_is_told(Some(fresh_database().uri()));
+    an_alternative_that_begins_to_serve_is_reported(Some(fresh_database().uri()));
 }
 
 #[test]

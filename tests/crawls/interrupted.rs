@@ -26,8 +26,8 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
         .wait_until("a third is fetched", |visits| visits.pages().len() > 18);
     running.signal(Signal::INT);
     let first = running.finish().expect(11);
-    let told = &first.stderr;
-    assert!(told.contains("interrupted: "), "{told}");
+    let output = &first.stderr;
+    assert!(output.contains("interrupted: "), "{output}");
     let fetched = web.visits().pages().len();
     assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
     let stored = work.stored().pages();
@@ -70,8 +70,8 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
     let fetched = web.visits().len();
     let other = crawl(&work, &web, &roots).args(["--deny-regex", "/1"]);
     let refused = other.finish().expect(2);
-    for told in ["--deny-regex is `/1` and was ``", "another --crawl"] {
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    for reported in ["--deny-regex is `/1` and was ``", "another --crawl"] {
+        assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
     assert_eq!(web.visits().len(), fetched);
     crawl(&work, &web, &roots).finish().expect(0);

@@ -145,30 +145,31 @@ impl Fleet {
     }
 
     /// The dispatcher's log lines of an event.
-    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+    pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
         self.events("dispatcher", "keys", event)
     }
 
     /// Waits until the dispatcher has logged an event with this text in it.
-    pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
-        wait_for(&format!("the dispatcher tells {event}: {text}"), || {
-            let told = self.told(event);
-            told.into_iter()
+    pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
+        wait_for(&format!("the dispatcher logs {event}: {text}"), || {
+            let logged = self.logged(event);
+            logged
+                .into_iter()
                 .find(|line| line.to_string().contains(text))
         })
     }
 
     /// Waits until the dispatcher has logged an event this many times.
-    pub(crate) fn wait_until_told_times(&self, event: &str, times: usize) {
+    pub(crate) fn wait_until_logged_times(&self, event: &str, times: usize) {
         wait_for(
-            &format!("the dispatcher tells {event} {times} times"),
-            || (self.told(event).len() >= times).then_some(()),
+            &format!("the dispatcher logs {event} {times} times"),
+            || (self.logged(event).len() >= times).then_some(()),
         );
     }
 
     /// Waits until a supervisor has logged an event.
-    pub(crate) fn wait_until_supervisor_tells(&self, keys: &str, event: &str) -> Value {
-        wait_for(&format!("supervisor {keys} tells {event}"), || {
+    pub(crate) fn wait_until_supervisor_logs(&self, keys: &str, event: &str) -> Value {
+        wait_for(&format!("supervisor {keys} logs {event}"), || {
             self.events("supervisor", keys, event).pop()
         })
     }
@@ -177,13 +178,13 @@ impl Fleet {
     /// A connection may end before its address is read.
     pub(crate) fn knock_without_keys(&self) {
         let context = zmq::Context::new();
-        wait_for("a peer without keys is told with its address", || {
+        wait_for("a peer without keys is logged with its address", || {
             let socket = context.socket(zmq::DEALER).expect("a socket");
             socket.set_linger(0).expect("an option");
             socket.connect(&self.endpoint(TASKS)).expect("it tries");
             socket.send("let me in", zmq::DONTWAIT).expect("it waits");
-            let told = self.told("peer_refused");
-            told.into_iter().find(|line| {
+            let logged = self.logged("peer_refused");
+            logged.into_iter().find(|line| {
                 let address = line["address"].as_str().unwrap_or_default();
                 line["why"] == "it has no keys" && address.starts_with("127.0.0.1:")
             })

@@ -130,7 +130,7 @@ impl Shop {
             "name": "shop",
             "urls": urls,
             "schedule": "0 2 * * *",
-            "notify": [{"file": "told.jsonl", "about": ["health", "silence"]}],
+            "notify": [{"file": "notified.jsonl", "about": ["health", "silence"]}],
             "crawl": {
                 "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.01, "changes": false,
                 "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
@@ -149,14 +149,14 @@ impl Shop {
 
     fn health(&self) -> Value {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
-        let told = Run::new(["health", "--store", &store, "--json"]).finish();
-        serde_json::from_str(&told.expect(0).stdout).unwrap()
+        let reported = Run::new(["health", "--store", &store, "--json"]).finish();
+        serde_json::from_str(&reported.expect(0).stdout).unwrap()
     }
 
     /// Notifications so far that contain this text.
-    fn told(&self, text: &str) -> usize {
-        let told = fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default();
-        told.lines().filter(|line| line.contains(text)).count()
+    fn notified(&self, text: &str) -> usize {
+        let reported = fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default();
+        reported.lines().filter(|line| line.contains(text)).count()
     }
 
     /// The fields of the standing alert.
@@ -208,7 +208,7 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     let pages: Vec<&Value> = templates.iter().map(|one| &one["pages"]).collect();
     assert_eq!(pages, [24, 22], "{templates:#?}");
     assert_eq!(shop.fallen(), ALL, "{mapping:#}");
-    assert_eq!(shop.told("layout_changed"), 1);
+    assert_eq!(shop.notified("layout_changed"), 1);
 }
 
 /// The number of pages, whether they are behind a listing, their appearance, which of them lose fields, which fields
@@ -282,12 +282,12 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
         }
         assert!(shop.fallen().is_empty(), "{name}: {:?}", shop.fallen());
         shop.is_after.store(true, Ordering::SeqCst);
-        let told = (1..=most).find(|_| {
+        let reported = (1..=most).find(|_| {
             shop.night();
             !shop.fallen().is_empty()
         });
-        if told.is_none() || shop.fallen() != fields || shop.told("layout_changed") != 1 {
-            late.push(format!("{name}: night {told:?}, {:?}", shop.fallen()));
+        if reported.is_none() || shop.fallen() != fields || shop.notified("layout_changed") != 1 {
+            late.push(format!("{name}: night {reported:?}, {:?}", shop.fallen()));
         }
     }
     assert!(late.is_empty(), "{}", late.join("\n"));
@@ -305,8 +305,8 @@ fn with_silent_after_1_the_first_night_without_fields_is_reported() {
     for _ in 0..3 {
         shop.night();
     }
-    assert_eq!(shop.told("\"silent\""), 0);
+    assert_eq!(shop.notified("\"silent\""), 0);
     shop.is_after.store(true, Ordering::SeqCst);
     shop.night();
-    assert_eq!(shop.told("\"silent\""), 1, "the first night");
+    assert_eq!(shop.notified("\"silent\""), 1, "the first night");
 }

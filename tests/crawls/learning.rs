@@ -112,14 +112,14 @@ fn learned_from_a_folder_and_csv() {
         "people.json",
     ];
     let run = learn(&work, &args).finish().expect(0);
-    for told in [
+    for reported in [
         "name",
         "born",
         "city",
         "confidence",
         "written to people.json",
     ] {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+        assert!(run.stdout.contains(reported), "{reported}: {}", run.stdout);
     }
     assert_fills(&work, &web, "people.json");
     // The file is not overwritten without a flag.
@@ -134,16 +134,16 @@ fn learned_from_a_folder_and_csv() {
     let printed = learn(&work, &args[..4]).finish().expect(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
-    let told = learn(&work, &args[..4])
+    let reported = learn(&work, &args[..4])
         .args(["--format", "json"])
         .finish()
         .expect(0);
-    let told = report(&told);
+    let reported = report(&reported);
     assert_eq!(
-        told["mappings"][0]["mapping"],
+        reported["mappings"][0]["mapping"],
         serde_json::from_str::<Value>(&written).unwrap()
     );
-    assert_eq!(told["records"]["joined"], PEOPLE);
+    assert_eq!(reported["records"]["joined"], PEOPLE);
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn each_learned_mapping_is_named_after_its_own_site() {
         "--format",
         "json",
     ];
-    let told = report(&learn(&work, &args).finish().expect(0));
-    let mappings = told["mappings"].as_array().unwrap();
-    assert_eq!(mappings.len(), 2, "{told}");
+    let reported = report(&learn(&work, &args).finish().expect(0));
+    let mappings = reported["mappings"].as_array().unwrap();
+    assert_eq!(mappings.len(), 2, "{reported}");
     for mapping in mappings {
         let mapping = &mapping["mapping"];
         let name = mapping["name"].as_str().unwrap();
@@ -323,11 +323,11 @@ fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
             .finish()
             .expect(0)
     };
-    let told = run();
+    let reported = run();
     assert!(
-        told.stderr.contains("disallowed by the robots.txt"),
+        reported.stderr.contains("disallowed by the robots.txt"),
         "{}",
-        told.stderr
+        reported.stderr
     );
     let visits = web.visits();
     assert_eq!(visits.robots().len(), 1);
@@ -356,11 +356,11 @@ fn a_wrong_value_among_many_does_not_mislead() {
         "--output",
         "people.json",
     ];
-    let told = learn(&work, &args)
+    let reported = learn(&work, &args)
         .args(["--format", "json"])
         .finish()
         .expect(0);
-    let fields = report(&told)["mappings"][0]["fields"].clone();
+    let fields = report(&reported)["mappings"][0]["fields"].clone();
     let named = fields
         .as_array()
         .unwrap()
@@ -400,7 +400,7 @@ fn useless_input_is_refused_with_a_reason() {
     work.write("bare/x.html", "<h1>x</h1>");
     let people = ["--records", "people.jsonl"];
     let saved = ["--pages", "saved"];
-    for (args, code, told) in [
+    for (args, code, reported) in [
         (&saved[..], 2, "no known values"),
         (&people[..], 2, "no pages: give --pages DIR"),
         (
@@ -470,7 +470,7 @@ fn useless_input_is_refused_with_a_reason() {
         ),
     ] {
         let run = learn(&work, args).finish().expect(code);
-        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        assert!(run.stderr.contains(reported), "{reported}: {}", run.stderr);
     }
     assert_eq!(index(), PEOPLE + made_site::BOOKS);
 }

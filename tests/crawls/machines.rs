@@ -46,7 +46,7 @@ fn assert_each_is_there(work: &Workplace, urls: &[String]) {
 }
 
 /// The lines of a crawl's dispatcher about an event.
-fn told(work: &Workplace, event: &str) -> Vec<Value> {
+fn logged(work: &Workplace, event: &str) -> Vec<Value> {
     let logs = work.logs().into_iter();
     let mut lines: Vec<Value> = logs
         .filter(|(name, _)| name.starts_with("dispatcher"))
@@ -56,8 +56,8 @@ fn told(work: &Workplace, event: &str) -> Vec<Value> {
     lines
 }
 
-fn wait_until_told(run: &mut Running, work: &Workplace, event: &str) {
-    run.wait_until(event, |_| !told(work, event).is_empty());
+fn wait_until_logged(run: &mut Running, work: &Workplace, event: &str) {
+    run.wait_until(event, |_| !logged(work, event).is_empty());
 }
 
 #[needs(namespaces)]
@@ -79,14 +79,14 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
             web.log()
                 .wait_until("it is under way", |visits| visits.pages().len() >= 300);
             remove_address(WEB);
-            wait_until_told(&mut run, &work, "egress_cut_off");
+            wait_until_logged(&mut run, &work, "egress_cut_off");
             let asked = web.visits().pages().len();
             assert!(asked < urls.len(), "it was too late: {asked} pages");
             add_address(WEB);
             let finished = run.finish().expect(0);
             assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
             assert_each_is_there(&work, &urls);
-            assert!(!told(&work, "egress_open").is_empty());
+            assert!(!logged(&work, "egress_open").is_empty());
         },
     );
 }
@@ -159,7 +159,7 @@ impl TwoMachines {
             }
             processes.push(supervisor.start());
         }
-        fleet.wait_until_told_times("supervisor_joined", 2);
+        fleet.wait_until_logged_times("supervisor_joined", 2);
         let client = fleet.client("feeder");
         let crawl = client.feed("two", &urls);
         web.log()
@@ -211,7 +211,9 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
                 machines.far()
             );
             machines.network.lose_route(ROUTE);
-            machines.fleet.wait_until_told("egress_cut_off", "\"far\"");
+            machines
+                .fleet
+                .wait_until_logged("egress_cut_off", "\"far\"");
             let far = machines.far();
             assert_eq!(far["egress"], "cut_off", "{far}");
             assert!(
@@ -232,7 +234,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
                     visits.pages().len() >= asked + 600
                 });
             machines.network.add_route(ROUTE);
-            machines.fleet.wait_until_told("egress_open", "\"far\"");
+            machines.fleet.wait_until_logged("egress_open", "\"far\"");
             assert_eq!(machines.far()["egress"], "open");
             wait_for("it has its share again", || {
                 (machines.far()["sites"].as_u64() > Some(50)).then_some(())

@@ -124,12 +124,12 @@ fn forbidden_pages_are_refused_with_a_reason() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = people(&web);
     site.serve("/gone", status(404));
-    for (path, told) in [
+    for (path, reported) in [
         ("/private", "disallowed by the robots.txt of people.example"),
         ("/gone", "the server returned 404"),
     ] {
         let run = privately(&work, &web, &[&site.url(path)]).expect(1);
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
     assert_eq!(web.visits().of_path("/private").len(), 0);
     web.visits().assert_polite(Duration::from_millis(500));
@@ -174,8 +174,8 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
     for url in [site.url("/ada"), leading.url("/")] {
         let run = try_pages(&work, &web, &[&url]).arg("--allow-private-networks");
         let run = run.env("WEBFILL_DISPATCHER_EXCLUDE_SITES", &list).finish();
-        let told = run.expect(1).stderr;
-        assert!(told.contains("`dispatcher.exclude_sites`"), "{told}");
+        let output = run.expect(1).stderr;
+        assert!(output.contains("`dispatcher.exclude_sites`"), "{output}");
     }
     assert_eq!(asked_for(&web), [""; 0]);
 }
@@ -207,8 +207,8 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
     work.write("saved/letter.docx", docx(letter));
     let url = site.url("/paper");
     let fields = |run: &Finished| -> Value {
-        let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
-        told["fields"].clone()
+        let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        output["fields"].clone()
     };
     let as_crawled = json!({"number": "4711", "title": "A paper"});
     let saved = privately(&work, &web, &["saved/paper.pdf"]).expect(0);
@@ -259,6 +259,6 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
         "{}",
         scan.stderr
     );
-    let told: Value = serde_json::from_str(&scan.stdout).expect("JSON");
-    assert_eq!(told["fields"], json!({"title": "A scan"}));
+    let output: Value = serde_json::from_str(&scan.stdout).expect("JSON");
+    assert_eq!(output["fields"], json!({"title": "A scan"}));
 }

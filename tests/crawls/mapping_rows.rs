@@ -130,7 +130,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     assert!(all(0).stdout.contains("1 golden case, all as expected"));
 
     ratings(&work, "a");
-    let told = all(1).stdout;
+    let output = all(1).stdout;
     for line in [
         "- ratings, row 1: stars: null",
         "+ ratings, row 1: stars: \"Persuasion\"",
@@ -138,7 +138,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
         "+ ratings, row 2: stars: \"Sanditon\"",
         "1 golden case, 1 differs",
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(output.contains(line), "{line}: {output}");
     }
     let run = mapping(&["test", "--all", &file, "--format", "json"]).expect(1);
     let differing = &json_of(&run)["differing"][0];
@@ -216,13 +216,13 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
         ("items", "li.rating a::attr(href)"),
         ("stars", "li.rating .stars"),
     ]);
-    let told = checked(&work, &fields, &[]);
-    assert!(told.contains("1 mapping, 1 warning"), "{told}");
+    let reported = checked(&work, &fields, &[]);
+    assert!(reported.contains("1 mapping, 1 warning"), "{reported}");
     assert!(
-        told.contains("fields items, stars are lists of parts of the same entries"),
-        "{told}"
+        reported.contains("fields items, stars are lists of parts of the same entries"),
+        "{reported}"
     );
-    let rewrite: String = told
+    let rewrite: String = reported
         .lines()
         .skip_while(|line| !line.contains("\"rows\": {"))
         .take_while(|line| line.starts_with("    "))
@@ -231,8 +231,8 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
         r#"{{"name": "listed", "url_patterns": [{{"type": "host", "pattern": "listed.example"}}], {rewrite}}}"#
     );
     let file = work.write("pasted.json", pasted).display().to_string();
-    let told = mapping(&["check", &file]).expect(0).stdout;
-    assert!(told.contains("1 mapping, all good"), "{told}");
+    let reported = mapping(&["check", &file]).expect(0).stdout;
+    assert!(reported.contains("1 mapping, all good"), "{reported}");
     let page = work.write("page.html", PAGE).display().to_string();
     let found = json_of(&mapping(&["test", &file, &page]).expect(0));
     assert_eq!(
@@ -251,14 +251,14 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let page = "<div><section><h3>A</h3><p class=v>1</p></section><section><h3>B</h3></section>\
         <section><h3>C</h3><p class=v>3</p></section></div>";
     let fields = lists(&[("names", "h3"), ("values", ".v")]);
-    let told = checked(&work, &fields, &[page]);
+    let reported = checked(&work, &fields, &[page]);
     assert!(
-        told.contains("fields names, values are lists of parts of the same entries"),
-        "{told}"
+        reported.contains("fields names, values are lists of parts of the same entries"),
+        "{reported}"
     );
     assert!(
-        told.contains("\"expression\": \"/html/body/div/section\""),
-        "{told}"
+        reported.contains("\"expression\": \"/html/body/div/section\""),
+        "{reported}"
     );
 
     let honest = |tags: usize, authors: usize| {
@@ -273,15 +273,15 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let pages = [honest(3, 3), honest(2, 4), honest(5, 1)];
     let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
     let fields = lists(&[("tags", ".tags a"), ("authors", ".authors a")]);
-    let told = checked(&work, &fields, &pages);
-    assert!(told.contains("1 mapping, all good"), "{told}");
+    let reported = checked(&work, &fields, &pages);
+    assert!(reported.contains("1 mapping, all good"), "{reported}");
 
     let alike = [2, 3, 4, 5, 6].map(|count| honest(count, count));
     let alike: Vec<&str> = alike.iter().map(String::as_str).collect();
-    let told = checked(&work, &fields, &alike);
+    let reported = checked(&work, &fields, &alike);
     assert!(
-        told.contains("the lists of fields tags, authors are as long as each other"),
-        "{told}"
+        reported.contains("the lists of fields tags, authors are as long as each other"),
+        "{reported}"
     );
 }
 
@@ -293,19 +293,19 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
         <li class=rating><b class=stars>2</b><li class=rating><a href=/1>A</a></ul>";
     work.write("mine/golden/ratings/a.html", page);
     work.write_json("mine/golden/ratings/a.json", &json!({"url": URL}));
-    let told = mapping(&["check", &file]).expect(0).stdout;
+    let output = mapping(&["check", &file]).expect(0).stdout;
     for warning in [
         "1 mapping, 2 warnings",
         "rows of ratings: 1 of 3 rows of the golden cases have no item, which is in the key, and are not stored",
         "rows of ratings: 1 of 3 rows of the golden cases have the key of another row of their page, such as [\"/1\"]",
     ] {
-        assert!(told.contains(warning), "{warning}: {told}");
+        assert!(output.contains(warning), "{warning}: {output}");
     }
     work.write("mine/golden/ratings/a.html", "<p>nothing</p>");
-    let told = mapping(&["check", &file]).expect(0).stdout;
+    let output = mapping(&["check", &file]).expect(0).stdout;
     assert!(
-        told.contains("rows of ratings: `select` finds nothing on any golden case"),
-        "{told}"
+        output.contains("rows of ratings: `select` finds nothing on any golden case"),
+        "{output}"
     );
 }
 
@@ -337,17 +337,17 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     work.write_json("mine/golden/all/a.json", &case);
     let folder = work.path("mine").display().to_string();
     let check = || mapping(&["check", &folder]).expect(0).stdout;
-    let told = check();
+    let reported = check();
     let warning = "no link of the golden cases leads to a page that this mapping reads";
-    assert!(told.contains(warning), "{told}");
+    assert!(reported.contains(warning), "{reported}");
     write("further", "https://ratings.example/users/7?page=*", false);
-    let told = check();
+    let reported = check();
     let warning = "mapping further: rows of ratings: another rule for this dataset has `complete`";
-    assert!(told.contains(warning), "{told}");
+    assert!(reported.contains(warning), "{reported}");
     write("all", "https://ratings.example/users/7*", true);
     std::fs::remove_file(work.path("mine/further.json")).unwrap();
-    let told = check();
-    assert!(told.contains("all good"), "{told}");
+    let reported = check();
+    assert!(reported.contains("all good"), "{reported}");
 }
 
 /// A block of the how-to, found by its beginning.

@@ -93,8 +93,8 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
     assert_eq!(named(&people), 1_201);
     // Every document was read, and reported once, in one run or the other.
     let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
-    let told = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
-    assert_eq!(told, 1);
+    let reported = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
+    assert_eq!(reported, 1);
 }
 
 #[needs(mongod)]
@@ -155,15 +155,15 @@ fn a_dataset_that_goes_away_is_waited_for() {
     assert_eq!(run.summary().records(), (2_000, 2_000));
     let logs = people.work.logs();
     let of_crawl = logs.iter().filter(|(name, _)| name.starts_with("crawl"));
-    let told = of_crawl.flat_map(|(_, lines)| lines).filter(|line| {
+    let reported = of_crawl.flat_map(|(_, lines)| lines).filter(|line| {
         matches!(
             line["event"].as_str(),
             Some("write_back_away" | "dataset_away")
         )
     });
     assert!(
-        (1..=3).contains(&told.count()),
-        "told, but not for ever: {logs:?}"
+        (1..=3).contains(&reported.count()),
+        "reported, but not for ever: {logs:?}"
     );
 }
 

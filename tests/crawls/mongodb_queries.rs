@@ -180,7 +180,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
         .args((0..6).map(|n| refusing.url(&format!("/{n}"))))
         .start();
     let documents = Documents::open(database.uri());
-    let told = || -> Vec<String> {
+    let reported = || -> Vec<String> {
         let rows = answer(&documents, "Sites that back off");
         let text = |row: &Value| {
             let ends = row["until"]["$date"].is_string() && row["since"]["$date"].is_string();
@@ -192,10 +192,10 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
     };
     let gone = "gone.example unreachable robots 500 false";
     let backoff = "refusing.example backing_off blocked 403 true";
-    running.wait_until("both are in trouble", |_| told() == [gone, backoff]);
+    running.wait_until("both are in trouble", |_| reported() == [gone, backoff]);
     is_well.store(true, Ordering::SeqCst);
     running.finish().expect(0);
-    assert_eq!(told(), [gone]);
+    assert_eq!(reported(), [gone]);
 }
 
 #[needs(mongod)]

@@ -124,8 +124,8 @@ fn missing_values_are_found_and_written_back() {
     let run = people.crawl_and_write_back().finish().expect(0);
     assert_mixed_people_are_filled(&people);
     assert_eq!(run.summary().records(), (4, 4));
-    let told = &run.summary().json["written_back"];
-    assert_eq!(*told, json!({"records": 4, "refused": 0}));
+    let reported = &run.summary().json["written_back"];
+    assert_eq!(*reported, json!({"records": 4, "refused": 0}));
     let stored = people.work.stored().records();
     let mut ids: Vec<&str> = stored.keys().map(String::as_str).collect();
     ids.sort_unstable();

@@ -224,7 +224,7 @@ fn a_fleet_works_at(server: &Server) {
     fleet.new_member("supervisor", "one");
     let dispatcher = serving(eager(fleet.dispatcher_run(), &server.uri("dispatcher")));
     let supervisor = eager(fleet.supervisor(&web, "one"), &server.uri("supervisor")).start();
-    fleet.wait_until_told("supervisor_joined", "one");
+    fleet.wait_until_logged("supervisor_joined", "one");
     let client = fleet.client("feeder");
     for path in ["/", "/a", "/b"] {
         let fed = client.ask(&request(&site.url(path)));
@@ -271,8 +271,8 @@ fn one_machine_crawls_reads_again_and_prunes_with_the_role_for_that() {
     assert_eq!(pages.lines().count(), 2, "{pages}");
     let mappings = work.path("mappings").display().to_string();
     stored(&["extract", "--crawl", "test", "--mappings", &mappings]);
-    let told = stored(&["prune", "--older-than", "0s"]);
-    assert!(told.starts_with("2 pages and "), "{told}");
+    let reported = stored(&["prune", "--older-than", "0s"]);
+    assert!(reported.starts_with("2 pages and "), "{reported}");
     server.assert_nothing_refused();
 }
 

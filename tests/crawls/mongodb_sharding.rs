@@ -123,9 +123,9 @@ fn sharded_collections_are_written_by_their_key_and_only_the_key_is_unique() {
         }
     }
     assert_eq!(written, BTreeSet::from(SHARDED), "all were written");
-    let told = BTreeSet::from(TO_EVERY_SHARD.map(str::to_owned));
-    let untold: Vec<&String> = asking_all.difference(&told).collect();
-    assert_eq!(untold, [""; 0]);
+    let reported = BTreeSet::from(TO_EVERY_SHARD.map(str::to_owned));
+    let unlisted: Vec<&String> = asking_all.difference(&reported).collect();
+    assert_eq!(unlisted, [""; 0]);
     for collection in SHARDED {
         let listed = documents.run(doc! {"listIndexes": collection});
         let indexes = listed

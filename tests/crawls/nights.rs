@@ -16,15 +16,15 @@ use webfill_tests::workplace::Workplace;
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
 /// How the process ended that recorded the end of a run, and then delivered its notifications.
-struct Teller {
+struct Reporter {
     was_killed: bool,
     /// Its standard error.
     said: String,
 }
 
-impl From<Finished> for Teller {
-    fn from(ended: Finished) -> Teller {
-        Teller {
+impl From<Finished> for Reporter {
+    fn from(ended: Finished) -> Reporter {
+        Reporter {
             was_killed: ended.status.code().is_none(),
             said: ended.stderr,
         }
@@ -61,7 +61,7 @@ impl Watched {
             "name": "regulator",
             "urls": self.regulator.seeds(),
             "schedule": "0 2 * * *",
-            "notify": [{"file": "told.jsonl", "about": ["changes"]}],
+            "notify": [{"file": "notified.jsonl", "about": ["changes"]}],
             "crawl": {
                 "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.03,
                 "workers": 2, "allow_private_networks": true, "resolve": self.resolve,
@@ -78,15 +78,15 @@ impl Watched {
 
     /// One night: the reports are the true changes, plus those still owed by the last one. A run may owe changes only
     /// if it was killed after its end was recorded.
-    fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Teller) {
+    fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
         let changes = self.regulator.next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
         self.end_backoffs();
-        let before = self.told().len();
-        let teller = run(self);
-        let told = self.told();
+        let before = self.notified().len();
+        let reporter = run(self);
+        let reported = self.notified();
         let mut wrong = Vec::new();
-        for change in self.notifications.news(&told[before..]) {
+        for change in self.notifications.news(&reported[before..]) {
             match missed.iter().position(|missed| *missed == change) {
                 Some(at) => drop(missed.swap_remove(at)),
                 None => wrong.push(change.clone()),
@@ -94,16 +94,16 @@ impl Watched {
             self.all.insert(change);
         }
         assert!(
-            (missed.is_empty() || teller.was_killed) && wrong.is_empty(),
-            "night {number}: missed {missed:#?}, told wrongly {wrong:#?} by {:?}: {}",
+            (missed.is_empty() || reporter.was_killed) && wrong.is_empty(),
+            "night {number}: missed {missed:#?}, reported wrongly {wrong:#?} by {:?}: {}",
             self.last_run(),
-            teller.said
+            reporter.said
         );
         self.owed = missed;
     }
 
-    fn told(&self) -> String {
-        fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default()
+    fn notified(&self) -> String {
+        fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default()
     }
 
     /// A day has passed: no site backs off any more. No process runs now.
@@ -161,7 +161,7 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
             let ended = watched.once().finish();
             let code = ended.status.code();
             assert!(ENDS.contains(&code), "night {number}: {}", ended.stderr);
-            Teller::from(ended)
+            Reporter::from(ended)
         });
         assert!(watched.has_ended(number));
     }
@@ -221,7 +221,7 @@ impl Killer {
     }
 
     /// Runs until the night's run has ended, whatever dies meanwhile.
-    fn night(&mut self, watched: &Watched, number: u32) -> Teller {
+    fn night(&mut self, watched: &Watched, number: u32) -> Reporter {
         self.kills = self.random.u32(2..=4);
         let strikes_at_end = self.random.bool();
         let mut last = String::new();
@@ -237,7 +237,7 @@ impl Killer {
             let run = watched.last_run().unwrap_or_default();
             assert_ne!(run["how"], "failed", "{run}: {}", ended.stderr);
             if watched.has_ended(number) {
-                return Teller::from(ended);
+                return Reporter::from(ended);
             }
             last = ended.stderr;
         }

@@ -113,7 +113,7 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     watched.notify = json!([
         {"webhook": receiver.url(), "secret_file": "hook.key", "about": ["runs"]},
         {"command": [program], "about": ["runs"]},
-        {"file": "told.jsonl", "about": ["runs"]},
+        {"file": "notified.jsonl", "about": ["runs"]},
         {"file": "silent.jsonl", "about": ["silence"]},
     ]);
     watched.once().finish().expect(0);
@@ -123,19 +123,19 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(delivered.events(), ["run_ended"]);
     assert!(is_genuine("secret", &delivered));
     assert!(!is_genuine("another", &delivered));
-    let told = watched.lines("told.jsonl");
-    assert_eq!(told[0]["events"], delivered.json()["events"]);
+    let reported = watched.lines("notified.jsonl");
+    assert_eq!(reported[0]["events"], delivered.json()["events"]);
     let heard: Value = serde_json::from_str(&fs::read_to_string(heard).unwrap()).unwrap();
     assert_eq!(heard["events"], delivered.json()["events"]);
     assert!(watched.lines("silent.jsonl").is_empty(), "all is well");
     watched.once().finish().expect(0);
     assert_eq!(receiver.delivered().len(), 2, "each run once");
-    assert_eq!(watched.lines("told.jsonl").len(), 2);
+    assert_eq!(watched.lines("notified.jsonl").len(), 2);
 }
 
 /// A run whose notification is not delivered, because the folder is missing.
 fn run_that_leaves() -> Watched {
-    let watched = Watched::new(json!([{"file": "later/told.jsonl", "about": ["runs"]}]));
+    let watched = Watched::new(json!([{"file": "later/notified.jsonl", "about": ["runs"]}]));
     let first = watched.once().finish().expect(0);
     assert!(
         first.stderr.contains("not delivered yet"),
@@ -152,7 +152,7 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
     waiting.wait_for_stderr("next run at");
     fs::create_dir(watched.work.path("later")).unwrap();
     waiting.wait_until("the notification is delivered", |_| {
-        !watched.lines("later/told.jsonl").is_empty()
+        !watched.lines("later/notified.jsonl").is_empty()
     });
     waiting.signal(Signal::TERM);
     waiting.finish().expect(0);
@@ -162,7 +162,11 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
         "nothing was due"
     );
     watched.once().finish().expect(0);
-    assert_eq!(watched.lines("later/told.jsonl").len(), 2, "each run once");
+    assert_eq!(
+        watched.lines("later/notified.jsonl").len(),
+        2,
+        "each run once"
+    );
 }
 
 #[test]
@@ -170,42 +174,45 @@ fn undelivered_notifications_are_delivered_after_the_next_run() {
     let watched = run_that_leaves();
     fs::create_dir(watched.work.path("later")).unwrap();
     watched.once().finish().expect(0);
-    let told = watched.lines("later/told.jsonl");
-    let run = |told: &Value| told["events"][0]["detail"]["run"].as_u64();
-    let mut runs: Vec<Option<u64>> = told.iter().map(run).collect();
+    let reported = watched.lines("later/notified.jsonl");
+    let run = |reported: &Value| reported["events"][0]["detail"]["run"].as_u64();
+    let mut runs: Vec<Option<u64>> = reported.iter().map(run).collect();
     runs.sort_unstable();
     assert_eq!(runs, [Some(1), Some(2)]);
 }
 
 #[test]
 fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
-    let watched = Watched::new(json!([{"file": "told.jsonl"}]));
+    let watched = Watched::new(json!([{"file": "notified.jsonl"}]));
     for _ in 0..3 {
         watched.once().finish().expect(0);
     }
-    assert!(watched.lines("told.jsonl").is_empty(), "all is well");
+    assert!(watched.lines("notified.jsonl").is_empty(), "all is well");
     let site = watched.web.site("people.example");
     site.serve("/ada", page(""));
     for _ in 0..3 {
-        assert!(watched.lines("told.jsonl").is_empty());
+        assert!(watched.lines("notified.jsonl").is_empty());
         watched.once().finish().expect(0);
     }
-    let told = watched.lines("told.jsonl");
-    assert_eq!(told.len(), 1, "{told:?}");
-    let event = &told[0]["events"][0];
+    let reported = watched.lines("notified.jsonl");
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    let event = &reported[0]["events"][0];
     assert_eq!(event["event"], "silent");
     assert_eq!(event["detail"]["silence"], "no_fields", "{event}");
     watched.once().finish().expect(0);
-    assert_eq!(watched.lines("told.jsonl").len(), 1, "told once");
+    assert_eq!(watched.lines("notified.jsonl").len(), 1, "reported once");
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     watched.once().finish().expect(0);
-    let told = watched.lines("told.jsonl");
-    assert_eq!(told[1]["events"][0]["event"], "sees_again", "{told:?}");
+    let reported = watched.lines("notified.jsonl");
+    assert_eq!(
+        reported[1]["events"][0]["event"], "sees_again",
+        "{reported:?}"
+    );
 }
 
 #[test]
 fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
-    let mut watched = Watched::new(json!([{"file": "told.jsonl", "about": ["silence"]}]));
+    let mut watched = Watched::new(json!([{"file": "notified.jsonl", "about": ["silence"]}]));
     watched.url = "http://people.test/list";
     let site = watched.web.site("people.test");
     let run = |papers: usize| {
@@ -219,8 +226,9 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
         site.serve("/list", list);
         let run = watched.once().env("WEBFILL_DOCUMENTS_READ", "true");
         run.finish().expect(0);
-        let told = watched.lines("told.jsonl").into_iter();
-        let events = told.flat_map(|told| told["events"].as_array().cloned().unwrap_or_default());
+        let reported = watched.lines("notified.jsonl").into_iter();
+        let events = reported
+            .flat_map(|reported| reported["events"].as_array().cloned().unwrap_or_default());
         let name = |event: Value| format!("{} {}", event["event"], event["detail"]["silence"]);
         events
             .map(|event| name(event).replace('"', ""))
@@ -242,21 +250,21 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
 
 #[test]
 fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
-    let mut watched = Watched::new(json!([{"file": "told.jsonl"}]));
+    let mut watched = Watched::new(json!([{"file": "notified.jsonl"}]));
     let site = watched.web.site("people.example");
     site.serve("/ada", page("Ada").link("/bob").link("/eve"));
     site.serve("/bob", page("Bob")).serve("/eve", page("Eve"));
     (watched.more, watched.crawl) = (json!({"window": "3s"}), json!({"delay": 30}));
     watched.once().finish().expect(12);
-    let told = |notification: usize| -> Vec<String> {
-        let lines = watched.lines("told.jsonl");
+    let reported = |notification: usize| -> Vec<String> {
+        let lines = watched.lines("notified.jsonl");
         let events = lines[notification]["events"].as_array().cloned();
         let events = events.unwrap_or_default().into_iter();
         let silence = events.filter(|event| event["about"] == "silence");
         let name = |event: Value| format!("{} {}", event["event"], event["detail"]["silence"]);
         silence.map(|event| name(event).replace('"', "")).collect()
     };
-    assert_eq!(told(0), ["silent not_finished"]);
+    assert_eq!(reported(0), ["silent not_finished"]);
 
     let challenge = page("Just a moment").status(403);
     let challenge = challenge.header("cf-mitigated", "challenge");
@@ -267,7 +275,7 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
     (watched.more, watched.crawl) = (json!({}), json!({"patience": "1s"}));
     let run = watched.once().env("WEBFILL_BACKOFF_BLOCKED", "600,600,600");
     run.finish().expect(12);
-    let lines = watched.lines("told.jsonl");
+    let lines = watched.lines("notified.jsonl");
     let events = lines[1]["events"].to_string();
     assert!(events.contains("site_blocked"), "{events}");
     assert!(events.contains("people.example"), "{events}");

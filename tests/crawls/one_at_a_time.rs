@@ -39,13 +39,13 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
     let second = crawl_from("other", work, &web, store, &urls)
         .finish()
         .expect(1);
-    let told = second.one_sentence();
+    let output = second.one_sentence();
     for part in [
         &format!("process {pid} on "),
         "/state, since 20",
         "another --crawl",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(output.contains(part), "{output}");
     }
     assert!(!work.path("other").exists(), "nothing is left of it");
     // A crawl of another application is a different crawl.
@@ -108,11 +108,13 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) 
     let second = from("other").finish().expect(0);
     assert_eq!(second.summary().outcome("ok"), urls.len() as u64);
     first.signal(Signal::CONT);
-    let told = first.finish().expect(1);
+    let reported = first.finish().expect(1);
     assert!(
-        told.one_sentence().contains("has taken over this crawl"),
+        reported
+            .one_sentence()
+            .contains("has taken over this crawl"),
         "{}",
-        told.one_sentence()
+        reported.one_sentence()
     );
 }
 

@@ -73,12 +73,12 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
     // The second page waits for its site's delay.
     running.wait_for_stderr(" left, pages 1");
     running.wait_for_stderr("records want the field `nmae`");
-    let told = running.stderr_so_far();
-    assert!(told.contains("did you mean `name`?"), "{told}");
+    let output = running.stderr_so_far();
+    assert!(output.contains("did you mean `name`?"), "{output}");
     assert!(web.visits().pages().len() < 2, "the crawl is not over");
     running.signal(Signal::INT);
     let ended = running.finish().expect(11);
-    assert_eq!(ended.stderr.matches("nmae").count(), 1, "told once");
+    assert_eq!(ended.stderr.matches("nmae").count(), 1, "reported once");
 }
 
 #[test]

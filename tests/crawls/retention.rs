@@ -92,8 +92,12 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let none = town.webfill(&["prune", "--json"], &["--older-than", "1h"]);
     let none: Value = serde_json::from_str(&none.expect(0).stdout).unwrap();
     assert_eq!(none["total_pages"], 0, "{none}");
-    let told = town.webfill(&["prune"], &["--older-than", "0s"]).expect(0);
-    assert!(told.stdout.starts_with("2 pages and "), "{}", told.stdout);
+    let reported = town.webfill(&["prune"], &["--older-than", "0s"]).expect(0);
+    assert!(
+        reported.stdout.starts_with("2 pages and "),
+        "{}",
+        reported.stdout
+    );
     assert_eq!(town.urls(), [""; 0]);
     let refused = town.webfill(&["export", "pages"], &["--since", late]);
     let refused = refused.expect(1).stderr;

@@ -82,7 +82,7 @@ fn only_failed_pages_are_fetched_again() {
         );
     }
     let tried = stored.number("SELECT count(*) FROM pages WHERE json_array_length(tries) = 1");
-    assert_eq!(tried, 3, "the failed attempts are told");
+    assert_eq!(tried, 3, "the failed attempts are shown");
     assert_eq!(stored.texts("SELECT state FROM crawls"), ["finished"]);
 
     let again = crawl(&work, &web).args(["--retry", "http_error"]);

@@ -131,12 +131,12 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
             "{counts:?}"
         );
     }
-    let told = &summary.json["scripts"]["rendered"];
+    let reported = &summary.json["scripts"]["rendered"];
     assert_eq!(
-        (&told["sites"], &told["first"][0]["site"]),
+        (&reported["sites"], &reported["first"][0]["site"]),
         (&json!(1), &json!("made.example"))
     );
-    let seen = told["first"][0]["seen"].as_str().unwrap();
+    let seen = reported["first"][0]["seen"].as_str().unwrap();
     assert!(
         seen.contains("#root") && seen.contains("scripts fill title, name"),
         "{seen}"
@@ -263,9 +263,9 @@ fn without_a_browser_the_summary_says_which_sites_need_one() {
         summary.json
     );
     assert_eq!(rendered(&made), 0);
-    let told = &summary.json["scripts"]["needs_browser"];
+    let reported = &summary.json["scripts"]["needs_browser"];
     assert_eq!(
-        (&told["sites"], &told["first"][0]["site"]),
+        (&reported["sites"], &reported["first"][0]["site"]),
         (&json!(1), &json!("made.example"))
     );
     assert_filled(&work, &served, 3);

@@ -310,7 +310,7 @@ fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
         .expect(0);
     assert_eq!(fetched(&web).len(), 10);
     assert_eq!(run.summary().outcome("ok"), 10);
-    assert_broken_lines_are_told(&run.summary().json, &broken);
+    assert_broken_lines_are_reported(&run.summary().json, &broken);
 }
 
 #[test]
@@ -335,22 +335,22 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
         .finish()
         .expect(0);
     assert_eq!(fetched(&web), set(&["a.example/1", "a.example/8"]));
-    let told = assert_broken_lines_are_told(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
+    let reported = assert_broken_lines_are_reported(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
     assert!(
-        told.contains("feilds") && told.contains("fields"),
-        "the nearest right name is told:\n{told}"
+        reported.contains("feilds") && reported.contains("fields"),
+        "the nearest right name is shown:\n{reported}"
     );
 }
 
 /// The summary counts the broken lines, and names a file with a reason for each.
-fn assert_broken_lines_are_told(summary: &Value, broken: &[usize]) -> String {
-    let told = &summary["broken_seeds"];
+fn assert_broken_lines_are_reported(summary: &Value, broken: &[usize]) -> String {
+    let reported = &summary["broken_seeds"];
     assert_eq!(
-        told["count"].as_u64(),
+        reported["count"].as_u64(),
         Some(broken.len() as u64),
         "{summary}"
     );
-    let file = told["file"].as_str().expect("the file of broken lines");
+    let file = reported["file"].as_str().expect("the file of broken lines");
     let text = std::fs::read_to_string(file).expect("a readable file");
     let number = |line: &str| {
         let digits = line.split(|c: char| !c.is_ascii_digit());

@@ -267,12 +267,12 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
         site.serve(path, answer.header("ETag", ETAG));
     }
     let work = Workplace::new();
-    let look = || {
+    let crawl_again = || {
         crawl(&work, &web)
             .args(["--refresh-after", "0s"])
             .arg(site.url("/"))
     };
-    look().finish().expect(0);
+    crawl_again().finish().expect(0);
     assert_eq!(site.visits().of_path("/1").len(), 0);
     // The server claims that they have not changed, although they have.
     for (number, (path, _)) in (1..).zip(&maps) {
@@ -282,7 +282,7 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
             None => document(XML, lists.clone()).into(),
         });
     }
-    look().finish().expect(0);
+    crawl_again().finish().expect(0);
     for path in ["/1", "/2", "/3", "/4"] {
         assert_eq!(site.visits().of_path(path).len(), 1, "{path}");
     }
@@ -322,7 +322,7 @@ fn a_site_with_no_budget_left_is_still_asked_for_its_sitemaps() {
         .finish()
         .expect(0);
     assert_eq!(asked(&site), ["/"]);
-    assert_eq!(run.summary().reason("budget"), 1, "the sitemap is told");
+    assert_eq!(run.summary().reason("budget"), 1, "the sitemap is reported");
 }
 
 #[test]

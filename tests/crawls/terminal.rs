@@ -83,7 +83,7 @@ fn steers(text: &str) -> bool {
 }
 
 /// A crawl of a page whose whole text tries to control a terminal, and commands that show the text.
-fn told_of_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
+fn commands_about_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
     let site = web.site("evil.example");
     site.serve(
         "/",
@@ -134,7 +134,7 @@ fn told_of_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
 #[test]
 fn nothing_that_a_page_says_steers_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
-    let commands = told_of_a_hostile_page(&web, &work);
+    let commands = commands_about_a_hostile_page(&web, &work);
     let run = work
         .crawl(&web)
         .instead("--summary", "human")
@@ -165,7 +165,7 @@ fn nothing_that_a_page_says_steers_a_terminal() {
 #[test]
 fn an_export_is_as_stored_in_a_pipe_and_harmless_on_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
-    let commands = told_of_a_hostile_page(&web, &work);
+    let commands = commands_about_a_hostile_page(&web, &work);
     let crawl = work.crawl(&web).arg("--seeds").arg(work.path("evil.csv"));
     crawl.finish().expect(0);
     let exports = commands

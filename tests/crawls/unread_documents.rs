@@ -40,27 +40,27 @@ impl Watched {
         let urls: Vec<String> = paths.iter().map(|path| self.site().url(path)).collect();
         let watch = json!({
             "name": "papers", "urls": urls, "schedule": "0 2 * * *",
-            "notify": [{"file": "told.jsonl", "about": ["changes"]}],
+            "notify": [{"file": "notified.jsonl", "about": ["changes"]}],
             "crawl": {
                 "store": self.store, "state": "state", "mappings": "mappings", "delay": 0.05,
                 "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "none",
             },
         });
         let file = self.work.write_json("watch.json", &watch);
-        let before = self.lines("told.jsonl").len();
+        let before = self.lines("notified.jsonl").len();
         let run = Run::new(["watch", "run"]).arg(file).arg("--once");
         let run = run.args(["--progress", "none"]);
         run.env("WEBFILL_DOCUMENTS_READ", "true").finish().expect(0);
         let record = self.lines("state/runs-papers.jsonl").pop().unwrap();
-        let notifications = self.lines("told.jsonl").split_off(before);
+        let notifications = self.lines("notified.jsonl").split_off(before);
         let events = notifications
             .iter()
             .flat_map(|notification| notification["events"].as_array().unwrap());
-        let mut told: Vec<String> = events
+        let mut reported: Vec<String> = events
             .map(|event| event["line"].as_str().unwrap().to_owned())
             .collect();
-        told.sort();
-        (record["counts"].clone(), told)
+        reported.sort();
+        (record["counts"].clone(), reported)
     }
 
     fn lines(&self, file: &str) -> Vec<Value> {
@@ -71,9 +71,10 @@ impl Watched {
             .collect()
     }
 
-    fn told(&self, kind: &str, paths: &[&str]) -> Vec<String> {
-        let told = paths.iter();
-        told.map(|path| format!("{kind}: {}", self.site().url(path)))
+    fn reported(&self, kind: &str, paths: &[&str]) -> Vec<String> {
+        let answer = paths.iter();
+        answer
+            .map(|path| format!("{kind}: {}", self.site().url(path)))
             .collect()
     }
 }
@@ -97,11 +98,11 @@ fn nights(watched: &Watched) {
     let site = watched.site();
     site.serve("/paper", a_pdf("Contract 1"));
     site.serve("/old-scan", a_pdf(""));
-    let (counts, told) = watched.run(&["/paper", "/old-scan"]);
+    let (counts, reported) = watched.run(&["/paper", "/old-scan"]);
     assert_eq!(counts["documents"], 2, "{counts}");
     assert!(
-        told.is_empty(),
-        "in the first run all pages are new: {told:?}"
+        reported.is_empty(),
+        "in the first run all pages are new: {reported:?}"
     );
 
     site.serve("/locked", a_locked_one());
@@ -109,25 +110,25 @@ fn nights(watched: &Watched) {
     let torn = || document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]);
     site.serve("/torn", torn());
     let all = ["/paper", "/old-scan", "/locked", "/scan", "/torn"];
-    let (counts, told) = watched.run(&all);
-    assert_eq!(told, watched.told("new", &all[2..]));
+    let (counts, reported) = watched.run(&all);
+    assert_eq!(reported, watched.reported("new", &all[2..]));
     assert_eq!(counts["documents"], 3, "{counts}");
     assert_eq!(counts["changes"], json!({"new": 3}));
 
     site.serve("/paper", torn());
-    let (counts, told) = watched.run(&all);
+    let (counts, reported) = watched.run(&all);
     assert!(
-        told.is_empty(),
-        "each is told once, and damage is no change: {told:?}"
+        reported.is_empty(),
+        "each is reported once, and damage is no change: {reported:?}"
     );
     assert_eq!(counts["documents"], 0, "{counts}");
 
     site.serve("/paper", a_pdf("Contract 1"));
     site.serve("/torn", a_pdf("Contract 2"));
-    let (counts, told) = watched.run(&all);
-    let mended = watched.told("changed", &["/torn"]);
+    let (counts, reported) = watched.run(&all);
+    let mended = watched.reported("changed", &["/torn"]);
     assert_eq!(
-        told,
+        reported,
         [format!("{}\n+ Contract 2", mended[0])],
         "it can be read now"
     );

@@ -427,7 +427,7 @@ fn a_failed_run_is_recorded_with_the_reason() {
 
 #[test]
 fn faults_of_a_file_are_reported_with_their_path() {
-    for (key, value, told) in [
+    for (key, value, reported) in [
         (
             "schedule",
             json!("61 * * * *"),
@@ -452,7 +452,11 @@ fn faults_of_a_file_are_reported_with_their_path() {
         let mut watched = Watched::new();
         watched.watch[key] = value;
         let refused = watched.once().finish().expect(2);
-        assert!(refused.one_sentence().contains(told), "{}", refused.stderr);
+        assert!(
+            refused.one_sentence().contains(reported),
+            "{}",
+            refused.stderr
+        );
         assert!(
             refused.one_sentence().contains("watch.json"),
             "{}",

@@ -251,8 +251,8 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     for (visitor, name) in [(&reader, "reader"), (&shop, "shop")] {
         let answer = visitor.post("/dashboard/do/pause", &fields(&token_of(visitor), "c"));
         let back = answer.header("location").expect("a way back").to_owned();
-        let told = visitor.get(&back).body;
-        assert!(told.contains("Nothing changed"), "{name}: {told}");
+        let reported = visitor.get(&back).body;
+        assert!(reported.contains("Nothing changed"), "{name}: {reported}");
         let refused = |line: &serde_json::Value| line["who"] == name && line["result"] == "refused";
         assert!(
             fleet.audit().iter().any(refused),
@@ -264,8 +264,8 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     let answer = chief.post("/dashboard/do/pause", &fields(&token_of(&chief), "c"));
     let back = answer.header("location").expect("a way back").to_owned();
     assert!(back.starts_with("/dashboard/crawls?message="), "{back}");
-    let told = chief.get(&back).body;
-    assert!(told.contains("Crawl paused"), "{told}");
+    let reported = chief.get(&back).body;
+    assert!(reported.contains("Crawl paused"), "{reported}");
     let paused = fleet.web.site("a.example").visits().len();
     let audit = fleet.audit();
     let line = audit
@@ -278,8 +278,8 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
         json!("c"),
         json!("127.0.0.1"),
     ];
-    let told = ["by", "appid", "crawlid", "address"].map(|key| line[key].clone());
-    assert_eq!(told, expected);
+    let reported = ["by", "appid", "crawlid", "address"].map(|key| line[key].clone());
+    assert_eq!(reported, expected);
     assert!(paused < 300, "it was paused before its end");
     let page = chief.get("/dashboard/audit").body;
     assert!(page.contains("chief") && page.contains("pause"), "{page}");
@@ -322,7 +322,7 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
         browser.find("form[action='/dashboard/do/pause'] button")
     });
     browser.click_at("form[action='/dashboard/do/pause'] button");
-    browser.wait_until("it is told", || {
+    browser.wait_until("it is reported", || {
         browser.page_text().contains("Crawl paused").then_some(())
     });
     browser.wait_for("form[action='/dashboard/do/resume'] button");

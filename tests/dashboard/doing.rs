@@ -133,8 +133,8 @@ fn wakes_a_site(scene: &Scene, browser: &Browser) {
         (site.visits().len() > so_far).then_some(())
     });
     wait_for("it is open", || {
-        let told = scene.ask(json!({"action": "site", "site": BLOCKS}));
-        (told["state"] == "open").then_some(())
+        let answer = scene.ask(json!({"action": "site", "site": BLOCKS}));
+        (answer["state"] == "open").then_some(())
     });
 }
 

@@ -193,14 +193,14 @@ fn judge_access(browser: &Browser, what: &str) {
     let judged = browser.run_and_wait(&script, json!([]));
     let violations = judged["violations"].as_array();
     let violations = violations.unwrap_or_else(|| panic!("{what}: {judged}"));
-    let told: Vec<Value> = violations
+    let reported: Vec<Value> = violations
         .iter()
         .map(|one| json!({"rule": one["id"], "help": one["help"], "at": one["nodes"][0]["html"], "why": one["nodes"][0]["failureSummary"]}))
         .collect();
     assert!(
-        told.is_empty(),
+        reported.is_empty(),
         "{what}: {}",
-        serde_json::to_string_pretty(&told).unwrap()
+        serde_json::to_string_pretty(&reported).unwrap()
     );
 }
 

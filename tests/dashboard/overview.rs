@@ -33,19 +33,19 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
     let fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 60);
     let visitor = fleet.visitor();
-    let told = visitor.listen("/dashboard/live", |text| {
+    let reported = visitor.listen("/dashboard/live", |text| {
         let mut snapshots = snapshots(text);
         snapshots.retain(|(_, snapshot)| shows(snapshot, "testapp / monday"));
         (snapshots.len() >= 3).then_some(snapshots)
     });
-    for pair in told.windows(2) {
+    for pair in reported.windows(2) {
         assert!(pair[0].0 < pair[1].0, "events are numbered upwards");
         assert_ne!(
             pair[0].1["html"], pair[1].1["html"],
             "and say something new"
         );
     }
-    for (_, snapshot) in &told {
+    for (_, snapshot) in &reported {
         let html = snapshot["html"].as_str().expect("markup");
         assert!(
             html.contains("testapp / monday") && html.contains("id=\"pages\""),

@@ -101,8 +101,8 @@ impl Scene {
     fn run_watch(&self, number: u64) {
         self.ask(json!({"action": "watch_run", "name": WATCH}));
         wait_for("the watch has run", || {
-            let told = self.ask(json!({"action": "watch_show", "name": WATCH}));
-            let run = &told["runs"][0];
+            let answer = self.ask(json!({"action": "watch_show", "name": WATCH}));
+            let run = &answer["runs"][0];
             (run["run"] == number && !run["ended"].is_null()).then_some(())
         });
     }

@@ -169,6 +169,6 @@ fn a_store_alone_is_shown_without_the_parts_of_a_fleet() {
             .contains("blocks.example")
     );
     assert_eq!(visitor.get("/dashboard/watches").status, 404);
-    let told = scene.ask(json!({"action": "status"}));
-    assert_eq!(told["action"], "status", "the fleet is as it was");
+    let reported = scene.ask(json!({"action": "status"}));
+    assert_eq!(reported["action"], "status", "the fleet is as it was");
 }

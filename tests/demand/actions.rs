@@ -50,10 +50,13 @@ fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
     assert_eq!(info["uuid"], "someuuid");
     let server_time = info["server_time"].as_u64().expect("seconds");
     assert!(server_time.abs_diff(epoch_seconds()) < 60, "{server_time}");
-    let as_told = fleet.json(&["info", APP, "abc123"]);
-    assert_eq!(as_told["total_pending"], 11);
-    let told = fleet.run(&["info", APP, "abc123"]).expect(0).stdout;
-    assert!(told.contains("pending") && told.contains("11"), "{told}");
+    let as_reported = fleet.json(&["info", APP, "abc123"]);
+    assert_eq!(as_reported["total_pending"], 11);
+    let output = fleet.run(&["info", APP, "abc123"]).expect(0).stdout;
+    assert!(
+        output.contains("pending") && output.contains("11"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -81,9 +84,9 @@ fn info_of_an_application_tallies_its_crawls() {
         info["crawlids"],
         json!({"1aaabbb": first, "2aaabbb": second})
     );
-    let told = fleet.run(&["info", APP]).expect(0).stdout;
+    let output = fleet.run(&["info", APP]).expect(0).stdout;
     for part in ["1aaabbb", "2aaabbb", "11", "29"] {
-        assert!(told.contains(part), "`{part}` is not in:\n{told}");
+        assert!(output.contains(part), "`{part}` is not in:\n{output}");
     }
     let nothing = fleet
         .client()
@@ -393,6 +396,6 @@ fn status_describes_the_fleet() {
         text.contains("\"one\"") && text.contains("\"two\""),
         "{text}"
     );
-    let told = fleet.run(&["status"]).expect(0).stdout;
-    assert!(told.contains("one") && told.contains("two"), "{told}");
+    let output = fleet.run(&["status"]).expect(0).stdout;
+    assert!(output.contains("one") && output.contains("two"), "{output}");
 }

@@ -19,11 +19,15 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
     requests.chunks(1_500).for_each(|some| fleet.feed(some));
     // From the crawl that was opened before all others.
-    let told = fleet.json(&["why", "http://first.example/0"]);
-    assert_eq!(told["crawls"][0]["crawlid"], "c0", "{told}");
-    assert_eq!(told["crawls"].as_array().map(Vec::len), Some(1), "{told}");
+    let answer = fleet.json(&["why", "http://first.example/0"]);
+    assert_eq!(answer["crawls"][0]["crawlid"], "c0", "{answer}");
     assert_eq!(
-        (&told["crawls_checked"], &told["next"]),
+        answer["crawls"].as_array().map(Vec::len),
+        Some(1),
+        "{answer}"
+    );
+    assert_eq!(
+        (&answer["crawls_checked"], &answer["next"]),
         (&json!(10_500), &Value::Null)
     );
     let said = fleet
@@ -35,10 +39,14 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
         "{said}"
     );
     // A URL unknown to all crawls is judged by some of them, after all were searched.
-    let told = fleet.json(&["why", "http://nobody.example/"]);
-    assert_eq!(told["crawls"].as_array().map(Vec::len), Some(10), "{told}");
-    assert_eq!(told["crawls"][0]["state"], "unknown", "{told}");
-    assert_eq!(told["crawls_checked"], 10_500, "{told}");
+    let answer = fleet.json(&["why", "http://nobody.example/"]);
+    assert_eq!(
+        answer["crawls"].as_array().map(Vec::len),
+        Some(10),
+        "{answer}"
+    );
+    assert_eq!(answer["crawls"][0]["state"], "unknown", "{answer}");
+    assert_eq!(answer["crawls_checked"], 10_500, "{answer}");
 }
 
 #[test]
@@ -47,11 +55,11 @@ fn why_lists_all_crawls_that_know_a_url_however_many() {
     let of_crawl = |number: usize| request("http://shared.example/", &format!("c{number}"));
     let requests: Vec<Value> = (0..50).map(of_crawl).collect();
     fleet.feed(&requests);
-    let told = fleet.json(&["why", "http://shared.example/"]);
-    let crawls = told["crawls"].as_array().expect("a list");
+    let answer = fleet.json(&["why", "http://shared.example/"]);
+    let crawls = answer["crawls"].as_array().expect("a list");
     let names: Vec<&str> = crawls
         .iter()
-        .filter_map(|told| told["crawlid"].as_str())
+        .filter_map(|answer| answer["crawlid"].as_str())
         .collect();
     let expected: Vec<String> = (0..50).rev().map(|number| format!("c{number}")).collect();
     assert_eq!(names, expected);
@@ -68,18 +76,20 @@ fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
     let more = json!({"maxdepth": 1});
     fleet.feed(&[request_with(&site.url("/"), "c", more)]);
     fleet.wait_until_done("c");
-    let told = fleet.run(&["info", APP, "c"]).expect(0).stdout;
+    let output = fleet.run(&["info", APP, "c"]).expect(0).stdout;
     for (key, value) in [
         ("outcomes", "ok 1, http_error 1"),
         ("done", "2"),
         ("pages", "2"),
     ] {
-        let is_told = |line: &str| line.starts_with(key) && line.ends_with(value);
-        assert!(told.lines().any(is_told), "{key}: {told}");
+        let is_reported = |line: &str| line.starts_with(key) && line.ends_with(value);
+        assert!(output.lines().any(is_reported), "{key}: {output}");
     }
-    let skipped = told.lines().find(|line| line.starts_with("skipped links"));
+    let skipped = output
+        .lines()
+        .find(|line| line.starts_with("skipped links"));
     let skipped = skipped.unwrap_or_default();
-    assert!(skipped.contains("denied_extension 1"), "{told}");
+    assert!(skipped.contains("denied_extension 1"), "{output}");
 }
 
 #[test]
@@ -99,9 +109,9 @@ fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
         let waits_for = info["waiting_for"].as_str()?;
         waits_for.contains(&limit).then_some(info)
     });
-    let told = &info["limits"][0];
+    let reported = &info["limits"][0];
     assert_eq!(
-        (&told["most"], &told["used"]),
+        (&reported["most"], &reported["used"]),
         (&json!(2.0), &json!(2)),
         "{info}"
     );
@@ -109,7 +119,7 @@ fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
         let said = fleet.run(command).expect(0).stdout;
         assert!(said.contains(&limit), "{command:?}: {said}");
     }
-    let told = fleet.json(&["why", &site.url("/4")]);
-    let text = told["crawls"][0]["text"].as_str().unwrap_or_default();
-    assert!(text.contains(&limit), "{told}");
+    let reported = fleet.json(&["why", &site.url("/4")]);
+    let text = reported["crawls"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains(&limit), "{reported}");
 }

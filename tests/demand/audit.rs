@@ -23,8 +23,8 @@ fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
         ]
         .concat(),
     );
-    let told = run.finish().expect(0).stdout;
-    let lines = told.lines().map(serde_json::from_str);
+    let output = run.finish().expect(0).stdout;
+    let lines = output.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().expect("JSON")
 }
 
@@ -52,14 +52,17 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     chief.ask(&json!({"action": "reload"}));
     dispatcher.signal(Signal::HUP);
     let state = keyed.work.path("state/dispatcher");
-    wait_for("the signal is told", || {
-        let told = audit(&state, &["--what", "reload"]);
-        told.iter().any(|line| line["by"] == "signal").then_some(())
+    wait_for("the signal is recorded", || {
+        let logged = audit(&state, &["--what", "reload"]);
+        logged
+            .iter()
+            .any(|line| line["by"] == "signal")
+            .then_some(())
     });
     keyed.keys(&["revoke", "shop"], "keys");
 
     let keys = keyed.work.path("keys");
-    let told = audit(&state, &["--keys", keys.to_str().expect("plain")]);
+    let logged = audit(&state, &["--keys", keys.to_str().expect("plain")]);
     let short = |line: &Value| {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let who = if line["by"] == "user" {
@@ -69,9 +72,9 @@ fn the_log_shows_who_did_what_by_name_and_address() {
         };
         (text("action"), who, text("result"))
     };
-    let mut told_short: Vec<_> = told.iter().map(short).collect();
+    let mut shortened: Vec<_> = logged.iter().map(short).collect();
     // Summed-up entries come after the actions of their second.
-    told_short.sort();
+    shortened.sort();
     let mut expected = [
         ("keys_add", "user", "done"),
         ("keys_add", "user", "done"),
@@ -85,12 +88,12 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     ]
     .map(|(action, who, result)| (action.to_owned(), who.to_owned(), result.to_owned()));
     expected.sort();
-    assert_eq!(told_short, expected, "{told:#?}");
+    assert_eq!(shortened, expected, "{logged:#?}");
     let of = |action: &str, result: &str| {
-        let found = told
+        let found = logged
             .iter()
             .find(|line| line["action"] == action && line["result"] == result);
-        found.expect("it is told").clone()
+        found.expect("it is reported").clone()
     };
     let fed = of("feed", "done");
     assert_eq!(
@@ -121,8 +124,8 @@ fn a_failed_reload_is_recorded_as_refused() {
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
     fleet.run(&["reload"]).expect(1);
     let answered = audit(&fleet.dispatcher_state, &["--what", "reload"]);
-    let results = |told: &[Value], by: &str| {
-        let of_one = told.iter().filter(|line| line["by"] == by);
+    let results = |logged: &[Value], by: &str| {
+        let of_one = logged.iter().filter(|line| line["by"] == by);
         let results = of_one.map(|line| line["result"].as_str().unwrap_or_default().to_owned());
         results.collect::<BTreeSet<_>>()
     };
@@ -133,8 +136,8 @@ fn a_failed_reload_is_recorded_as_refused() {
     assert!(why.contains("profile.json:2"), "{why}");
     fleet.dispatcher().signal(Signal::HUP);
     wait_for("the signal came to nothing, too", || {
-        let told = audit(&fleet.dispatcher_state, &["--what", "reload"]);
-        (results(&told, "signal") == both).then_some(())
+        let logged = audit(&fleet.dispatcher_state, &["--what", "reload"]);
+        (results(&logged, "signal") == both).then_some(())
     });
 }
 
@@ -159,19 +162,19 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     // The list is checked when a client sends a message.
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
-    let told = wait_for("the change is told", || {
+    let logged = wait_for("the change is reported", || {
         audit(&state, &["--what", "keys_changed"]).pop()
     });
-    assert_eq!(told["by"], "file", "{told}");
-    assert_eq!(told["added"][0]["name"], "other", "{told}");
-    assert_eq!(told["added"][0]["key"], json!(other), "{told}");
-    assert_eq!(told["removed"][0]["name"], "vm-01", "{told}");
-    let changed = &told["changed"][0];
+    assert_eq!(logged["by"], "file", "{logged}");
+    assert_eq!(logged["added"][0]["name"], "other", "{logged}");
+    assert_eq!(logged["added"][0]["key"], json!(other), "{logged}");
+    assert_eq!(logged["removed"][0]["name"], "vm-01", "{logged}");
+    let changed = &logged["changed"][0];
     assert_eq!(
         (&changed["name"], &changed["rights"]),
         (&json!("shop"), &json!("apps=shop"))
     );
-    assert_eq!(changed["was"]["rights"], "", "{told}");
+    assert_eq!(changed["was"]["rights"], "", "{logged}");
 }
 
 /// Everything answered is in the log, however soon the dispatcher dies: feeds of many clients at a time, which are
@@ -215,16 +218,19 @@ fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
         assert_eq!(paused["state"], "paused", "{paused}");
         answered += fed.into_inner();
         fleet.kill_dispatcher();
-        let told = audit(&fleet.dispatcher_state, &[]);
-        let feeds = told.iter().filter(|line| line["action"] == "feed");
+        let logged = audit(&fleet.dispatcher_state, &[]);
+        let feeds = logged.iter().filter(|line| line["action"] == "feed");
         let lines = feeds.clone().count();
         let accepted: u64 = feeds.filter_map(|line| line["accepted"].as_u64()).sum();
-        assert!(accepted >= answered, "{accepted} of {answered} are told");
+        assert!(
+            accepted >= answered,
+            "{accepted} of {answered} are recorded"
+        );
         assert!(
             lines as u64 * 10 < accepted,
             "{lines} lines of {accepted} feeds"
         );
-        let actions = |name: &str| told.iter().filter(|line| line["action"] == name).count();
+        let actions = |name: &str| logged.iter().filter(|line| line["action"] == name).count();
         assert_eq!(
             (actions("pause"), actions("resume")),
             (round + 1, round + 1)

@@ -80,14 +80,14 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     fleet.set("DISPATCHER_RESTORED", "true");
     let waits = "no supervisor is admitted";
     fleet.start_dispatcher();
-    let told = fleet.dispatcher().stderr_so_far();
-    assert!(told.contains(waits), "{told}");
+    let output = fleet.dispatcher().stderr_so_far();
+    assert!(output.contains(waits), "{output}");
     fleet.add_supervisor("one");
     // If the variable is forgotten, there is no second wait.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    let told = fleet.dispatcher().stderr_so_far();
-    assert!(!told.contains(waits), "{told}");
+    let output = fleet.dispatcher().stderr_so_far();
+    assert!(!output.contains(waits), "{output}");
 }
 
 #[test]

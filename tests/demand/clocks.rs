@@ -50,19 +50,19 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     fleet.wait_until_done("c");
     let first = pages(&fleet);
     assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
-    assert_eq!(fleet.told("clocks_differ"), [Value::Null; 0]);
+    assert_eq!(fleet.logged("clocks_differ"), [Value::Null; 0]);
 
     heals.store(true, Ordering::SeqCst);
     fleet.drain_supervisor("one");
     let late = wall_clock::ahead_by(fleet.supervisor_role("late", &[]), -HOUR_S);
     fleet.add_supervisor_by("late", late);
-    wait_for("its clock is told of", || {
-        (fleet.told("clocks_differ").len() == 1).then_some(())
+    wait_for("its clock is reported", || {
+        (fleet.logged("clocks_differ").len() == 1).then_some(())
     });
-    let told = fleet.told("clocks_differ").remove(0);
-    assert_eq!(told["supervisor"], "late", "{told}");
-    let ahead_ms = told["ahead_ms"].as_i64().expect("a number");
-    assert!((ahead_ms + HOUR_S * 1_000).abs() < 5_000, "{told}");
+    let logged = fleet.logged("clocks_differ").remove(0);
+    assert_eq!(logged["supervisor"], "late", "{logged}");
+    let ahead_ms = logged["ahead_ms"].as_i64().expect("a number");
+    assert!((ahead_ms + HOUR_S * 1_000).abs() < 5_000, "{logged}");
 
     let again = ["retry", crate::fleet::APP, "c", "--outcome", "http_error"];
     fleet.run(&again).expect(0);
@@ -73,7 +73,11 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
         let at = |page: &Value| page["started_at"].as_str().expect("a time").to_owned();
         assert!(at(second) < at(first), "its clock was not behind: {second}");
     }
-    assert_eq!(fleet.told("clocks_differ").len(), 1, "it is told once");
+    assert_eq!(
+        fleet.logged("clocks_differ").len(),
+        1,
+        "it is reported once"
+    );
 }
 
 /// Its tasks count as later than all those that the lost dispatcher handed out after the backup.
@@ -127,7 +131,7 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
     // After the clock is set back, it expires later again.
     fleet.work.write("ahead", format!("{:+}", -HOUR_S));
-    wait_for("the time is told", || {
+    wait_for("the time is reported", || {
         let server_s = fleet.info("later")["server_time"].as_u64()?;
         (server_s < now_s).then_some(())
     });

@@ -100,8 +100,8 @@ fn supervisors_drain_by_word_one_or_all() {
         refused.contains("supervisor three is not connected; connected: one, two"),
         "{refused}"
     );
-    let told = fleet.run(&["drain", "--supervisor", "two"]).expect(0);
-    assert_eq!(told.stdout, "drained: two\n");
+    let reported = fleet.run(&["drain", "--supervisor", "two"]).expect(0);
+    assert_eq!(reported.stdout, "drained: two\n");
     fleet.supervisor_ended("two");
     let left = fleet.json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
@@ -116,8 +116,8 @@ fn supervisors_drain_by_word_one_or_all() {
         json!({"action": "drain", "drained": ["one"], "lost": []})
     );
     fleet.supervisor_ended("one");
-    let told = fleet.run(&["drain"]).expect(0).stdout;
-    assert_eq!(told, "nothing drained: no supervisor is connected\n");
+    let reported = fleet.run(&["drain"]).expect(0).stdout;
+    assert_eq!(reported, "nothing drained: no supervisor is connected\n");
 
     // The dispatcher continues, and so does a new supervisor.
     fleet.feed(&[request(
@@ -144,17 +144,17 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
 
     let frozen = Instant::now();
     fleet.signal_supervisor("two", Signal::STOP);
-    wait_for("it is told", || {
+    wait_for("it is reported", || {
         let lost_in_s = of_supervisor(&fleet, "two")["lost_in_s"].as_f64()?;
         assert!(lost_in_s > 60.0, "its requests may take long: {lost_in_s}");
         Some(())
     });
     assert!(
         frozen.elapsed() <= lease,
-        "told after {:?}",
+        "reported after {:?}",
         frozen.elapsed()
     );
-    assert_eq!(fleet.told("supervisor_silent").len(), 1);
+    assert_eq!(fleet.logged("supervisor_silent").len(), 1);
 
     // All sites are requested again, long before it counts as lost.
     let again: Vec<Value> = (0..8)
@@ -167,7 +167,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         .collect();
     fleet.feed(&again);
     fleet.wait_until_done("again");
-    assert_eq!(fleet.told("supervisor_lost").len(), 0);
+    assert_eq!(fleet.logged("supervisor_lost").len(), 0);
 
     fleet.signal_supervisor("two", Signal::CONT);
     wait_for("it is back", || {

@@ -352,13 +352,13 @@ fn follow_continues_while_the_dispatcher_is_restarted() {
         .start();
     fleet.feed(&requests[1..]);
     let count = |run: &Running| read_export(&run.stdout_so_far(), "").0.len();
-    follow.wait_until("some are told", |run| {
+    follow.wait_until("some are reported", |run| {
         let text = run.stdout_so_far();
         text.matches('\n').count() > 30
     });
     fleet.restart();
     fleet.wait_until_done("c");
-    follow.wait_until("all are told", |run| {
+    follow.wait_until("all are reported", |run| {
         run.stdout_so_far().ends_with('\n') && count(run) >= requests.len()
     });
     follow.signal(Signal::INT);

@@ -154,10 +154,10 @@ impl Fleet {
 
     /// Starts this supervisor, and waits until it has joined.
     pub(crate) fn add_supervisor_by(&mut self, name: &str, role: Run) {
-        let joined = self.told("supervisor_joined").len();
+        let joined = self.logged("supervisor_joined").len();
         self.supervisors.push((name.to_owned(), role.start()));
         wait_for("the supervisor has joined", || {
-            (self.told("supervisor_joined").len() > joined).then_some(())
+            (self.logged("supervisor_joined").len() > joined).then_some(())
         });
     }
 
@@ -349,7 +349,7 @@ impl Fleet {
     }
 
     /// The dispatcher's log lines of an event so far.
-    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+    pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
         let files = files_under(&self.dispatcher_state.join("logs"));
         let texts = files
             .iter()

@@ -208,10 +208,10 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
             std::fs::remove_file(&ballast).expect("it is there");
             fleet.wait_until_done("floor");
             assert_eq!(fleet.web.visits().pages().len(), pages.len());
-            for told in [fleet.dispatcher(), fleet.supervisor()].map(Running::stderr_so_far) {
+            for reported in [fleet.dispatcher(), fleet.supervisor()].map(Running::stderr_so_far) {
                 assert!(
-                    told.contains("paused: ") && told.contains("resumed: "),
-                    "{told}"
+                    reported.contains("paused: ") && reported.contains("resumed: "),
+                    "{reported}"
                 );
             }
         },

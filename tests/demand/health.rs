@@ -51,18 +51,21 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     let status: Value = serde_json::from_str(&status).expect("an object");
     assert_eq!(status["alerts"][0]["mapping"], "profile", "{status}");
     assert_eq!(status["alerts"][0]["fields"], "name");
-    let told = fleet.run(&["status"]).expect(0).stdout;
-    assert!(told.contains("alerts\nmapping  layout changed"), "{told}");
+    let output = fleet.run(&["status"]).expect(0).stdout;
+    assert!(
+        output.contains("alerts\nmapping  layout changed"),
+        "{output}"
+    );
 }
 
 /// The first delivered event with this name.
-fn told_of(receiver: &Receiver, event: &str) -> Option<Value> {
+fn reported_of(receiver: &Receiver, event: &str) -> Option<Value> {
     let of_notification = |posted: Posted| match posted.json()["events"].take() {
         Value::Array(events) => events,
         _ => Vec::new(),
     };
     let mut events = receiver.delivered().into_iter().flat_map(of_notification);
-    events.find(|told| told["event"] == event)
+    events.find(|reported| reported["event"] == event)
 }
 
 /// Runs the watch `shop` over pages that are new in this run, and waits for its end.
@@ -115,7 +118,9 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
 
     layout.store(1, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 2);
-    let event = wait_for("it is told", || told_of(&receiver, "alternative_serves"));
+    let event = wait_for("it is reported", || {
+        reported_of(&receiver, "alternative_serves")
+    });
     let line = "field name of mapping profile: its first chain yields nothing any more; its alternative 2 serves";
     assert_eq!(event["line"], line, "{event:#}");
     assert_eq!(event["about"], "health");
@@ -123,18 +128,22 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     assert_eq!(status["warnings"][0]["mapping"], "profile", "{status:#}");
     assert_eq!(status["warnings"][0]["field"], "name");
     assert_eq!(status["alerts"], Value::Null, "nothing is lost");
-    let told = fleet.run(&["status"]).expect(0).stdout;
-    assert!(told.contains("its alternative 2 serves"), "{told}");
+    let output = fleet.run(&["status"]).expect(0).stdout;
+    assert!(output.contains("its alternative 2 serves"), "{output}");
 
     layout.store(0, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 3);
-    wait_for("it is over", || told_of(&receiver, "alternative_cleared"));
+    wait_for("it is over", || {
+        reported_of(&receiver, "alternative_cleared")
+    });
     assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
-    assert_eq!(told_of(&receiver, "layout_changed"), None);
+    assert_eq!(reported_of(&receiver, "layout_changed"), None);
 
     layout.store(2, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 4);
-    let event = wait_for("it is told", || told_of(&receiver, "layout_changed"));
+    let event = wait_for("it is reported", || {
+        reported_of(&receiver, "layout_changed")
+    });
     let line = event["line"].as_str().unwrap_or_default();
     assert!(
         line.contains("profile") && line.contains("name"),

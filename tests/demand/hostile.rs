@@ -72,7 +72,7 @@ fn an_application_with_many_crawls_is_listed_page_by_page() {
     let fleet = with_many_crawls();
     let client = fleet.client();
     let mut question = action("info", None);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     loop {
         let page = client.ask(&question);
         assert_eq!(page["total_crawlids"], CRAWLS);
@@ -80,15 +80,15 @@ fn an_application_with_many_crawls_is_listed_page_by_page() {
         assert_eq!(page["total_domains"], 1);
         let crawls = page["crawlids"].as_object().expect("crawls");
         assert!(crawls.len() <= 500, "{}", crawls.len());
-        told.extend(crawls.keys().cloned());
+        reported.extend(crawls.keys().cloned());
         let Some(next) = page.get("next") else { break };
         question["after"] = next.clone();
     }
     let all: Vec<String> = (0..CRAWLS).map(|nth| format!("crawl-{nth:04}")).collect();
-    assert_eq!(told, all);
-    let told = fleet.json(&["info", APP]);
-    let told = told["crawlids"].as_object().map(|crawls| crawls.len());
-    assert_eq!(told, Some(CRAWLS), "the command reads all pages");
+    assert_eq!(reported, all);
+    let reported = fleet.json(&["info", APP]);
+    let reported = reported["crawlids"].as_object().map(|crawls| crawls.len());
+    assert_eq!(reported, Some(CRAWLS), "the command reads all pages");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
         hostile.answer();
     }
     assert_others_are_answered(&fleet);
-    let logged = fleet.told("peer_gone").len() as u64;
+    let logged = fleet.logged("peer_gone").len() as u64;
     let minutes = started.elapsed().as_secs() / 60;
     assert!((1..=minutes + 1).contains(&logged), "{logged} lines");
 }
@@ -235,12 +235,12 @@ fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     let is_disconnected = rounds.any(|_| {
         (0..1_000).for_each(|_| flooding.try_to_send(&status));
         assert_eq!(honest.ask(&status)["action"], "status");
-        keyed.told("client_disconnected", "flooding").is_some()
+        keyed.logged("client_disconnected", "flooding").is_some()
     });
     assert!(is_disconnected, "it floods, and stays connected");
-    let told = keyed.wait_until_told("client_disconnected", "flooding");
-    assert_eq!(told["refused_s"], 5, "{told}");
-    keyed.wait_until_told("handshake_failed", "it has flooded");
+    let logged = keyed.wait_until_logged("client_disconnected", "flooding");
+    assert_eq!(logged["refused_s"], 5, "{logged}");
+    keyed.wait_until_logged("handshake_failed", "it has flooded");
     assert_eq!(honest.ask(&status)["action"], "status");
     drop(flooding);
     // A client that sends one request at a time is answered again, once the refusal is over.

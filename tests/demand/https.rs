@@ -122,25 +122,29 @@ fn sha256(text: &str) -> String {
 fn only_those_with_a_token_are_answered_and_by_tls_alone() {
     let guarded = Guarded::start();
     for path in ["/status", "/healthz", "/nowhere"] {
-        let (status, told) = answer(&guarded.curl("https", path, &[]));
+        let (status, reported) = answer(&guarded.curl("https", path, &[]));
         assert_eq!(
-            (status, &told["error"]["path"]),
+            (status, &reported["error"]["path"]),
             (401, &json!("$")),
-            "{path}: {told}"
+            "{path}: {reported}"
         );
     }
     assert_eq!(guarded.ask("wrong", "/status", &[]).0, 401);
-    let (status, told) = guarded.ask(CHIEF, "/status", &[]);
-    assert_eq!((status, &told["action"]), (200, &json!("status")), "{told}");
+    let (status, reported) = guarded.ask(CHIEF, "/status", &[]);
+    assert_eq!(
+        (status, &reported["action"]),
+        (200, &json!("status")),
+        "{reported}"
+    );
     let plain = guarded.curl(
         "http",
         "/status",
         &["--header", &format!("Authorization: Bearer {CHIEF}")],
     );
-    let (status, told) = answer(&plain);
-    assert_eq!(status, 400, "{told}");
+    let (status, reported) = answer(&plain);
+    assert_eq!(status, 400, "{reported}");
     assert!(
-        told["error"]["message"]
+        reported["error"]["message"]
             .as_str()
             .is_some_and(|why| why.contains("https"))
     );
@@ -148,11 +152,11 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
     // A token has rights like a key.
     assert_eq!(guarded.ask(SHOP, "/info?appid=shop", &[]).0, 200);
     for (path, place) in [("/info?appid=other", "$.appid"), ("/status", "$.action")] {
-        let (status, told) = guarded.ask(SHOP, path, &[]);
+        let (status, reported) = guarded.ask(SHOP, path, &[]);
         assert_eq!(
-            (status, &told["error"]["path"]),
+            (status, &reported["error"]["path"]),
             (400, &json!(place)),
-            "{told}"
+            "{reported}"
         );
     }
     let feed = |kind: &'static str, body: String| {
@@ -164,28 +168,28 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
         )
     };
     let one = json!({"url": "http://a.example/", "appid": "shop", "crawlid": "c"}).to_string();
-    let (status, told) = feed("application/json", one.clone());
+    let (status, reported) = feed("application/json", one.clone());
     assert_eq!(
-        (status, &told["error"]["path"]),
+        (status, &reported["error"]["path"]),
         (400, &json!("$")),
-        "{told}"
+        "{reported}"
     );
-    let (status, told) = feed("application/x-ndjson", one);
+    let (status, reported) = feed("application/x-ndjson", one);
     assert_eq!(
-        (status, &told["error"]["path"]),
+        (status, &reported["error"]["path"]),
         (400, &json!("$")),
-        "{told}"
+        "{reported}"
     );
 
     let audit = webfill_tests::run::Run::new(["audit", "--json", "--who", "shop", "--state"])
         .arg(&guarded.fleet.dispatcher_state);
-    let told = audit.finish().expect(0).stdout;
-    let told: Vec<Value> = told
+    let reported = audit.finish().expect(0).stdout;
+    let reported: Vec<Value> = reported
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    assert!(!told.is_empty());
-    for line in &told {
+    assert!(!reported.is_empty());
+    for line in &reported {
         assert_eq!(
             (&line["by"], &line["result"]),
             (&json!("token"), &json!("refused")),
@@ -210,9 +214,9 @@ fn an_address_that_guesses_tokens_is_answered_429() {
     assert_eq!(statuses, [&[401; 10][..], &[429; 2]].concat());
     let right = guarded.ask(CHIEF, "/status", &[]).0;
     assert_eq!(right, 200, "a right token is always let in");
-    let told = guarded.fleet.told("token_refused");
-    assert_eq!(told.len(), 1, "once a minute");
-    assert_eq!(told[0]["address"], "127.0.0.1");
+    let logged = guarded.fleet.logged("token_refused");
+    assert_eq!(logged.len(), 1, "once a minute");
+    assert_eq!(logged[0]["address"], "127.0.0.1");
     // It continues from another address.
     let other = ["--interface", "127.0.0.2"];
     assert_eq!(guarded.ask(CHIEF, "/status", &other).0, 200);
@@ -331,11 +335,11 @@ fn refused_lines_of_a_stream_are_audited() {
             "Content-Type: application/x-ndjson",
             "--data-binary",
         ];
-        let (status, told) = guarded.ask(SHOP, "/feed", &[&lines_of[..], &[&lines]].concat());
+        let (status, output) = guarded.ask(SHOP, "/feed", &[&lines_of[..], &[&lines]].concat());
         assert_eq!(
-            (status, &told["accepted"]),
+            (status, &output["accepted"]),
             (200, &json!(accepted)),
-            "{told}"
+            "{output}"
         );
     }
     let state = guarded
@@ -345,8 +349,8 @@ fn refused_lines_of_a_stream_are_audited() {
         .expect("plain")
         .to_owned();
     let audit = ["audit", "--json", "--what", "feed", "--state", &state];
-    let told = Run::new(audit).finish().expect(0).stdout;
-    let lines: Vec<Value> = told
+    let output = Run::new(audit).finish().expect(0).stdout;
+    let lines: Vec<Value> = output
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();

@@ -58,8 +58,8 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
 
     let text = format!("# a comment\n\n{}\n", lines(5..6, "lines")[0]);
     let run = fleet.command(&["feed", "-", "--json"]).input(text);
-    let told: Value = serde_json::from_str(&run.finish().expect(0).stdout).expect("JSON");
-    assert_eq!(told, json!({"accepted": 1, "refused": 0, "skipped": {}}));
+    let output: Value = serde_json::from_str(&run.finish().expect(0).stdout).expect("JSON");
+    assert_eq!(output, json!({"accepted": 1, "refused": 0, "skipped": {}}));
     fleet.wait_until_done("lines");
     assert_eq!(fleet.web.visits().pages().len(), 6);
 }
@@ -79,12 +79,12 @@ fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
     );
     let run = fleet.command(&["feed", "-"]).input(text).finish().expect(1);
     assert_eq!(run.stdout, "3 accepted, 4 refused\n");
-    let told: Vec<&str> = run.stderr.lines().collect();
-    assert_eq!(told.len(), 4, "{told:#?}");
+    let output: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(output.len(), 4, "{output:#?}");
     for (line, what) in [(2, "JSON"), (3, "maxdept"), (5, "object"), (6, "priority")] {
         let prefix = format!("line {line}: ");
-        let sentence = told.iter().find(|told| told.contains(&prefix));
-        let sentence = sentence.unwrap_or_else(|| panic!("no {prefix} in {told:#?}"));
+        let sentence = output.iter().find(|output| output.contains(&prefix));
+        let sentence = sentence.unwrap_or_else(|| panic!("no {prefix} in {output:#?}"));
         assert!(sentence.contains(what), "{sentence}");
     }
     fleet.wait_until_done("mixed");
@@ -324,9 +324,9 @@ fn stream(count: usize) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let run = feeding.finish().expect(0);
-    let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(
-        told,
+        output,
         json!({"accepted": count, "refused": 0, "skipped": {}})
     );
     let peak = fleet.dispatcher().of_role("dispatcher")[0].peak_bytes();

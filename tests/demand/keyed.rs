@@ -109,23 +109,23 @@ impl Keyed {
     }
 
     /// Waits for a line of this event and with this text in the dispatcher's log.
-    pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
-        wait_for(&format!("the dispatcher tells {event}: {text}"), || {
-            self.told(event, text)
+    pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
+        wait_for(&format!("the dispatcher logs {event}: {text}"), || {
+            self.logged(event, text)
         })
     }
 
     /// The same, if it exists already.
-    pub(crate) fn told(&self, event: &str, text: &str) -> Option<Value> {
+    pub(crate) fn logged(&self, event: &str, text: &str) -> Option<Value> {
         let files = files_under(&self.work.path("state/dispatcher/logs"));
         let texts = files
             .iter()
             .filter_map(|file| fs::read_to_string(file).ok());
         let lines: String = texts.collect();
-        let told = lines
+        let reported = lines
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
-        let mut told = told.filter(|line: &Value| line["event"] == event);
-        told.find(|line| line.to_string().contains(text))
+        let mut reported = reported.filter(|line: &Value| line["event"] == event);
+        reported.find(|line| line.to_string().contains(text))
     }
 }

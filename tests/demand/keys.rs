@@ -41,7 +41,7 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
         .command(&["feed", &one], Some("feeder"))
         .finish()
         .expect(0);
-    dump.wait_until("the result is told", |dump| {
+    dump.wait_until("the result is shown", |dump| {
         dump.stdout_so_far().contains("http://k.example/1")
     });
     wait_for("it is stored", || {

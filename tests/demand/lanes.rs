@@ -45,8 +45,8 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
         "{info}"
     );
     assert_eq!(info["waiting_for"], AWAITED);
-    let told = fleet.run(&["info", APP, "scripts"]).expect(0).stdout;
-    assert!(told.contains(AWAITED), "{told}");
+    let output = fleet.run(&["info", APP, "scripts"]).expect(0).stdout;
+    assert!(output.contains(AWAITED), "{output}");
     let status = fleet.json(&["status"]);
     let supervisor = &status["supervisors"][0];
     assert_eq!(

@@ -92,53 +92,62 @@ fn metrics_equal_the_counts_of_the_access_log() {
     let visits = fleet.web.visits();
     let (pages, all) = (visits.pages().len() as f64, visits.len() as f64);
     assert_eq!(pages, 20.0);
-    let told = wait_for("the supervisor has told all pages", || {
-        let told = scrape(&fleet, SUPERVISOR);
-        (told.sum("webfill_pages_total") == 22.0).then_some(told)
+    let metrics = wait_for("the supervisor has reported all pages", || {
+        let metrics = scrape(&fleet, SUPERVISOR);
+        (metrics.sum("webfill_pages_total") == 22.0).then_some(metrics)
     });
-    assert_eq!(told.of("webfill_pages_total{outcome=\"ok\"}"), 18.0);
-    assert_eq!(told.of("webfill_pages_total{outcome=\"http_error\"}"), 2.0);
-    assert_eq!(told.of("webfill_pages_total{outcome=\"disallowed\"}"), 2.0);
-    assert_eq!(told.of("webfill_responses_total{class=\"2xx\"}"), 18.0);
-    assert_eq!(told.of("webfill_responses_total{class=\"4xx\"}"), 2.0);
-    assert_eq!(told.of("webfill_robots_fetches_total"), all - pages);
+    assert_eq!(metrics.of("webfill_pages_total{outcome=\"ok\"}"), 18.0);
+    assert_eq!(
+        metrics.of("webfill_pages_total{outcome=\"http_error\"}"),
+        2.0
+    );
+    assert_eq!(
+        metrics.of("webfill_pages_total{outcome=\"disallowed\"}"),
+        2.0
+    );
+    assert_eq!(metrics.of("webfill_responses_total{class=\"2xx\"}"), 18.0);
+    assert_eq!(metrics.of("webfill_responses_total{class=\"4xx\"}"), 2.0);
+    assert_eq!(metrics.of("webfill_robots_fetches_total"), all - pages);
     for name in [
         "webfill_fetch_duration_seconds",
         "webfill_queue_duration_seconds",
     ] {
-        assert_eq!(told.of(&format!("{name}_count")), pages, "{name}");
-        assert_eq!(told.of(&format!("{name}_bucket{{le=\"+Inf\"}}")), pages);
-        assert!(told.of(&format!("{name}_sum")) > 0.0);
+        assert_eq!(metrics.of(&format!("{name}_count")), pages, "{name}");
+        assert_eq!(metrics.of(&format!("{name}_bucket{{le=\"+Inf\"}}")), pages);
+        assert!(metrics.of(&format!("{name}_sum")) > 0.0);
     }
-    assert!(told.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
+    assert!(metrics.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
     // Each page has two of four fields: its title and its name.
     for state in ["filled", "empty"] {
         let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
-        assert_eq!(told.of(&fields), 18.0 * 2.0, "{state}");
+        assert_eq!(metrics.of(&fields), 18.0 * 2.0, "{state}");
     }
-    assert_eq!(told.of("webfill_pages_unmatched_total"), 0.0);
-    assert_eq!(told.of("webfill_workers{state=\"ready\"}"), 1.0);
-    assert_eq!(told.of("webfill_dispatcher_up"), 1.0);
-    assert_eq!(told.of("webfill_store_up"), 1.0);
+    assert_eq!(metrics.of("webfill_pages_unmatched_total"), 0.0);
+    assert_eq!(metrics.of("webfill_workers{state=\"ready\"}"), 1.0);
+    assert_eq!(metrics.of("webfill_dispatcher_up"), 1.0);
+    assert_eq!(metrics.of("webfill_store_up"), 1.0);
 
-    let told = wait_for("the dispatcher has counted all tasks", || {
-        let told = scrape(&fleet, DISPATCHER);
-        let is_told = told.get("webfill_tasks{state=\"done\"}") == Some(22.0)
-            && told.sum("webfill_tasks_ended_total") == 22.0
-            && told.get("webfill_leases") == Some(0.0)
-            && told.get("webfill_oldest_due_seconds") == Some(0.0)
-            && told.get("webfill_crawls") == Some(1.0);
-        is_told.then_some(told)
+    let metrics = wait_for("the dispatcher has counted all tasks", || {
+        let metrics = scrape(&fleet, DISPATCHER);
+        let is_reported = metrics.get("webfill_tasks{state=\"done\"}") == Some(22.0)
+            && metrics.sum("webfill_tasks_ended_total") == 22.0
+            && metrics.get("webfill_leases") == Some(0.0)
+            && metrics.get("webfill_oldest_due_seconds") == Some(0.0)
+            && metrics.get("webfill_crawls") == Some(1.0);
+        is_reported.then_some(metrics)
     });
-    assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 18.0);
-    assert_eq!(told.sum("webfill_tasks_ended_total"), 22.0);
-    assert_eq!(told.of("webfill_tasks_accepted_total"), 22.0);
-    assert_eq!(told.of("webfill_tasks_handed_out_total"), 22.0);
-    assert_eq!(told.of("webfill_leases"), 0.0);
-    assert_eq!(told.of("webfill_oldest_due_seconds"), 0.0);
-    assert_eq!(told.of("webfill_supervisors{state=\"connected\"}"), 1.0);
-    assert_eq!(told.of("webfill_crawls"), 1.0);
-    assert!(told.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
+    assert_eq!(
+        metrics.of("webfill_tasks_ended_total{outcome=\"ok\"}"),
+        18.0
+    );
+    assert_eq!(metrics.sum("webfill_tasks_ended_total"), 22.0);
+    assert_eq!(metrics.of("webfill_tasks_accepted_total"), 22.0);
+    assert_eq!(metrics.of("webfill_tasks_handed_out_total"), 22.0);
+    assert_eq!(metrics.of("webfill_leases"), 0.0);
+    assert_eq!(metrics.of("webfill_oldest_due_seconds"), 0.0);
+    assert_eq!(metrics.of("webfill_supervisors{state=\"connected\"}"), 1.0);
+    assert_eq!(metrics.of("webfill_crawls"), 1.0);
+    assert!(metrics.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
 }
 
 /// A list whose pages have two rows each, one of them without a key.
@@ -154,14 +163,14 @@ fn rows_are_counted_by_result() {
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     let rows = |state: &str| format!("webfill_rows_total{{mapping=\"list\",state=\"{state}\"}}");
-    let told = wait_for("the supervisor has told all rows", || {
-        let told = scrape(&fleet, SUPERVISOR);
-        (told.get(&rows("stored")) == Some(3.0)).then_some(told)
+    let metrics = wait_for("the supervisor has reported all rows", || {
+        let metrics = scrape(&fleet, SUPERVISOR);
+        (metrics.get(&rows("stored")) == Some(3.0)).then_some(metrics)
     });
-    assert_eq!(told.of(&rows("without_key")), 3.0);
-    assert_eq!(told.of(&rows("same_key")), 0.0);
+    assert_eq!(metrics.of(&rows("without_key")), 3.0);
+    assert_eq!(metrics.of(&rows("same_key")), 0.0);
     assert_eq!(
-        told.of("webfill_pages_rows_cut_total{mapping=\"list\"}"),
+        metrics.of("webfill_pages_rows_cut_total{mapping=\"list\"}"),
         0.0
     );
     let info = fleet.json(&["info", APP, "c"]);
@@ -185,9 +194,9 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
         .collect();
     fleet.feed(&requests);
     let due = wait_for("the age of what is due grows", || {
-        let told = scrape(&fleet, dispatcher);
-        let age = told.get("webfill_oldest_due_seconds")?;
-        (age >= 1.5 && told.get("webfill_tasks{state=\"queued\"}") == Some(9.0)).then_some(age)
+        let metrics = scrape(&fleet, dispatcher);
+        let age = metrics.get("webfill_oldest_due_seconds")?;
+        (age >= 1.5 && metrics.get("webfill_tasks{state=\"queued\"}") == Some(9.0)).then_some(age)
     });
     assert!(due < 60.0, "{due}");
     let at = format!("{}:{supervisor}", fleet.host);
@@ -199,13 +208,13 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
         "webfill_site_backoffs_total{reason=\"blocked\"}",
     ];
     wait_for("the site backs off", || {
-        let told = scrape(&fleet, dispatcher);
-        let is_told = |name: &&str| told.get(name) == Some(1.0);
-        backoff.iter().all(is_told).then_some(())
+        let metrics = scrape(&fleet, dispatcher);
+        let is_reported = |name: &&str| metrics.get(name) == Some(1.0);
+        backoff.iter().all(is_reported).then_some(())
     });
     wait_for("nothing is due any more", || {
-        let told = scrape(&fleet, dispatcher);
-        (told.get("webfill_oldest_due_seconds") == Some(0.0)).then_some(())
+        let metrics = scrape(&fleet, dispatcher);
+        (metrics.get("webfill_oldest_due_seconds") == Some(0.0)).then_some(())
     });
 }
 
@@ -226,33 +235,39 @@ fn a_killed_worker_makes_no_counter_go_back() {
         let before = last.sum("webfill_pages_total");
         let mut follow = |what: &str, is_there: &dyn Fn(&Scraped) -> bool| {
             wait_for(what, || {
-                let told = scrape(&fleet, SUPERVISOR);
-                told.assert_not_behind(&last);
-                last = told;
+                let metrics = scrape(&fleet, SUPERVISOR);
+                metrics.assert_not_behind(&last);
+                last = metrics;
                 is_there(&last).then_some(())
             });
         };
-        follow("the worker has told more pages", &|told| {
-            told.sum("webfill_pages_total") > before
+        follow("the worker has reported more pages", &|metrics| {
+            metrics.sum("webfill_pages_total") > before
         });
         let worker = fleet.supervisor().of_role("worker").remove(0);
         worker.signal(Signal::KILL);
-        follow("the death is told, and the next worker is ready", &|told| {
-            told.of("webfill_worker_deaths_total") == f64::from(deaths)
-                && told.of("webfill_workers{state=\"ready\"}") == 1.0
-        });
+        follow(
+            "the death is reported, and the next worker is ready",
+            &|metrics| {
+                metrics.of("webfill_worker_deaths_total") == f64::from(deaths)
+                    && metrics.of("webfill_workers{state=\"ready\"}") == 1.0
+            },
+        );
     }
     fleet.wait_until_done("c");
-    let told = scrape(&fleet, SUPERVISOR);
-    told.assert_not_behind(&last);
-    let fetched = told.of("webfill_fetch_duration_seconds_count");
+    let metrics = scrape(&fleet, SUPERVISOR);
+    metrics.assert_not_behind(&last);
+    let fetched = metrics.of("webfill_fetch_duration_seconds_count");
     assert!(fetched <= site.visits().pages().len() as f64);
-    let told = wait_for("the dispatcher has told all ends", || {
-        let told = scrape(&fleet, DISPATCHER);
-        (told.sum("webfill_tasks_ended_total") == 300.0).then_some(told)
+    let metrics = wait_for("the dispatcher has reported all ends", || {
+        let metrics = scrape(&fleet, DISPATCHER);
+        (metrics.sum("webfill_tasks_ended_total") == 300.0).then_some(metrics)
     });
-    assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 300.0);
-    assert!(told.of("webfill_tasks_returned_total") >= 1.0);
+    assert_eq!(
+        metrics.of("webfill_tasks_ended_total{outcome=\"ok\"}"),
+        300.0
+    );
+    assert!(metrics.of("webfill_tasks_returned_total") >= 1.0);
 }
 
 #[test]
@@ -266,13 +281,13 @@ fn a_page_that_no_mapping_is_for_is_counted_as_such() {
     fleet.feed(&urls.map(|url| request(&url, "c")));
     fleet.wait_until_done("c");
     wait_for("two pages are of no mapping", || {
-        let told = scrape(&fleet, SUPERVISOR);
-        let is_told = told.get("webfill_pages_unmatched_total") == Some(2.0)
-            && told.get("webfill_pages_total{outcome=\"ok\"}") == Some(3.0);
-        is_told.then_some(())
+        let reported = scrape(&fleet, SUPERVISOR);
+        let is_reported = reported.get("webfill_pages_unmatched_total") == Some(2.0)
+            && reported.get("webfill_pages_total{outcome=\"ok\"}") == Some(3.0);
+        is_reported.then_some(())
     });
-    let told = fleet.info("c");
-    assert_eq!(told["unmatched"], 2, "{told}");
+    let reported = fleet.info("c");
+    assert_eq!(reported["unmatched"], 2, "{reported}");
     let application = fleet.run(&["info", "testapp", "c"]).expect(0);
     let line = application
         .stdout
@@ -294,7 +309,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
     fleet.wait_until_done("first");
     let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
     // Counts made in slices, and reports of workers, arrive a moment later.
-    wait_for("everything is told", || {
+    wait_for("everything is reported", || {
         let all = names(DISPATCHER);
         let has = |name: &str| all.iter().any(|found| found.starts_with(name));
         let pages = scrape(&fleet, SUPERVISOR).sum("webfill_pages_total");
@@ -308,14 +323,14 @@ fn the_number_of_series_does_not_grow_with_the_web() {
         })
         .collect();
     requests.chunks(500).for_each(|some| fleet.feed(some));
-    let told = wait_for("all sites were counted", || {
-        let told = scrape(&fleet, DISPATCHER);
-        (told.sum("webfill_sites{") == 3_001.0).then_some(told)
+    let metrics = wait_for("all sites were counted", || {
+        let metrics = scrape(&fleet, DISPATCHER);
+        (metrics.sum("webfill_sites{") == 3_001.0).then_some(metrics)
     });
-    assert_eq!(told.of("webfill_crawls"), 101.0);
+    assert_eq!(metrics.of("webfill_crawls"), 101.0);
     wait_for("many sites were asked", || {
-        let told = scrape(&fleet, SUPERVISOR);
-        (told.sum("webfill_pages_total") > 100.0).then_some(())
+        let metrics = scrape(&fleet, SUPERVISOR);
+        (metrics.sum("webfill_pages_total") > 100.0).then_some(())
     });
     let after = [names(DISPATCHER), names(SUPERVISOR)];
     assert_eq!(before, after);

@@ -73,14 +73,17 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
         });
         // Any further report shows at the next night at the latest.
         for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
-            let mut told = Changes::new();
-            wait_for(&format!("night {number} is told"), || {
+            let mut reported = Changes::new();
+            wait_for(&format!("night {number} is reported"), || {
                 for change in news(receiver, notifications) {
-                    assert!(told.insert(change.clone()), "told twice: {change:?}");
+                    assert!(
+                        reported.insert(change.clone()),
+                        "reported twice: {change:?}"
+                    );
                 }
-                (told.len() >= expected.len()).then_some(())
+                (reported.len() >= expected.len()).then_some(())
             });
-            assert_eq!(told, expected, "night {number}");
+            assert_eq!(reported, expected, "night {number}");
         }
     }
 }

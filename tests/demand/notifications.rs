@@ -99,7 +99,7 @@ fn a_killed_dispatcher_loses_no_notification() {
     // Reports are ordered, so this one would come before those of another run.
     run(&fleet);
     let delivered = receiver.wait_for(2);
-    assert_eq!(delivered.len(), 2, "a run is told once");
+    assert_eq!(delivered.len(), 2, "a run is reported once");
     assert_ne!(key(&delivered[1]), key(&first));
 }
 
@@ -118,13 +118,13 @@ fn an_undeliverable_notification_is_itself_an_alert() {
     let added = add(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));
     assert_eq!(added["name"], "people", "{added}");
     run(&fleet);
-    let told = |event: &str| {
+    let reported = |event: &str| {
         wait_for(event, || {
             let text = std::fs::read_to_string(files.path().join("out.jsonl")).unwrap_or_default();
             text.contains(event).then_some(())
         });
     };
-    told("notifications_undelivered");
+    reported("notifications_undelivered");
     let status = ask(&fleet, json!({"action": "status"}));
     assert_eq!(status["undelivered"][0]["watch"], "people", "{status}");
     assert!(!status.to_string().contains("/hook"), "it may be a secret");
@@ -138,7 +138,7 @@ fn an_undeliverable_notification_is_itself_an_alert() {
     );
     assert!(!shown.to_string().contains("/hook"), "{shown}");
     receiver.set_dead(false);
-    told("notifications_delivered_again");
+    reported("notifications_delivered_again");
     let status = ask(&fleet, json!({"action": "status"}));
     assert_eq!(status["undelivered"], Value::Null, "{status}");
 }
@@ -152,8 +152,8 @@ fn the_firehose_publishes_a_watch_and_each_change() {
         &fleet,
         json!([{"firehose": true, "when": "at_once", "about": about}]),
     );
-    let told = |event: &str| {
-        let is_it = |told: &Value| told["event"] == event;
+    let reported = |event: &str| {
+        let is_it = |reported: &Value| reported["event"] == event;
         firehose.wait_for(|message| {
             let events = message["events"].as_array();
             message["action"] == "watch_notification"
@@ -161,7 +161,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
         })
     };
     run(&fleet);
-    let notification = told("run_ended");
+    let notification = reported("run_ended");
     assert_eq!(
         (
             &notification["appid"],
@@ -181,7 +181,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
     assert_eq!(changed["kind"], "changed");
     assert_eq!(changed["old"]["name"], "Ada Byron");
     assert_eq!(changed["new"]["name"], "Ada Lovelace");
-    let notification = told("change");
+    let notification = reported("change");
     assert!(
         notification.to_string().contains("Ada Lovelace"),
         "{notification}"
@@ -233,8 +233,8 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
     let firehose = fleet.firehose("");
     let notify = json!([{"firehose": true, "when": "at_once", "about": ["runs", "changes"]}]);
     add(&fleet, notify);
-    let told = |event: &str| {
-        let is_it = |told: &Value| told["event"] == event;
+    let reported = |event: &str| {
+        let is_it = |reported: &Value| reported["event"] == event;
         firehose.wait_for(|message| {
             let events = message["events"].as_array();
             events.is_some_and(|all| all.iter().any(is_it))
@@ -251,7 +251,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
             // The next run is a new check once this one is judged.
-            told("run_ended");
+            reported("run_ended");
         }
     }
     let changed = firehose.wait_for(|message| message["kind"] == "changed");
@@ -259,7 +259,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         (&changed["old"], &changed["new"]),
         (&expected[0], &expected[1])
     );
-    let notification = told("change").to_string();
+    let notification = reported("change").to_string();
     for digits in TEXTS
         .iter()
         .flat_map(|texts| [texts[0], texts[1], texts[4]])
@@ -274,14 +274,14 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
 #[test]
 fn a_command_runs_with_the_arguments_that_are_allowed_and_no_others() {
     let fleet = Fleet::with_file(
-        "[notifications]\ncommands = [\"/bin/true\", [\"/usr/bin/tee\", \"-a\", \"told\"]]\n",
+        "[notifications]\ncommands = [\"/bin/true\", [\"/usr/bin/tee\", \"-a\", \"notified\"]]\n",
     );
     for (argv, allowed) in [
-        (json!(["/usr/bin/tee", "-a", "told"]), true),
+        (json!(["/usr/bin/tee", "-a", "notified"]), true),
         (json!(["/bin/true"]), true),
         (json!(["/usr/bin/tee", "-a", "/etc/passwd"]), false),
         (json!(["/usr/bin/tee"]), false),
-        (json!(["/usr/bin/tee", "-a", "told", "more"]), false),
+        (json!(["/usr/bin/tee", "-a", "notified", "more"]), false),
         (json!(["/bin/true", "x"]), false),
     ] {
         let answer = add(&fleet, json!([{"command": argv}]));

@@ -26,8 +26,8 @@ fn probe(fleet: &Fleet, port: u16, path: &str) -> (u16, Value) {
 fn wait_until(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
     wait_for("the probes are answered so", || {
         let (health, _) = probe(fleet, port, "/healthz");
-        let (ready, told) = probe(fleet, port, "/readyz");
-        ((health, ready) == (healthz, readyz)).then_some(told)
+        let (ready, reported) = probe(fleet, port, "/readyz");
+        ((health, ready) == (healthz, readyz)).then_some(reported)
     })
 }
 
@@ -49,8 +49,8 @@ fn a_supervisor_is_alive_from_its_start_and_ready_while_it_may_fetch() {
         probe_at(&fleet.host, SUPERVISOR, "/healthz")
     });
     wait_for("it says what it waits for", || {
-        let told = wait_until(&fleet, SUPERVISOR, 200, 503);
-        let why = told["why"][0].as_str()?.to_owned();
+        let reported = wait_until(&fleet, SUPERVISOR, 200, 503);
+        let why = reported["why"][0].as_str()?.to_owned();
         why.contains("waits: the dispatcher").then_some(())
     });
     fleet.start_dispatcher();
@@ -91,9 +91,9 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
     // The dispatcher waits ten seconds for the lock of another program.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
-    let told = wait_until(&fleet, DISPATCHER, 503, 503);
-    let why = told["why"][0].as_str().unwrap_or_default();
-    assert!(why.contains("stuck"), "{told}");
+    let reported = wait_until(&fleet, DISPATCHER, 503, 503);
+    let why = reported["why"][0].as_str().unwrap_or_default();
+    assert!(why.contains("stuck"), "{reported}");
     db.execute_batch("ROLLBACK").expect("the end");
     wait_until(&fleet, DISPATCHER, 200, 200);
 }

@@ -36,10 +36,10 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
     }
     crawl(&fleet, "a.example", "old");
     crawl(&fleet, "b.example", "kept");
-    let (code, told) = post(&fleet, "/prune", &json!({"appid": APP, "crawlid": "old"}));
-    assert_eq!(code, 200, "{told}");
-    let pruned = (&told["total_crawls"], &told["total_tasks"]);
-    assert_eq!(pruned, (&json!(1), &json!(PAGES)), "{told}");
+    let (code, reported) = post(&fleet, "/prune", &json!({"appid": APP, "crawlid": "old"}));
+    assert_eq!(code, 200, "{reported}");
+    let pruned = (&reported["total_crawls"], &reported["total_tasks"]);
+    assert_eq!(pruned, (&json!(1), &json!(PAGES)), "{reported}");
     wait_for("its tasks are deleted", || {
         (tasks(&fleet) == PAGES as i64).then_some(())
     });
@@ -71,8 +71,8 @@ fn running_or_recent_crawls_are_not_pruned() {
     fleet.run(&["stop", APP, "goes-on"]).expect(0);
     let young = fleet.json(&["prune", APP, "--older-than", "1h"]);
     assert_eq!(young["total_crawls"], 0, "{young}");
-    let told = fleet.run(&["prune", APP, "goes-on"]).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp: 1 crawl with 1 URL pruned");
+    let output = fleet.run(&["prune", APP, "goes-on"]).expect(0).stdout;
+    assert_eq!(output.trim(), "testapp: 1 crawl with 1 URL pruned");
     fleet.run(&["prune", APP]).expect(2);
     fleet.feed(&[request(&site.url("/"), "goes-on")]);
     assert_eq!(
@@ -98,8 +98,8 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     wait_for("it has expired", || {
         (fleet.pending("brief") == 0).then_some(())
     });
-    let told = fleet.run(&["prune", APP, "brief"]).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp: 1 crawl with 5 URLs pruned");
+    let output = fleet.run(&["prune", APP, "brief"]).expect(0).stdout;
+    assert_eq!(output.trim(), "testapp: 1 crawl with 5 URLs pruned");
     wait_for("its tasks are deleted", || {
         (tasks(&fleet) == 0).then_some(())
     });

@@ -14,18 +14,18 @@ use crate::clients::get;
 use crate::fleet::{Fleet, HTTP, request, wait_for};
 
 /// Waits until a supervisor reports on standard error, and in its log, what it waits for.
-fn wait_until_told(fleet: &Fleet, running: &mut Running, reason: &str) {
+fn wait_until_logged(fleet: &Fleet, running: &mut Running, reason: &str) {
     running.wait_for_stderr(&format!("waiting: {reason}"));
     wait_for("it is in the log", || {
         let logs = files_under(&fleet.work.path("state"));
         let texts = logs
             .iter()
             .filter_map(|file| std::fs::read_to_string(file).ok());
-        let told = |text: &str| {
+        let reported = |text: &str| {
             let mut lines = text.lines();
             lines.any(|line| line.contains("\"event\":\"waiting\"") && line.contains(reason))
         };
-        texts.into_iter().any(|text| told(&text)).then_some(())
+        texts.into_iter().any(|text| reported(&text)).then_some(())
     });
     assert!(!is_ready(running), "{}", running.stderr_so_far());
 }
@@ -39,11 +39,11 @@ fn a_supervisor_waits_for_a_dispatcher_and_is_ready_when_it_is_welcome() {
     let mut fleet = Fleet::unstarted(&[]);
     let mut running = fleet.supervisor_role("one", &[]).start();
     let silent = format!("the dispatcher at {}: it does not answer", fleet.endpoint());
-    wait_until_told(&fleet, &mut running, &silent);
+    wait_until_logged(&fleet, &mut running, &silent);
     fleet.start_dispatcher();
     running.wait_until("it is ready", is_ready);
-    let told = running.stderr_so_far();
-    assert_eq!(told.matches(&silent).count(), 1, "{told}");
+    let output = running.stderr_so_far();
+    assert_eq!(output.matches(&silent).count(), 1, "{output}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
         "the dispatcher at {}: another supervisor has this name",
         fleet.endpoint()
     );
-    wait_until_told(&fleet, &mut running, &taken);
+    wait_until_logged(&fleet, &mut running, &taken);
     fleet.drain_supervisor("one");
     running.wait_until("it is ready", is_ready);
 }
@@ -73,7 +73,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
         .instead("--store", away)
         .time_limit(Duration::from_secs(120))
         .start();
-    wait_until_told(&fleet, &mut running, "no worker has opened the store yet");
+    wait_until_logged(&fleet, &mut running, "no worker has opened the store yet");
 }
 
 /// The fleet waits for its successor, which finishes the remaining work.
@@ -119,11 +119,11 @@ fn nothing_can_connect_before_the_frontier_is_open() {
     wait_for("it opens the frontier", || {
         TcpStream::connect((fleet.host.as_str(), HTTP)).ok()
     });
-    let (code, told) = get(&fleet, "/healthz");
+    let (code, reported) = get(&fleet, "/healthz");
     assert_eq!(
-        (code, &told["why"][0]),
+        (code, &reported["why"][0]),
         (503, &"the frontier is being opened".into()),
-        "{told}"
+        "{reported}"
     );
     for socket in 0..4 {
         let connected = TcpStream::connect((fleet.host.as_str(), 5555 + socket));
@@ -146,11 +146,11 @@ fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     assert_eq!(get(&fleet, "/healthz").0, 200);
     mongod.pause();
     fleet.feed(&[request("http://a.example/", "c")]);
-    let told = wait_for("it is told", || {
-        let (code, told) = get(&fleet, "/healthz");
-        (code == 503).then_some(told)
+    let answer = wait_for("it is reported", || {
+        let (code, answer) = get(&fleet, "/healthz");
+        (code == 503).then_some(answer)
     });
-    assert_eq!(told["why"][0], "the store accepts no writes", "{told}");
+    assert_eq!(answer["why"][0], "the store accepts no writes", "{answer}");
     mongod.resume();
     wait_for("it is back", || {
         (get(&fleet, "/healthz").0 == 200).then_some(())
@@ -183,13 +183,13 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
         "the dispatcher at {}: it speaks wire versions 200 to 201",
         fleet.endpoint()
     );
-    wait_until_told(&fleet, &mut running, &reason);
+    wait_until_logged(&fleet, &mut running, &reason);
     let logs = files_under(&fleet.work.path("state/supervisor-one/logs"));
     let logs = logs.iter().filter(|file| !file.is_symlink());
     let text: String = logs
         .map(|file| std::fs::read_to_string(file).expect("a log"))
         .collect();
-    let told = text.matches("\"event\":\"no_common_version\"").count();
-    assert_eq!(told, 1, "once a minute: {text}");
+    let reported = text.matches("\"event\":\"no_common_version\"").count();
+    assert_eq!(reported, 1, "once a minute: {text}");
     assert!(text.contains("upgrade webfill at the supervisor"), "{text}");
 }

@@ -68,10 +68,10 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
     let refused = fleet.run(&["reload"]).expect(1).stderr;
-    for told in ["nothing changed", "profile.json:2", "name"] {
-        assert!(refused.contains(told), "{refused}");
+    for reported in ["nothing changed", "profile.json:2", "name"] {
+        assert!(refused.contains(reported), "{refused}");
     }
-    let logged = fleet.told("reload_refused");
+    let logged = fleet.logged("reload_refused");
     assert!(logged[0]["reason"].to_string().contains("profile.json:2"));
     let file = fleet.work.path("mappings/profile.json");
     std::fs::remove_file(file).expect("it was there");
@@ -102,7 +102,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
         2 * (SITES * PAGES) as i64
     );
     assert_eq!(
-        fleet.told("supervisor_joined").len(),
+        fleet.logged("supervisor_joined").len(),
         1,
         "nobody was restarted"
     );
@@ -133,9 +133,9 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
 
     // A signal gets no answer, so the result is on standard error.
     fleet.dispatcher().signal(Signal::HUP);
-    let refused = wait_for("the signal's refusal is told", || {
-        let told = fleet.dispatcher().stderr_so_far();
-        let mut lines = told.lines().map(str::to_owned);
+    let refused = wait_for("the signal's refusal is reported", || {
+        let reported = fleet.dispatcher().stderr_so_far();
+        let mut lines = reported.lines().map(str::to_owned);
         lines.find(|line| line.contains("reload refused, nothing changed"))
     });
     assert!(refused.contains("busi"), "{refused}");
@@ -143,11 +143,11 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     fleet.work.write("webfill.toml", file("[120.0]", 1_000));
     fleet.work.write_json("mappings/profile.json", &with_shoe());
     fleet.dispatcher().signal(Signal::HUP);
-    let told = wait_for("it is reloaded", || {
-        fleet.told("reloaded").into_iter().nth(1)
+    let reported = wait_for("it is reloaded", || {
+        fleet.logged("reloaded").into_iter().nth(1)
     });
     assert_eq!(
-        (&told["changed"], &told["needs_restart"]),
+        (&reported["changed"], &reported["needs_restart"]),
         (&json!(""), &json!(""))
     );
     feed(&fleet, "c");
@@ -191,6 +191,6 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let ok = "SELECT count(*) FROM pages WHERE outcome = 'ok'";
     let others = (SITES - 1) * PAGES;
     assert_eq!(stored.number(ok), (others + before) as i64);
-    let told = fleet.json(&["why", "http://s0.example/29"]);
-    assert!(told.to_string().contains("its site excluded"), "{told}");
+    let answer = fleet.json(&["why", "http://s0.example/29"]);
+    assert!(answer.to_string().contains("its site excluded"), "{answer}");
 }

@@ -139,8 +139,8 @@ fn http_and_the_command_ask_for_the_same() {
     );
     fleet.wait_until_done("c");
     let args = ["retry", APP, "c", "--outcome", "http_error,timeout"];
-    let told = fleet.run(&args).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp/c: 2 finished URLs re-queued");
+    let output = fleet.run(&args).expect(0).stdout;
+    assert_eq!(output.trim(), "testapp/c: 2 finished URLs re-queued");
     fleet.wait_until_done("c");
     assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
     let narrow = ["--status", "500", "--site", "a.example"];

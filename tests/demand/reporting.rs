@@ -55,12 +55,12 @@ fn standing_still() -> Fleet {
 /// The entry of a crawl in `status`.
 fn unfinished<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     let crawls = status["unfinished"].as_array().expect("a list");
-    crawls.iter().find(|told| told["crawlid"] == crawl)
+    crawls.iter().find(|reported| reported["crawlid"] == crawl)
 }
 
 /// The wait of a crawl for this reason.
-fn wait_of(told: &Value, what: &str) -> Option<Value> {
-    let waits = told["waits"].as_array()?;
+fn wait_of(reported: &Value, what: &str) -> Option<Value> {
+    let waits = reported["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
 }
 
@@ -100,16 +100,16 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     awaited(&fleet, "scripts", "lane");
     awaited(&fleet, "halted", "paused");
 
-    let told = wait_for("both have told of themselves", || {
+    let reported = wait_for("both have reported", || {
         let status = fleet.json(&["status"]);
         let supervisors = status["supervisors"].as_array()?.clone();
         let are_ready = |one: &Value| one["workers_ready"] == 1;
         let is_asked = status["store"]["up"] == true && status["cache"]["up"] == true;
         (supervisors.len() == 2 && supervisors.iter().all(are_ready) && is_asked).then_some(status)
     });
-    for supervisor in told["supervisors"].as_array().expect("a list") {
+    for supervisor in reported["supervisors"].as_array().expect("a list") {
         assert_eq!(supervisor["state"], "working", "{supervisor}");
-        assert_eq!(supervisor["webfill"], told["webfill"], "{supervisor}");
+        assert_eq!(supervisor["webfill"], reported["webfill"], "{supervisor}");
         assert_eq!(supervisor["wire_version"], 1, "{supervisor}");
         let address = supervisor["address"].as_str().unwrap_or_default();
         assert!(address.starts_with("127."), "{supervisor}");
@@ -120,20 +120,23 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         assert!(supervisor["cores"].as_u64() > Some(0), "{supervisor}");
         assert_eq!(supervisor["worker_deaths"], 0, "{supervisor}");
     }
-    assert!(told["store"]["latency_ms"].as_f64() > Some(0.0), "{told}");
+    assert!(
+        reported["store"]["latency_ms"].as_f64() > Some(0.0),
+        "{reported}"
+    );
     // The end is unknown: a person has to act first.
     for crawl in ["limited", "scripts", "halted"] {
-        let told = unfinished(&told, crawl).expect("it is listed");
-        assert_eq!(told["estimated_end"], Value::Null, "{told}");
-        assert_eq!(told["not_before"], Value::Null, "{told}");
+        let reported = unfinished(&reported, crawl).expect("it is listed");
+        assert_eq!(reported["estimated_end"], Value::Null, "{reported}");
+        assert_eq!(reported["not_before"], Value::Null, "{reported}");
     }
     // Two more wait after the next one, each for its delay.
-    let slow = unfinished(&told, "slow").expect("it is listed");
+    let slow = unfinished(&reported, "slow").expect("it is listed");
     let least_s =
-        slow["not_before"].as_f64().expect("a time") - told["server_time"].as_f64().unwrap();
+        slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
     assert!((2_600.0..2_705.0).contains(&least_s), "{slow}");
 
-    let told = fleet.run(&["status"]).expect(0).stdout;
+    let reported = fleet.run(&["status"]).expect(0).stdout;
     for sentence in [
         "because it blocks (blocks.example), about 3 h left",
         "1 site waits for its delay (slow.example), 15 min left",
@@ -144,16 +147,19 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         "two   working",
         "1 of 1",
     ] {
-        assert!(told.contains(sentence), "`{sentence}` is not in:\n{told}");
+        assert!(
+            reported.contains(sentence),
+            "`{sentence}` is not in:\n{reported}"
+        );
     }
-    let told = fleet.run(&["info", APP, "slow"]).expect(0).stdout;
+    let reported = fleet.run(&["info", APP, "slow"]).expect(0).stdout;
     assert!(
-        told.contains("1 site waits for its delay (slow.example)"),
-        "{told}"
+        reported.contains("1 site waits for its delay (slow.example)"),
+        "{reported}"
     );
     assert!(
-        told.contains("earliest finish of the pending tasks"),
-        "{told}"
+        reported.contains("earliest finish of the pending tasks"),
+        "{reported}"
     );
 }
 
@@ -170,17 +176,23 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
         let is_foreseen = unfinished(&status, "long")?["estimated_end"].is_number();
         is_foreseen.then_some(status)
     });
-    let told = unfinished(&status, "long").expect("it is listed");
+    let reported = unfinished(&status, "long").expect("it is listed");
     let number = |value: &Value| value.as_f64().expect("a number");
-    let pace = number(&told["done_per_second"]);
-    assert!(0.0 < pace && pace <= 1.05 / DELAY_S, "{told}");
-    let (left, now) = (number(&told["pending"]), number(&status["server_time"]));
-    let lasts_s = number(&told["estimated_end"]) - now;
-    assert!(lasts_s >= (left - 2.0) * DELAY_S - 1.0, "{told} at {now}");
-    assert!(lasts_s <= left / pace + 3.0, "{told} at {now}");
-    let told = fleet.run(&["status"]).expect(0).stdout;
+    let pace = number(&reported["done_per_second"]);
+    assert!(0.0 < pace && pace <= 1.05 / DELAY_S, "{reported}");
+    let (left, now) = (number(&reported["pending"]), number(&status["server_time"]));
+    let lasts_s = number(&reported["estimated_end"]) - now;
+    assert!(
+        lasts_s >= (left - 2.0) * DELAY_S - 1.0,
+        "{reported} at {now}"
+    );
+    assert!(lasts_s <= left / pace + 3.0, "{reported} at {now}");
+    let reported = fleet.run(&["status"]).expect(0).stdout;
     let sentence = " tasks a second: estimated finish of the pending tasks: ";
-    assert!(told.contains(sentence), "`{sentence}` is not in:\n{told}");
+    assert!(
+        reported.contains(sentence),
+        "`{sentence}` is not in:\n{reported}"
+    );
 }
 
 #[needs(mongod)]
@@ -200,8 +212,8 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     says(&wait, &["pages wait for the store: "]);
     let status = fleet.json(&["status"]);
     assert_eq!(status["store"]["up"], false, "{status}");
-    let told = fleet.run(&["status"]).expect(0).stdout;
-    assert!(told.contains("pages wait for the store: "), "{told}");
+    let output = fleet.run(&["status"]).expect(0).stdout;
+    assert!(output.contains("pages wait for the store: "), "{output}");
     mongod.resume();
     fleet.wait_until_done("c");
 }
@@ -215,8 +227,8 @@ fn why(fleet: &Fleet, url: &str) -> Value {
 }
 
 #[track_caller]
-fn says(told: &Value, parts: &[&str]) {
-    let text = told["text"].as_str().expect("a sentence");
+fn says(reported: &Value, parts: &[&str]) {
+    let text = reported["text"].as_str().expect("a sentence");
     for part in parts {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
@@ -301,19 +313,19 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
             "without being handed out",
         ],
     );
-    let told = fleet
+    let output = fleet
         .run(&["why", "http://limited.example/0"])
         .expect(0)
         .stdout;
     assert!(
-        told.starts_with("testapp/limited: it ended with `stopped`"),
-        "{told}"
+        output.starts_with("testapp/limited: it ended with `stopped`"),
+        "{output}"
     );
-    let (status, told) = get(&fleet, "/why?url=http://limited.example/0");
+    let (status, output) = get(&fleet, "/why?url=http://limited.example/0");
     assert_eq!(
-        (status, &told["crawls"][0]["outcome"]),
+        (status, &output["crawls"][0]["outcome"]),
         (200, &json!("stopped")),
-        "{told}"
+        "{output}"
     );
     let wrong = fleet.run(&["why", "no URL"]).expect(1);
     assert!(wrong.stderr.contains("$.url"), "{}", wrong.stderr);
@@ -328,7 +340,7 @@ fn why_shows_who_holds_a_url() {
     site.latency(std::time::Duration::from_secs(20));
     fleet.feed(&[request("http://a.example/", "c")]);
     let leased = wait_for("it is leased", || {
-        Some(why(&fleet, "http://a.example/")).filter(|told| told["state"] == "leased")
+        Some(why(&fleet, "http://a.example/")).filter(|reported| reported["state"] == "leased")
     });
     let supervisor = leased["supervisor"].as_str().expect("a name");
     assert!(["one", "two"].contains(&supervisor), "{leased}");
@@ -340,7 +352,13 @@ fn why_shows_who_holds_a_url() {
         ],
     );
     let status = fleet.json(&["status"]);
-    let told = unfinished(&status, "c").expect("it is listed");
-    assert_eq!(told["oldest_lease"]["url"], "http://a.example/", "{told}");
-    assert_eq!(told["oldest_lease"]["supervisor"], supervisor, "{told}");
+    let reported = unfinished(&status, "c").expect("it is listed");
+    assert_eq!(
+        reported["oldest_lease"]["url"], "http://a.example/",
+        "{reported}"
+    );
+    assert_eq!(
+        reported["oldest_lease"]["supervisor"], supervisor,
+        "{reported}"
+    );
 }

@@ -174,15 +174,15 @@ fn a_stuck_loop_is_reported() {
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
     // The dispatcher waits ten seconds for the lock of another program.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
-    let told = wait_for("it is told", || {
-        let (status, told) = get(&fleet, "/healthz");
-        (status == 503).then_some(told)
+    let answer = wait_for("it is reported", || {
+        let (status, answer) = get(&fleet, "/healthz");
+        (status == 503).then_some(answer)
     });
     assert!(
-        told["why"][0]
+        answer["why"][0]
             .as_str()
             .is_some_and(|why| why.contains("stuck")),
-        "{told}"
+        "{answer}"
     );
     assert_eq!(get(&fleet, "/readyz").0, 503);
     db.execute_batch("ROLLBACK").expect("the end");

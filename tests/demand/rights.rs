@@ -159,8 +159,8 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     let bound = keyed
         .command(&["dump", "--app", "shop"], Some("shop"))
         .start();
-    let told = keyed.wait_until_told("peer_refused", "bound to applications");
-    assert_eq!(told["name"], "shop", "{told}");
+    let logged = keyed.wait_until_logged("peer_refused", "bound to applications");
+    assert_eq!(logged["name"], "shop", "{logged}");
     let mut reader = keyed.command(&["dump"], Some("reader")).start();
     // Each answer is also published on the firehose.
     reader.wait_until("it listens", |reader| {

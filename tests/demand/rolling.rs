@@ -96,7 +96,7 @@ fn everything_is_replaced_under_load(former: Build) {
     // Restarting a roll is not a fault, and a wrong package is detected.
     let is_same = former == Build::Today;
     assert_eq!(
-        said.contains("told the same version before"),
+        said.contains("reported the same version before"),
         is_same,
         "{said}"
     );
@@ -167,7 +167,7 @@ fn a_version_that_does_not_work_is_taken_back() {
         assert_eq!(machines.programs(), before);
         machines.wait_for_pages(SITES);
     }
-    let refused = machines.fleet.told("no_common_version");
+    let refused = machines.fleet.logged("no_common_version");
     assert!(!refused.is_empty(), "the strange one has greeted");
     machines.wait_until_even();
     machines.assert_nothing_lost_twice_or_too_soon();

@@ -57,7 +57,7 @@ fn state_of(keyed: &Keyed, name: &str) -> PathBuf {
 }
 
 /// The lines of an event in a process's logs.
-fn told(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
+fn logged(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
     let mut files = files_under(&state_of(keyed, name).join("logs"));
     files.retain(|file| !file.is_symlink());
     let texts = files
@@ -151,7 +151,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let took = ready.elapsed();
     assert!(took < BACK_WITHIN, "all were back after {took:?}");
     for name in SUPERVISORS {
-        let let_in = told(&keyed, name, "let_in");
+        let let_in = logged(&keyed, name, "let_in");
         let by = |file: &str| let_in.iter().filter(|line| line["file"] == file).count();
         assert_eq!(
             (by("dispatcher.pub"), by("dispatcher-next.pub")),
@@ -163,8 +163,8 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     // A supervisor with the former key gets instructions, and is not treated as a stranger yet.
     let mut forgotten = supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
-    keyed.wait_until_told("handshake_failed", "was replaced");
-    let refused = told(&keyed, "dispatcher", "peer_refused");
+    keyed.wait_until_logged("handshake_failed", "was replaced");
+    let refused = logged(&keyed, "dispatcher", "peer_refused");
     let stranger = fs::read_to_string(keyed.work.path("stranger/client.pub")).expect("a key");
     assert!(
         refused.iter().all(|line| line["key"] == stranger.trim()),
@@ -188,7 +188,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
             .then_some(())
     });
     assert_eq!(nosy.stdout_so_far(), "", "a stranger hears nothing");
-    assert!(told(&keyed, "forgotten", "let_in").is_empty());
+    assert!(logged(&keyed, "forgotten", "let_in").is_empty());
     assert_eq!(
         count_supervisors(&keyed),
         SUPERVISORS.len(),

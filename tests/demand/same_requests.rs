@@ -55,7 +55,7 @@ fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) ->
         let left = "SELECT count(*) FROM tasks WHERE state <> 2";
         (Stored::open(&frontier).number(left) == 0).then_some(())
     });
-    look_at(name, refusals, &fleet.web, &fleet.work, &frontier)
+    check(name, refusals, &fleet.web, &fleet.work, &frontier)
 }
 
 fn way_through_a_seeds_file(text: &str) -> Way {
@@ -69,7 +69,7 @@ fn way_through_a_seeds_file(text: &str) -> Way {
     let run = run.finish().expect(0);
     let refusals = broken_seeds(&run.summary().json);
     let frontier = work.path("state/dispatcher.db");
-    look_at("--seeds", refusals, &web, &work, &frontier)
+    check("--seeds", refusals, &web, &work, &frontier)
 }
 
 /// The seeds that a local crawl has listed as broken. Without a path, the whole line is the fault.
@@ -95,7 +95,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Reads the results of the lines. The SQL makes one text of each row: a name and its JSON.
-fn look_at(
+fn check(
     name: &'static str,
     refusals: Refusals,
     web: &Web,
@@ -161,14 +161,16 @@ fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     let run = fleet
         .run(&["feed", file.to_str().expect("plain")])
         .expect(1);
-    let refusal = |told: &str| {
-        let told = told
+    let refusal = |reported: &str| {
+        let reported = reported
             .strip_prefix("webfill: line ")
-            .expect("a line is told by its number");
-        let (line, told) = told.split_once(": ").expect("a number and what is wrong");
-        let (path, message) = match told.starts_with('$') {
-            true => told.split_once(": ").expect("a path and a message"),
-            false => ("$", told),
+            .expect("a line is named by its number");
+        let (line, reported) = reported
+            .split_once(": ")
+            .expect("a number and what is wrong");
+        let (path, message) = match reported.starts_with('$') {
+            true => reported.split_once(": ").expect("a path and a message"),
+            false => ("$", reported),
         };
         (
             line.parse().expect("a number"),

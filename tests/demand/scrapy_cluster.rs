@@ -200,7 +200,7 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     machine.run("$ webfill dispatcher &", |_, _| {});
     let client = machine.client();
     let rows = rows("| key |");
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for row in &rows {
         let (key, example) = (row[0], row[1]);
         let example: Value =
@@ -209,7 +209,7 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
             json!({"url": "http://www.example.org/news/", "appid": "a", "crawlid": key});
         request[key] = example;
         assert_eq!(client.ask(&request), json!({"accepted": 1}), "{key}");
-        told.insert(key.to_owned());
+        reported.insert(key.to_owned());
     }
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -217,5 +217,5 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     );
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(schema).expect("it ships")).expect("JSON");
-    assert_eq!(told, keys(&schema["properties"]));
+    assert_eq!(reported, keys(&schema["properties"]));
 }

@@ -97,9 +97,9 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
     assert_eq!(site["scripts"][0]["finding"], "wanted", "{site}");
     assert_eq!(site["scripts"][0]["pages"], 3, "{site}");
     let info = fleet.info("made");
-    let told = &info["scripts"];
-    assert_eq!(told["needs_browser"]["sites"], 1, "{info}");
-    let text = told["text"].as_str().expect("a sentence");
+    let reported = &info["scripts"];
+    assert_eq!(reported["needs_browser"]["sites"], 1, "{info}");
+    let text = reported["text"].as_str().expect("a sentence");
     for part in [
         "1 site needs a browser, made.example (an empty shell: ",
         "no supervisor of lane browser is connected",
@@ -107,11 +107,11 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let told = fleet.run(&["info", "testapp", "made"]).expect(0);
+    let reported = fleet.run(&["info", "testapp", "made"]).expect(0);
     assert!(
-        told.stdout.contains("1 site needs a browser"),
+        reported.stdout.contains("1 site needs a browser"),
         "{}",
-        told.stdout
+        reported.stdout
     );
 }
 

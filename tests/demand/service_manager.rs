@@ -12,7 +12,7 @@ use crate::fleet::Fleet;
 struct ServiceManager {
     socket: UnixDatagram,
     path: String,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl ServiceManager {
@@ -24,7 +24,7 @@ impl ServiceManager {
         ServiceManager {
             socket,
             path: path.display().to_string(),
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -38,13 +38,13 @@ impl ServiceManager {
         let mut buffer = [0; 4_096];
         while let Ok(length) = self.socket.recv(&mut buffer) {
             let words = String::from_utf8_lossy(&buffer[..length]);
-            self.told.extend(words.lines().map(str::to_owned));
+            self.reported.extend(words.lines().map(str::to_owned));
         }
     }
 
     fn heard(&mut self, word: &str) -> bool {
         self.read();
-        self.told.iter().any(|told| told == word)
+        self.reported.iter().any(|reported| reported == word)
     }
 
     /// Waits for a notification, and forgets all earlier ones.
@@ -52,16 +52,20 @@ impl ServiceManager {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             self.read();
-            if let Some(at) = self.told.iter().position(|told| is_it(told)) {
-                self.told.drain(..=at);
+            if let Some(at) = self.reported.iter().position(|reported| is_it(reported)) {
+                self.reported.drain(..=at);
                 return;
             }
-            assert!(Instant::now() < deadline, "no {what} among {:?}", self.told);
+            assert!(
+                Instant::now() < deadline,
+                "no {what} among {:?}",
+                self.reported
+            );
         }
     }
 
     fn wait_for_word(&mut self, word: &str) {
-        self.wait_for(word, |told| told == word);
+        self.wait_for(word, |reported| reported == word);
     }
 }
 
@@ -86,11 +90,11 @@ fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
     fleet.work.write("mappings/broken.json", "{");
     running.signal(Signal::HUP);
     manager.wait_for_word("RELOADING=1");
-    manager.wait_for("clock", |told| told.starts_with("MONOTONIC_USEC="));
+    manager.wait_for("clock", |reported| reported.starts_with("MONOTONIC_USEC="));
     manager.wait_for_word("READY=1");
-    manager.wait_for("status of the refused reload", |told| {
-        told.starts_with("STATUS=supervisors: 0; last reload refused")
-            && told.contains("broken.json")
+    manager.wait_for("status of the refused reload", |reported| {
+        reported.starts_with("STATUS=supervisors: 0; last reload refused")
+            && reported.contains("broken.json")
     });
     end(running, &mut manager);
 }
@@ -100,11 +104,11 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     let mut fleet = Fleet::unstarted(&[]);
     let mut manager = ServiceManager::new(&fleet, "supervisor.notify");
     let running = manager.start(fleet.supervisor_role("one", &[]));
-    manager.wait_for("reason", |told| {
-        told.starts_with("STATUS=waits: the dispatcher at")
+    manager.wait_for("reason", |reported| {
+        reported.starts_with("STATUS=waits: the dispatcher at")
     });
     manager.wait_for_word("WATCHDOG=1");
-    assert!(!manager.heard("READY=1"), "{:?}", manager.told);
+    assert!(!manager.heard("READY=1"), "{:?}", manager.reported);
     fleet.start_dispatcher();
     manager.wait_for_word("READY=1");
     manager.wait_for_word("STATUS=workers: 1");
@@ -114,6 +118,6 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     manager.wait_for_word("STATUS=waits: the dispatcher is silent");
     fleet.start_dispatcher();
     manager.wait_for_word("STATUS=workers: 1");
-    assert!(!manager.heard("STOPPING=1"), "{:?}", manager.told);
+    assert!(!manager.heard("STOPPING=1"), "{:?}", manager.reported);
     end(running, &mut manager);
 }

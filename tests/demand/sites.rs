@@ -139,17 +139,17 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     });
     // The limit is reported with its number, its fill, and how to raise it, wherever it occurs.
     let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
-    let told = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let reported = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let info = fleet.info("c");
     let waits = info["waits"].as_array().expect("a list").iter();
-    let waits: Vec<String> = waits.map(|wait| told(&wait["text"])).collect();
+    let waits: Vec<String> = waits.map(|wait| reported(&wait["text"])).collect();
     let why = fleet.json(&["why", "http://l.example/19", "--crawl", "c"]);
     let site = fleet.json(&["site", "l.example"]);
     for (place, text) in [
         ("waits", waits.join("; ")),
-        ("waiting_for", told(&info["waiting_for"])),
-        ("why", told(&why["crawls"][0]["text"])),
-        ("site", told(&site["limits"][0]["text"])),
+        ("waiting_for", reported(&info["waiting_for"])),
+        ("why", reported(&why["crawls"][0]["text"])),
+        ("site", reported(&site["limits"][0]["text"])),
     ] {
         assert!(text.contains(limit), "{place}: {text:?}");
     }

@@ -78,8 +78,8 @@ fn feed_paused(fleet: &Fleet, site: &Site) {
 }
 
 fn assert_nothing_was_set_aside(fleet: &Fleet) {
-    let told = fleet.told("site_set_aside");
-    assert!(told.is_empty(), "{told:?}");
+    let logged = fleet.logged("site_set_aside");
+    assert!(logged.is_empty(), "{logged:?}");
 }
 
 #[test]

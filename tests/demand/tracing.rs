@@ -32,8 +32,8 @@ fn collected(fleet: &Fleet) -> std::path::PathBuf {
 }
 
 /// The events of a history, each with the number of its delivery, in order.
-fn events(told: &Value) -> Vec<(String, Option<u64>)> {
-    let steps = told["steps"].as_array().expect("a list");
+fn events(reported: &Value) -> Vec<(String, Option<u64>)> {
+    let steps = reported["steps"].as_array().expect("a list");
     steps
         .iter()
         .map(|step| {
@@ -66,8 +66,8 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         .wait_until("the page is being fetched", |visits| {
             visits.of_path("/").len() == 1
         });
-    let told = fleet.json(&["why", &url]);
-    let holder = told["crawls"][0]["supervisor"]
+    let reported = fleet.json(&["why", &url]);
+    let holder = reported["crawls"][0]["supervisor"]
         .as_str()
         .expect("it is leased")
         .to_owned();
@@ -81,13 +81,15 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let store = fleet.store_uri();
     let trace = ["trace", &url, "--logs", &folder, "--store", &store];
     // The last lines may not be in their files yet.
-    let told = wait_for("the story is whole", || {
+    let reported = wait_for("the story is whole", || {
         collected(&fleet);
-        let told = fleet.json(&trace);
-        let is_whole = events(&told).iter().any(|(event, _)| event == "counted");
-        is_whole.then_some(told)
+        let reported = fleet.json(&trace);
+        let is_whole = events(&reported)
+            .iter()
+            .any(|(event, _)| event == "counted");
+        is_whole.then_some(reported)
     });
-    let found = events(&told);
+    let found = events(&reported);
     let expected = [
         ("queued", None),
         ("leased", Some(1)),
@@ -124,18 +126,21 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     // The stored page is listed where it was requested.
     let stored = ("page", Some(2));
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
-    assert_eq!(told["crawls"][0]["outcome"], "ok");
-    assert_eq!(told["missing"], json!([]), "{told}");
+    assert_eq!(reported["crawls"][0]["outcome"], "ok");
+    assert_eq!(reported["missing"], json!([]), "{reported}");
     // There are no keys, so only the way in of the application's feeder is known.
     assert_eq!(
         found.iter().filter(|(event, _)| event == "fed").count(),
         1,
         "{found:#?}"
     );
-    let queued = &told["steps"][place(&("queued", None))];
+    let queued = &reported["steps"][place(&("queued", None))];
     assert_eq!(queued["more"]["by"], "socket", "{queued}");
-    let steps = told["steps"].as_array().expect("a list");
-    assert!(steps.iter().all(|step| step["crawlid"] == "c"), "{told}");
+    let steps = reported["steps"].as_array().expect("a list");
+    assert!(
+        steps.iter().all(|step| step["crawlid"] == "c"),
+        "{reported}"
+    );
 
     let text = fleet.run(&trace).expect(0).stdout;
     for part in [
@@ -161,33 +166,33 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     // Without a dispatcher the logs and the store provide their data.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
-    let told = fleet.json(&trace);
-    assert_eq!(events(&told), found);
-    let missing = told["missing"][0].as_str().expect("a sentence");
+    let reported = fleet.json(&trace);
+    assert_eq!(events(&reported), found);
+    let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
     // Its file provides the data, and is only read.
     let state = fleet.dispatcher_state.display().to_string();
-    let told = fleet.json(&[&trace[..4], &["--state", &state]].concat());
-    let known = &told["crawls"][0];
+    let reported = fleet.json(&[&trace[..4], &["--state", &state]].concat());
+    let known = &reported["crawls"][0];
     assert_eq!(
         (&known["appid"], &known["crawlid"], &known["outcome"]),
         (&json!("testapp"), &json!("c"), &json!("ok")),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(known["deliveries"], 2, "{known}");
-    let missing = told["missing"].to_string();
+    let missing = reported["missing"].to_string();
     assert!(missing.contains("beyond its file"), "{missing}");
     let other = fleet.work.write(
         "other/dispatcher.db",
         "no database at all, but a text of some length",
     );
     let other = other.parent().expect("a folder").display().to_string();
-    let told = fleet.json(&[&trace[..4], &["--state", &other]].concat());
-    assert_eq!(told["crawls"], json!([]), "{told}");
+    let reported = fleet.json(&[&trace[..4], &["--state", &other]].concat());
+    assert_eq!(reported["crawls"], json!([]), "{reported}");
     assert!(
-        told["missing"]
+        reported["missing"]
             .to_string()
             .contains("was not written by webfill"),
-        "{told}"
+        "{reported}"
     );
 }

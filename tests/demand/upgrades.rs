@@ -47,7 +47,7 @@ fn assert_all_there_once(fleet: &Fleet) {
 
 /// The versions of messages that the dispatcher uses with each supervisor.
 fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
-    let joined = fleet.told("supervisor_joined").into_iter();
+    let joined = fleet.logged("supervisor_joined").into_iter();
     joined
         .map(|line| (line["supervisor"].to_string(), line["version"].clone()))
         .collect()
@@ -126,12 +126,12 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
         // No version, the session of the hello, and the dispatcher's versions.
         assert_eq!(answer, [0, 92, 1, 1]);
     }
-    let told = wait_for("it is told", || {
-        Some(fleet.told("no_common_version")).filter(|told| !told.is_empty())
+    let logged = wait_for("it is reported", || {
+        Some(fleet.logged("no_common_version")).filter(|logged| !logged.is_empty())
     });
-    assert_eq!(told.len(), 1, "once a minute");
-    assert_eq!(told[0]["supervisor"], "vm-01");
-    let message = told[0]["message"].as_str().unwrap_or_default();
+    assert_eq!(logged.len(), 1, "once a minute");
+    assert_eq!(logged[0]["supervisor"], "vm-01");
+    let message = logged[0]["message"].as_str().unwrap_or_default();
     assert!(
         message.contains("upgrade webfill at the dispatcher"),
         "{message}"

@@ -41,7 +41,7 @@ END
     printf "%s\n" "apt: {preserve_sources_list: true}" "network: {config: disabled}" >"$root/etc/cloud/cloud.cfg.d/99-test.cfg"
     # What it needs for this is not in our root.
     sed --in-place "/^ - locale$/d" "$root/etc/cloud/cloud.cfg"
-    # It would only be told to wait for one.
+    # It would only wait for one.
     chroot "$root" systemctl mask --quiet systemd-networkd-wait-online.service
     start_machine
 }

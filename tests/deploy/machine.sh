@@ -3,7 +3,7 @@
 # it; the machines end with the script.
 # shellcheck shell=bash
 
-# A function that fails without a word ends the script, too: -E has the trap tell where.
+# A function that fails without a word ends the script, too: -E has the trap report where.
 set -eEuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # What is made here is the root of machines, which users other than root must be able to enter.
@@ -36,7 +36,7 @@ finish() {
     exit "$status"
 }
 
-# All that a failure may be due to; nobody can look at the machines afterwards.
+# All that a failure may be due to; nobody can inspect the machines afterwards.
 explain() {
     set +e
     echo "=== $0 has failed with status $1 after $SECONDS s; load, memory and space of this machine:"
@@ -112,7 +112,7 @@ boot() {
     wait_until "$name has booted" is_booted
 }
 
-# The outer process of systemd-nspawn is its child for a moment, too: the first process is told by its name.
+# The outer process of systemd-nspawn is its child for a moment, too: the first process is known by its name.
 has_leader() {
     local container child
     container=$(cat "$work/$name/container")

@@ -153,12 +153,12 @@ for unit in "$supervisor" "$dispatcher"; do
     in_machine systemctl daemon-reload
 done
 
-step "a reload is told, and one that is refused changes nothing"
+step "a reload is reported, and one that is refused changes nothing"
 in_machine systemctl reload "$dispatcher"
 wait_until "it serves again" is "$dispatcher" ActiveState active
 echo '{' | in_machine tee /etc/webfill/mappings/broken.json >/dev/null
 in_machine systemctl reload "$dispatcher"
-wait_until "the fault is told" status_has "$dispatcher" "broken.json"
+wait_until "the fault is reported" status_has "$dispatcher" "broken.json"
 expect "$dispatcher" ActiveState active
 in_machine rm /etc/webfill/mappings/broken.json
 

@@ -16,7 +16,7 @@ const REVIEWS: &str = "<div class=\"review\"><h4>A reader</h4><p>Read it <em>twi
 const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>Pages</dt><dd><code>300</code></dd></dl><hr><blockquote>An \
      excerpt</blockquote>";
 
-/// A page, with much else on it: layouts are told apart by all that pages have.
+/// A page, with much else on it: layouts are distinguished by all that pages have.
 fn html(main: &str, around: &str) -> Page {
     let around = around.repeat(8);
     let text = format!(

@@ -165,7 +165,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         "Emulation.setScriptExecutionDisabled",
         json!({"value": false}),
     );
-    let told: Vec<String> = answers(&work)
+    let reported: Vec<String> = answers(&work)
         .iter()
         .map(|line| format!("{} {}", line["answer"], line["doubt"]["id"]))
         .collect();
@@ -178,7 +178,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         ("accept", 4),
     ];
     let expected = expected.map(|(answer, at)| format!("\"{answer}\" \"{}\"", listed[at][0]));
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let path = "/dashboard/table/books/review";
     let key = answers(&work)[0]["key"].as_str().unwrap().to_owned();
     let forged = dashboard.forged(path, &format!("answer=reject&key={key}"));

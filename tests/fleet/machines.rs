@@ -222,11 +222,11 @@ impl Client {
     }
 }
 
-/// Repeats `look` until it returns a value. Panics after this time.
-pub(crate) fn wait_for<T>(what: &str, most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+/// Repeats `check` until it returns a value. Panics after this time.
+pub(crate) fn wait_for<T>(what: &str, most: Duration, mut check: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + most;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = check() {
             return found;
         }
         assert!(

@@ -87,10 +87,10 @@ pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
         let mean = peaks.iter().sum::<f64>() / count;
         let most = peaks.iter().copied().fold(0.0, f64::max);
         let shared = own.iter().map(|one| pss_bytes(one.pid) as f64).sum::<f64>() / MIB / count;
-        let told = format!(
+        let reported = format!(
             "{mean:.1} MiB at its peak, {most:.1} at most; {shared:.1} with the program shared"
         );
-        (what, told)
+        (what, reported)
     };
     roles.into_iter().map(of_role).collect()
 }

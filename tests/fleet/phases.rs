@@ -53,10 +53,10 @@ pub(crate) fn run(plan: &Plan) {
         broken: Vec::new(),
         deaths: Vec::new(),
     };
-    run.tell("machines", plan.machines.to_string());
+    run.note("machines", plan.machines.to_string());
     run.start();
     let load = Load::begin(&run.machines);
-    run.tell("sites", load.sites.to_string());
+    run.note("sites", load.sites.to_string());
     run.wait_for_tasks(load.sites as u64);
     run.even("even after the start");
     run.measure(plan.measured_for);
@@ -81,13 +81,13 @@ pub(crate) fn run(plan: &Plan) {
 }
 
 impl Run {
-    fn tell(&mut self, what: &'static str, figure: String) {
+    fn note(&mut self, what: &'static str, figure: String) {
         println!("{what:<42} {figure}");
         self.table.push((what, figure));
     }
 
     fn seconds(&mut self, what: &'static str, since: Instant) {
-        self.tell(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
+        self.note(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
     }
 
     /// Waits until all are welcome.
@@ -129,7 +129,7 @@ impl Run {
             if is_even(&shares, self.machines.names.len()) {
                 let range = range(&shares);
                 let took = began.elapsed().as_secs_f64();
-                return self.tell(what, format!("after {took:.1} s: {range} sites each"));
+                return self.note(what, format!("after {took:.1} s: {range} sites each"));
             }
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -148,7 +148,7 @@ impl Run {
         costs
             .into_iter()
             .chain(memory)
-            .for_each(|(what, figure)| self.tell(what, figure));
+            .for_each(|(what, figure)| self.note(what, figure));
     }
 
     /// Several times, because a single measurement on a busy machine means little.
@@ -183,12 +183,12 @@ impl Run {
     fn in_order(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];
-        let told = format!(
+        let reported = format!(
             "{:.1} s, {:.1} s at most",
             median.as_secs_f64(),
             longest.as_secs_f64()
         );
-        self.tell(what, told);
+        self.note(what, reported);
         times
     }
 
@@ -239,7 +239,7 @@ impl Run {
             std::thread::sleep(Duration::from_millis(20));
         }
         let ended = Instant::now();
-        self.tell("killed", self.deaths.len().to_string());
+        self.note("killed", self.deaths.len().to_string());
         self.wait_for_all(Duration::from_secs(120));
         self.seconds("all welcome after the last start", ended);
         self.even("even after the deaths");
@@ -255,12 +255,12 @@ impl Run {
             deaths: std::mem::take(&mut self.deaths),
         };
         let found = judge(&visits, &store, &expected);
-        self.tell("pages fed", found.fed.to_string());
-        self.tell("pages stored", found.stored.to_string());
-        self.tell("requests, robots.txt included", found.requests.to_string());
-        self.tell("pages fetched again", found.fetched_again.to_string());
+        self.note("pages fed", found.fed.to_string());
+        self.note("pages stored", found.stored.to_string());
+        self.note("requests, robots.txt included", found.requests.to_string());
+        self.note("pages fetched again", found.fetched_again.to_string());
         let gap = found.shortest_gap.as_secs_f64();
-        self.tell(
+        self.note(
             "shortest time between pages of a site",
             format!("{gap:.2} s"),
         );

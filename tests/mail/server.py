@@ -18,8 +18,8 @@ folder, secrecy = Path(sys.argv[1]), sys.argv[2]
 class Keeper:
     async def handle_DATA(self, server, session, envelope):
         number = len(list(folder.glob("*.eml")))
-        told = {"from": envelope.mail_from, "to": envelope.rcpt_tos, "tls": session.ssl is not None or secrecy == "tls"}
-        (folder / f"{number}.json").write_text(json.dumps(told))
+        received = {"from": envelope.mail_from, "to": envelope.rcpt_tos, "tls": session.ssl is not None or secrecy == "tls"}
+        (folder / f"{number}.json").write_text(json.dumps(received))
         partial = folder / f"{number}.partial"
         partial.write_bytes(envelope.original_content)
         partial.rename(folder / f"{number}.eml")

@@ -125,13 +125,13 @@ impl Ratings {
         web.site("login.example")
             .otherwise(|_| page("Log in").into());
         let refusals = Refusals::default();
-        let told = refusals.clone();
+        let reported = refusals.clone();
         site.otherwise(move |request| {
-            let number = told.note(request.client);
+            let number = reported.note(request.client);
             if number % of < of - refused {
                 return self.answer(request);
             }
-            told.note_refusal();
+            reported.note_refusal();
             match number / of % 3 {
                 0 => status(403).into(),
                 1 => redirect("http://login.example/wall?captcha=1").into(),

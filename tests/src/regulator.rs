@@ -115,7 +115,7 @@ impl Regulator {
             self.change_some();
         }
         self.serve();
-        self.look()
+        self.check()
     }
 
     fn add(&mut self, host: &'static str, kind: Kind) {
@@ -223,15 +223,15 @@ impl Regulator {
     }
 
     /// The result of checking all pages, by the rules in `docs/explanation/changes.md`.
-    fn look(&mut self) -> Changes {
-        let (night, mut told) = (self.night, Changes::new());
+    fn check(&mut self) -> Changes {
+        let (night, mut reported) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
         for (url, entry) in &mut self.entries {
             if !is_blocked(entry.host)
-                && let Some(kind) = entry.look()
+                && let Some(kind) = entry.check()
                 && night > 1
             {
-                told.insert((kind.to_owned(), url.clone()));
+                reported.insert((kind.to_owned(), url.clone()));
             }
         }
         // The listing of the register has no field of a mapping.
@@ -242,15 +242,15 @@ impl Regulator {
             }
             let before = self.listed.insert(host, links);
             if before.is_some_and(|before| before != links) {
-                told.insert(("changed".to_owned(), format!("http://{host}/list")));
+                reported.insert(("changed".to_owned(), format!("http://{host}/list")));
             }
         }
-        told
+        reported
     }
 }
 
 impl Entry {
-    fn look(&mut self) -> Option<&'static str> {
+    fn check(&mut self) -> Option<&'static str> {
         if !self.is_there {
             self.misses += 1;
             return (self.misses == 2 && self.seen.is_some()).then_some("gone");
@@ -319,7 +319,7 @@ pub struct Notifications {
 impl Notifications {
     /// The new changes in these lines of a file. Panics if a line is not a notification.
     pub fn news(&mut self, text: &str) -> Vec<Change> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for line in text.lines() {
             let notification: serde_json::Value =
                 serde_json::from_str(line).expect("a notification");
@@ -332,10 +332,10 @@ impl Notifications {
                 if event["event"] == "change" {
                     let of =
                         |name: &str| event["detail"][name].as_str().expect("a word").to_owned();
-                    told.push((of("kind"), of("url")));
+                    reported.push((of("kind"), of("url")));
                 }
             }
         }
-        told
+        reported
     }
 }

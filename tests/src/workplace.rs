@@ -145,7 +145,7 @@ impl Drop for Workplace {
             return;
         }
         self.folder.disable_cleanup(true);
-        eprintln!("left for a look: {}", self.folder.path().display());
+        eprintln!("kept for inspection: {}", self.folder.path().display());
         for path in files_under(&self.path("state/logs")) {
             let text = fs::read_to_string(&path).unwrap_or_default();
             let warning = |line: &&str| line.contains("\"WARN\"") || line.contains("\"ERROR\"");

@@ -195,19 +195,19 @@ mod tests {
     #[test]
     fn help_says_what_each_command_and_each_argument_is() {
         use clap::CommandFactory;
-        let mut untold = Vec::new();
+        let mut undescribed = Vec::new();
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
             let name = command.get_name();
             if command.get_about().is_none() {
-                untold.push(name.to_owned());
+                undescribed.push(name.to_owned());
             }
             let visible = command.get_arguments().filter(|one| !one.is_hide_set());
             let silent = visible.filter(|one| one.get_help().is_none());
-            untold.extend(silent.map(|one| format!("{name} {}", one.get_id())));
+            undescribed.extend(silent.map(|one| format!("{name} {}", one.get_id())));
             let below = command.get_subcommands().filter(|one| !one.is_hide_set());
             commands.extend(below.cloned());
         }
-        assert_eq!(untold, [""; 0]);
+        assert_eq!(undescribed, [""; 0]);
     }
 }

@@ -140,7 +140,7 @@ impl Fill {
         print(&table.understanding)?;
         project.require_own()?;
         let bad_rows = project.bad_rows();
-        table.tell_faults(&match options.dry_run {
+        table.report_faults(&match options.dry_run {
             true => String::from("which are listed without --dry-run"),
             false => format!("all of them in {}", bad_rows.display()),
         });

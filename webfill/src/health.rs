@@ -198,11 +198,11 @@ mod tests {
             ],
             "alert": {"fields": [{"field": "price"}]},
         });
-        let told = text(&[report], &[], &"sqlite:a.db".parse().unwrap());
+        let reported = text(&[report], &[], &"sqlite:a.db".parse().unwrap());
         let expected = "\
 mapping  field  pages    now  baseline  known  templates  state
 shop     name     250  100.0      94.9   50.0          2  fine
 shop     price    250    0.0      94.9      -          2  ALERT";
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

@@ -155,7 +155,7 @@ fn a_follower_that_is_killed_again_and_again_misses_no_page_of_several_writers()
 }
 
 #[test]
-fn a_follower_tells_of_each_page_at_once_and_ends_well_when_interrupted() {
+fn a_follower_prints_each_page_at_once_and_ends_well_when_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let store = empty_store(folder.path());
     let export = Export::start(&store, &["--follow", "--app", "a"]);
@@ -208,9 +208,9 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
             .spawn()
             .unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(2));
-        let mut told = String::new();
-        child.stderr.unwrap().read_to_string(&mut told).unwrap();
-        assert!(told.contains(says), "{told}");
+        let mut reported = String::new();
+        child.stderr.unwrap().read_to_string(&mut reported).unwrap();
+        assert!(reported.contains(says), "{reported}");
     }
     let records = Command::new(env!("CARGO_BIN_EXE_webfill"))
         .args(["export", "records", "--follow"])
@@ -220,6 +220,6 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     let foreign = empty_store(folder.path());
     let refused = command(&foreign, &["--since", "abcd-1"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(told.contains("of another store"), "{told}");
+    let reported = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(reported.contains("of another store"), "{reported}");
 }

@@ -1,5 +1,5 @@
 //! This worker's counts since its start. Its supervisor serves the sums of its workers to Prometheus. The counts are
-//! reported with a heartbeat at the start, after each change, and every [`TELL_AGAIN`].
+//! reported with a heartbeat at the start, after each change, and every [`REPORT_EVERY`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -172,7 +172,10 @@ mod tests {
     #[test]
     fn unchanged_counts_are_not_reported_again() {
         let counts = Counts::default();
-        assert!(counts.take_news().is_some(), "it tells once that it is new");
+        assert!(
+            counts.take_news().is_some(),
+            "it reports once that it is new"
+        );
         assert_eq!(counts.take_news(), None);
         counts.robots_fetched();
         counts.store_answered(Duration::from_secs(1), true);

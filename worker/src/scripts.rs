@@ -421,7 +421,7 @@ mod tests {
         assert!(!pages.has_filled("a.example"));
     }
 
-    fn told(finding: Finding, tries: u32) -> SiteScripts {
+    fn reported(finding: Finding, tries: u32) -> SiteScripts {
         let PageKind { mapping, layout } = kind("#app");
         let kinds = vec![KnownKind {
             mapping,
@@ -445,7 +445,7 @@ mod tests {
             (Finding::Wanted, 0, SAMPLE),
         ] {
             let mut pages = pages(BrowserConfig::default());
-            pages.learn(told(finding, tries));
+            pages.learn(reported(finding, tries));
             let mut rendered = 0;
             while pages.may_try("a.example", &one, true) {
                 rendered += 1;
@@ -454,9 +454,9 @@ mod tests {
             assert_eq!(rendered, left, "{finding:?}");
         }
         let mut pages = pages(BrowserConfig::default());
-        pages.learn(told(Finding::Filled, 0));
+        pages.learn(reported(Finding::Filled, 0));
         assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
-        pages.learn(told(Finding::Empty, 3));
+        pages.learn(reported(Finding::Empty, 3));
         assert!(pages.has_filled("a.example"), "what it knows is newer");
         pages.forget("a.example");
         assert!(!pages.knows("a.example", &one));
@@ -469,14 +469,14 @@ mod tests {
             ..BrowserConfig::default()
         };
         let mut pages = pages(config);
-        let mut told = told(Finding::Wanted, 0);
+        let mut answer = reported(Finding::Wanted, 0);
         for (lane, expected) in [
             (Some(Lane::Http), Rendering::Never),
             (None, Rendering::Always),
             (Some(Lane::Browser), Rendering::Always),
         ] {
-            told.lane = lane;
-            pages.learn(told.clone());
+            answer.lane = lane;
+            pages.learn(answer.clone());
             assert_eq!(pages.rendering(Lane::Http, None, "a.example"), expected);
             let of_mapping = pages.rendering(Lane::Http, Some(PageLane::Http), "a.example");
             assert_eq!(of_mapping, Rendering::Never);

@@ -56,7 +56,7 @@ impl Default for Alone {
 }
 
 /// After this long without a request, a site's clock is looked up again before the next one.
-pub const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(30);
+pub const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
 /// While this many sites are idle, failures of further ones count only until their next requests, because there may
 /// be hundreds of thousands of dead sites.
@@ -227,7 +227,7 @@ impl Sites {
     }
 
     /// Whether the caller must look up the site's clock in the shared cache now: the first time, and again after
-    /// [`LOOK_AGAIN_AFTER`] without a request, because others may have visited the site meanwhile. The lookup counts
+    /// [`RECHECK_AFTER`] without a request, because others may have visited the site meanwhile. The lookup counts
     /// as done unless [`Sites::clock_lookup_failed`] is called.
     pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(name) else {
@@ -235,7 +235,7 @@ impl Sites {
         };
         let known = site.clock_looked_up.max(site.last_start);
         let is_known = site.clock_looked_up.is_some()
-            && known.is_some_and(|known| now.instant < known + LOOK_AGAIN_AFTER);
+            && known.is_some_and(|known| now.instant < known + RECHECK_AFTER);
         if !is_known {
             site.clock_looked_up = Some(now.instant);
         }

@@ -236,12 +236,12 @@ mod tests {
         assert_eq!(spec.scope_differences(&earlier), []);
         spec.max_depth = 2;
         spec.deny_extensions = Some(vec!["pdf".into(), "zip".into()]);
-        let told = |flag, before: &str, now: &str| (flag, before.to_owned(), now.to_owned());
+        let reported = |flag, before: &str, now: &str| (flag, before.to_owned(), now.to_owned());
         assert_eq!(
             spec.scope_differences(&earlier),
             [
-                told("--depth", "0", "2"),
-                told("--deny-extensions", "built in", "pdf zip"),
+                reported("--depth", "0", "2"),
+                reported("--deny-extensions", "built in", "pdf zip"),
             ]
         );
     }

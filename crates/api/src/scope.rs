@@ -24,7 +24,7 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
     "odg", "rtf", "pages", "numbers", "key", "epub", "mobi", "djvu", // archives and packages
     "zip", "7z", "7zip", "rar", "tar", "tar.gz", "tgz", "bz2", "xz", "zst", "lz4", "cab", "iso",
     "img", "dmg", "deb", "rpm", "apk", "ipa", "jar", "war", "msi", "msp", "pkg", "crx", "xpi",
-    // programs, fonts and what belongs to a page's looks
+    // programs, fonts and parts of a page's appearance
     "exe", "bin", "dll", "so", "com", "bat", "cmd", "cpl", "hta", "scr", "class", "py", "pyc", "rb",
     "sh", "wasm", "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
 ];

@@ -34,7 +34,7 @@ const LASTS: Duration = Duration::from_secs(3_600);
 pub(crate) fn listen(visit: Visit) -> Shown {
     let permits = Arc::clone(&visit.dashboard.listeners);
     let permit = permits.try_acquire_owned().map_err(|_| {
-        Problem::away("too many look at once: this page is not live, reload it for current numbers")
+        Problem::away("too many live pages are open: reload this one for current numbers")
     })?;
     let (events, body) = mpsc::channel(1);
     tokio::spawn(send_events(visit, events, permit));

@@ -20,7 +20,7 @@ fn links_are_listed_as_written_in_document_order() {
 }
 
 #[test]
-fn the_head_tells_of_the_page() {
+fn the_head_describes_the_page() {
     let document = html(
         "<title> A\n title </title><meta name=Robots content='noindex, nofollow'>\
          <meta property=og:image content=1.jpg><meta property='og:image' content=2.jpg>\
@@ -133,7 +133,7 @@ fn memory_is_given_back_after_every_page() {
 }
 
 fn resident_kilobytes() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells of a process");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux describes a process");
     let line = status
         .lines()
         .find(|line| line.starts_with("VmRSS:"))

@@ -331,7 +331,7 @@ fn shell(page: &str) -> Option<webfill_document::Shell> {
 }
 
 #[test]
-fn pages_that_scripts_make_are_told_from_pages_that_servers_make() {
+fn pages_made_by_scripts_are_distinguished_from_pages_made_by_servers() {
     let mut wrong = Vec::new();
     for (name, page) in SHELLS {
         if shell(page).is_none() {

@@ -216,7 +216,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells the log, and the application whose page it is.
+    /// Reports it in the log, and to the application whose page it is.
     fn report(&self, change: &Change) {
         tracing::info!(
             event = "page_changed",

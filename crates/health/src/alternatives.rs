@@ -108,7 +108,8 @@ impl MappingHealth {
         if reported_at.is_some_and(|reported_at| self.pages < reported_at + REPORTED_FOR) {
             return;
         }
-        self.alternatives_reported.insert(name.to_owned(), self.pages);
+        self.alternatives_reported
+            .insert(name.to_owned(), self.pages);
         let serves = match page.alternatives.get(name).and_then(Value::as_u64) {
             Some(number) => format!("its alternative {number} serves"),
             None => String::from("another alternative serves"),

@@ -65,7 +65,9 @@ impl Recent {
 
     /// Reports a content once if many URLs of a site have it.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
-        let Recent { contents, reported, .. } = self;
+        let Recent {
+            contents, reported, ..
+        } = self;
         reported.retain(|one| contents.iter().any(|(other, ..)| other == one));
         let is_same = |(other, _, of): &&(u64, u64, u64)| *other == content && *of == site;
         let same = contents.iter().filter(is_same);
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_page_of_a_later_run_is_new_though_its_task_is_the_same() {
         let mut recent = Recent::default();
-        let mut look = |at: &str, at_ms, attempts| {
+        let mut check = |at: &str, at_ms, attempts| {
             let fields = Map::new();
             recent.note(&GoodPage {
                 id: "x",
@@ -162,9 +164,9 @@ mod tests {
             })
         };
         let day_ms = 86_400_000;
-        assert_eq!(look("1", 0, 1), Novelty::New);
-        assert_eq!(look("2", day_ms, 2), Novelty::New);
-        assert_eq!(look("3", day_ms + 1, 3), Novelty::Old);
+        assert_eq!(check("1", 0, 1), Novelty::New);
+        assert_eq!(check("2", day_ms, 2), Novelty::New);
+        assert_eq!(check("3", day_ms + 1, 3), Novelty::Old);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn half_fallen() -> Site {
 }
 
 #[test]
-fn what_no_page_tells_of_any_more_does_not_silence_the_mapping() {
+fn a_field_that_no_page_has_any_more_does_not_silence_the_mapping() {
     let mut site = half_fallen();
     site.template = NEW;
     let mut events = site.serve(1_100, &["name", "price"]);
@@ -147,7 +147,7 @@ fn what_no_page_tells_of_any_more_does_not_silence_the_mapping() {
 }
 
 #[test]
-fn what_falls_while_an_alert_stands_is_told_too() {
+fn what_falls_while_an_alert_stands_is_reported_too() {
     let mut site = half_fallen();
     site.template = NEW;
     assert_eq!(
@@ -189,7 +189,7 @@ fn a_cleared_alert_is_remembered_without_its_pages() {
 }
 
 #[test]
-fn an_alert_that_is_held_back_is_told_by_nobody_until_it_is_released() {
+fn an_alert_that_is_held_back_is_not_reported_until_it_is_released() {
     let mut site = Site::of(OLD, 200);
     site.serve(10, &["name"]);
     site.health.hold_alert();
@@ -208,7 +208,7 @@ fn an_alert_that_is_held_back_is_told_by_nobody_until_it_is_released() {
 }
 
 #[test]
-fn a_site_that_becomes_one_page_for_every_url_is_told_of_once() {
+fn a_site_that_becomes_one_page_for_every_url_is_reported_once() {
     let mut site = Site::of(OLD, 200);
     site.content = Some("shell");
     let events = site.serve(500, &[]);
@@ -283,7 +283,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alert().is_none());
-        // The layout comes back, and goes again for good: that is told anew.
+        // The layout comes back, and goes again for good: that is reported anew.
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);

@@ -25,8 +25,8 @@ const NIGHTS: usize = 30;
 const MOST_IN_A_MILLION: usize = 20;
 
 fn most_pages() -> usize {
-    let told = std::env::var("WEBFILL_REAL_PAGES").ok();
-    told.map_or(20_000, |text| text.parse().expect("a number of pages"))
+    let reported = std::env::var("WEBFILL_REAL_PAGES").ok();
+    reported.map_or(20_000, |text| text.parse().expect("a number of pages"))
 }
 
 /// What a mapping has read on a page.
@@ -51,7 +51,7 @@ enum Order {
 
 /// What one order of pages has brought.
 #[derive(Default)]
-struct Told {
+struct Report {
     pages: usize,
     alerts: usize,
     warnings: BTreeMap<&'static str, usize>,
@@ -134,10 +134,10 @@ fn kind_of(warning: WarningKind) -> &'static str {
     }
 }
 
-/// Looks at the pages of a manual night after night.
-fn look(manual: &Manual, order: Order, most: usize) -> Told {
+/// Checks the pages of a manual night after night.
+fn check(manual: &Manual, order: Order, most: usize) -> Report {
     let mut random = fastrand::Rng::with_seed(7);
-    let mut told = Told::default();
+    let mut reported = Report::default();
     let nothing = Map::new();
     let mut health = MappingHealth::new(manual.name);
     for nth in 0.. {
@@ -145,10 +145,10 @@ fn look(manual: &Manual, order: Order, most: usize) -> Told {
             health = MappingHealth::new(manual.name);
         }
         for (page, source) in night(order, manual.pages.len(), &mut random) {
-            if told.pages == most {
-                return told;
+            if reported.pages == most {
+                return reported;
             }
-            told.pages += 1;
+            reported.pages += 1;
             let id = format!("watches/manual/{nth}-{page}");
             let read = &manual.pages[page];
             let events = health.note(&GoodPage {
@@ -172,23 +172,23 @@ fn look(manual: &Manual, order: Order, most: usize) -> Told {
                     Event::LayoutChanged => {
                         let alert = health.alert().expect("it was raised");
                         println!("{}: {}", manual.name, alert.text());
-                        told.alerts += 1;
+                        reported.alerts += 1;
                         // Whoever heard of it has a mapping that is right: all begins anew.
                         health = MappingHealth::new(manual.name);
                         break;
                     }
                     Event::Warned(warning) => {
-                        *told.warnings.entry(kind_of(warning.kind)).or_default() += 1;
+                        *reported.warnings.entry(kind_of(warning.kind)).or_default() += 1;
                     }
                     Event::MoreFell | Event::Cleared(_) => {}
                 }
             }
         }
     }
-    told
+    reported
 }
 
-/// Prints what is told of pages that have not changed, and asserts that it is little.
+/// Prints the reports about unchanged pages, and asserts that they are few.
 fn judge(manual: &Manual) {
     let count = manual.pages.len();
     let mut shares: BTreeMap<&str, usize> = BTreeMap::new();
@@ -201,21 +201,21 @@ fn judge(manual: &Manual) {
         .collect();
     println!("{}: {count} pages; {}", manual.name, shares.join(", "));
     for (order, word) in [(Order::Random, "random"), (Order::Clumps, "in clumps")] {
-        let told = look(manual, order, most_pages());
-        let per_million = |events: usize| events as f64 * 1e6 / told.pages as f64;
-        let warnings = told.warnings.iter();
+        let reported = check(manual, order, most_pages());
+        let per_million = |events: usize| events as f64 * 1e6 / reported.pages as f64;
+        let warnings = reported.warnings.iter();
         let warnings: Vec<String> = warnings
             .map(|(kind, events)| format!("{kind} {:.1}", per_million(*events)))
             .collect();
         println!(
             "  {word}: {} pages, {:.1} false alarms in a million; warnings: {}",
-            told.pages,
-            per_million(told.alerts),
+            reported.pages,
+            per_million(reported.alerts),
             warnings.join(", ")
         );
         // One may come among however few pages.
-        let most = 1 + told.pages * MOST_IN_A_MILLION / 1_000_000;
-        assert!(told.alerts <= most, "{word}: {}", told.alerts);
+        let most = 1 + reported.pages * MOST_IN_A_MILLION / 1_000_000;
+        assert!(reported.alerts <= most, "{word}: {}", reported.alerts);
     }
 }
 

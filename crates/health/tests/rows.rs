@@ -156,7 +156,7 @@ fn pages_without_rows_say_nothing_of_their_fields() {
 }
 
 #[test]
-fn a_small_site_that_is_looked_at_again_needs_no_baseline() {
+fn a_small_site_that_is_checked_again_needs_no_baseline() {
     let mut site = Site::new();
     let urls: Vec<String> = (0..8).map(|number| format!("a/1/{number}")).collect();
     for url in &urls {
@@ -212,7 +212,7 @@ fn lists_that_are_well_raise_no_alert() {
 }
 
 #[test]
-fn names_of_rows_are_told_from_those_of_fields() {
+fn names_of_rows_are_distinguished_from_those_of_fields() {
     assert_eq!(rows_named("stars"), None);
     assert_eq!(rows_named("ratings[]"), Some(("ratings", None)));
     assert_eq!(rows_named("a[].b[].stars"), Some(("a[].b", Some("stars"))));

@@ -15,8 +15,8 @@ const CLUMP: f64 = 10.0;
 const NEVER: u64 = 5_000;
 
 fn pages() -> u64 {
-    let told = std::env::var("WEBFILL_SIMULATION_PAGES").ok();
-    told.map_or(300_000, |text| text.parse().expect("a number of pages"))
+    let reported = std::env::var("WEBFILL_SIMULATION_PAGES").ok();
+    reported.map_or(300_000, |text| text.parse().expect("a number of pages"))
 }
 
 /// Whether pages have a value, and what led to them.

@@ -1,4 +1,4 @@
-//! Sites of few pages that are looked at night after night: when a redesign is noticed, and how often an alert is
+//! Sites of few pages that are checked night after night: when a redesign is noticed, and how often an alert is
 //! false.
 
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ impl Site {
     }
 
     /// One night: `has` says of each page and field whether it has a value. Whether there is an alert.
-    fn look(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
+    fn check(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
         self.night += 1;
         let mut is_alerting = false;
         for number in 0..self.pages {
@@ -63,7 +63,7 @@ impl Site {
 }
 
 /// Pages, whether they are behind a listing, healthy nights before the redesign, whether its template is another
-/// one, and the night of it on which it must be told at the latest.
+/// one, and the night of it on which it must be reported at the latest.
 const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
     (6, false, 1, true, 2),
     (6, true, 1, true, 2),
@@ -79,20 +79,20 @@ const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
 ];
 
 #[test]
-fn a_redesign_of_a_small_site_is_told_on_its_first_nights() {
+fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
     let mut late = Vec::new();
     for &(pages, is_listed, before, is_new, most) in REDESIGNS {
         let mut site = Site::new(pages, is_listed);
         for _ in 0..before {
-            assert!(!site.look(|_, _| true), "{pages} pages, before it");
+            assert!(!site.check(|_, _| true), "{pages} pages, before it");
         }
         if is_new {
             site.template = "bbbbbbbbbbbbbbbb";
         }
-        let told = (1..=30).find(|_| site.look(|_, name| name == "name"));
-        if told.is_none_or(|night| night > most) {
+        let reported = (1..=30).find(|_| site.check(|_, name| name == "name"));
+        if reported.is_none_or(|night| night > most) {
             late.push(format!(
-                "{pages} pages, listed {is_listed}, after {before} nights: {told:?}"
+                "{pages} pages, listed {is_listed}, after {before} nights: {reported:?}"
             ));
             continue;
         }
@@ -102,7 +102,7 @@ fn a_redesign_of_a_small_site_is_told_on_its_first_nights() {
         assert_eq!(names, ["phone", "price"], "{pages} pages");
         // It ends when the values are back.
         let over = (1..=10).find(|_| {
-            site.look(|_, _| true);
+            site.check(|_, _| true);
             site.health.alert().is_none()
         });
         assert!(over.is_some(), "{pages} pages: it stands for ever");
@@ -111,18 +111,18 @@ fn a_redesign_of_a_small_site_is_told_on_its_first_nights() {
 }
 
 #[test]
-fn a_crawl_of_few_pages_tells_what_its_last_half_lacks() {
+fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
     let mut site = Site::new(46, false);
-    assert!(site.look(|number, name| number < 24 || name == "name"));
+    assert!(site.check(|number, name| number < 24 || name == "name"));
 }
 
-/// Fields come and go on single pages, at these rates of one look.
+/// Fields come and go on single pages, at these rates of one check.
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
 fn what_comes_and_goes_on_single_pages_is_no_alert() {
     for rate in COMES_AND_GOES {
-        let (mut alerts, mut looks) = (0, 0);
+        let (mut alerts, mut checks) = (0, 0);
         for number in 0..60 {
             let pages = [3, 6, 20, 46][number % 4];
             let mut rng = fastrand::Rng::with_seed(number as u64);
@@ -141,11 +141,11 @@ fn what_comes_and_goes_on_single_pages_is_no_alert() {
                 }
                 let names = ["name", "price", "phone"];
                 let at = |name: &str| names.iter().position(|one| *one == name).unwrap();
-                alerts += usize::from(site.look(|number, name| has[number][at(name)]));
-                looks += pages;
+                alerts += usize::from(site.check(|number, name| has[number][at(name)]));
+                checks += pages;
             }
         }
-        println!("{rate}: {alerts} alerts in {looks} looks");
-        assert!(alerts <= 1, "{rate}: {alerts} alerts in {looks} looks");
+        println!("{rate}: {alerts} alerts in {checks} checks");
+        assert!(alerts <= 1, "{rate}: {alerts} alerts in {checks} checks");
     }
 }

@@ -73,8 +73,8 @@ pub(crate) struct Column {
     /// Pages and records write a number differently, so comparing texts is not enough. Never true of codes: a number
     /// would lose the leading zeros of postcodes and telephone numbers.
     has_numbers: bool,
-    /// The patterns of codes, see [`shape::code`]: with the lengths of the known ones, which a text may need to tell
-    /// them from other numbers, and without.
+    /// The patterns of codes, see [`shape::code`]: with the lengths of the known ones, which
+    /// distinguish them from other numbers, and without.
     codes: Vec<String>,
 }
 

@@ -82,9 +82,12 @@ pub fn learn_with_links(
         let patterns = url_patterns::patterns_with_links(&urls, links_of_records, &others);
         let name = name_of(&task.name, learned.mappings.len());
         let mapping = mapping_of(&name, &patterns, &links, &reports);
-        learned
-            .mappings
-            .push(report::mapping_report(mapping, &urls, reports, page_to_check));
+        learned.mappings.push(report::mapping_report(
+            mapping,
+            &urls,
+            reports,
+            page_to_check,
+        ));
     }
     Ok(learned)
 }

@@ -344,18 +344,18 @@ impl<'d> Places<'d> {
     /// The places of a known value whose text is the whole value.
     pub(crate) fn of(&self, wanted: &Wanted) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
-        let mut look = |key: String| {
+        let mut find = |key: String| {
             found.extend(self.by_text.get(&key).into_iter().flatten());
         };
-        look(wanted.folded.clone());
+        find(wanted.folded.clone());
         if let Some(number) = &wanted.number {
-            look(format!("\u{1}{number}"));
+            find(format!("\u{1}{number}"));
         }
         if let Some(digits) = &wanted.digits {
-            look(format!("\u{2}{digits}"));
+            find(format!("\u{2}{digits}"));
         }
         if let Some(day) = &wanted.day {
-            look(day_key(day));
+            find(day_key(day));
         }
         found.sort_unstable();
         found.dedup();

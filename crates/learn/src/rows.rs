@@ -177,7 +177,7 @@ pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// The most places of a value that identifies its record.
     const FEW: usize = 4;
     /// The fewest characters of such a value.
-    const TELLING: usize = 4;
+    const LEAST_CHARS: usize = 4;
     if records.is_empty() {
         return Vec::new();
     }
@@ -187,10 +187,10 @@ pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
         let wanted = record.wanted();
         let of_values = wanted.iter().map(|one| (one, places.of(one).len()));
         let found: Vec<(&Wanted, usize)> = of_values.filter(|(_, count)| *count > 0).collect();
-        let is_telling = |(one, count): &(&Wanted, usize)| {
-            *count <= FEW && one.text.chars().filter(|c| c.is_alphanumeric()).count() >= TELLING
+        let is_distinctive = |(one, count): &(&Wanted, usize)| {
+            *count <= FEW && one.text.chars().filter(|c| c.is_alphanumeric()).count() >= LEAST_CHARS
         };
-        found.len() >= wanted.len().min(2) && found.iter().any(is_telling)
+        found.len() >= wanted.len().min(2) && found.iter().any(is_distinctive)
     };
     (0..records.len())
         .filter(|&at| stands(&records[at]))

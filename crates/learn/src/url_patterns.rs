@@ -287,14 +287,14 @@ fn query(urls: &[&Url], detail: Detail) -> String {
         .into_iter()
         .filter(|name| !name.is_empty() && urls.iter().all(|url| names(url).contains(name)))
         .collect();
-    let path_tells = {
+    let path_suffices = {
         let mut paths: Vec<&str> = urls.iter().map(|url| url.path()).collect();
         paths.sort_unstable();
         paths.dedup();
         paths.len() == urls.len() && urls.len() > 1
     };
     match shared.first() {
-        Some(name) if !path_tells || detail == Detail::Query => {
+        Some(name) if !path_suffices || detail == Detail::Query => {
             format!(r"\?(?:.*&)?{}=.*", regex::escape(name))
         }
         _ if urls.iter().any(|url| url.query().is_some()) => r"(?:\?.*)?".to_owned(),

@@ -146,10 +146,10 @@ mod pointed {
         assert_eq!(fields["works"], json!(["Work 5a", "Work 5b"]));
         assert!(learned.mappings[0].draft, "one page says little");
         // What the next question is about.
-        let told = &learned.mappings[0].fields;
+        let reported = &learned.mappings[0].fields;
         assert!(
-            told.iter().all(|field| !field.candidates.is_empty()),
-            "{told:?}"
+            reported.iter().all(|field| !field.candidates.is_empty()),
+            "{reported:?}"
         );
     }
 

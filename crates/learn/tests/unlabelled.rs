@@ -99,12 +99,12 @@ fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named
         "{misread:?}"
     );
     let why = &learned.mappings[0].fields[0].why;
-    let told = format!(
+    let reported = format!(
         "nothing is read on {} of {} other pages",
         misread.len(),
         PAGES - KNOWN
     );
-    assert!(misread.is_empty() || why.ends_with(&told), "{why}");
+    assert!(misread.is_empty() || why.ends_with(&reported), "{why}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 /// Directives with this name are for webfill; those with other names are for other crawlers.
 const AGENT: &str = "webfill";
 
-/// Directives with a value after a colon. Crawler names also have a colon after them, so the two must be told apart.
+/// Directives with a value after a colon. Crawler names also have a colon after them, so the two must be distinguished.
 const WITH_VALUE: &[&str] = &[
     "max-image-preview",
     "max-snippet",

@@ -51,8 +51,8 @@ fn hint(processor: &str, expression: &str) -> String {
 }
 
 #[test]
-fn an_xpath_that_finds_nothing_is_told_how_far_it_matches_and_what_would() {
-    for (expression, told) in [
+fn an_xpath_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_would() {
+    for (expression, reported) in [
         (
             "//table/tr",
             "matches up to //table; did you mean //table/tbody/tr?",
@@ -94,7 +94,7 @@ fn an_xpath_that_finds_nothing_is_told_how_far_it_matches_and_what_would() {
         ("//table/video", "matches up to //table"),
         ("//p | //q", "not even //p matches; not even //q matches"),
     ] {
-        assert_eq!(hint("xpath", expression), told, "{expression}");
+        assert_eq!(hint("xpath", expression), reported, "{expression}");
     }
 }
 
@@ -107,8 +107,8 @@ fn a_table_without_tbody_in_xml_is_found_without_it() {
 }
 
 #[test]
-fn a_selector_that_finds_nothing_is_told_how_far_it_matches_and_what_would() {
-    for (selector, told) in [
+fn a_selector_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_would() {
+    for (selector, reported) in [
         (
             "table > tr",
             "matches up to table; did you mean table > tbody > tr?",
@@ -124,7 +124,7 @@ fn a_selector_that_finds_nothing_is_told_how_far_it_matches_and_what_would() {
         ("tabel td", "not even tabel matches; did you mean table td?"),
         ("table video", "matches up to table"),
     ] {
-        assert_eq!(hint("css", selector), told, "{selector}");
+        assert_eq!(hint("css", selector), reported, "{selector}");
     }
 }
 

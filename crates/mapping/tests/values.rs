@@ -171,7 +171,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
 }
 
 #[test]
-fn a_field_that_nothing_decides_is_told_apart_from_an_empty_one() {
+fn a_field_that_nothing_decides_differs_from_an_empty_one() {
     let undecided = |texts: &[&str]| {
         let page = serde_json::to_string(texts).unwrap();
         extraction("number", json!({}), PageKind::Json, &page).alternatives

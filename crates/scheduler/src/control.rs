@@ -83,7 +83,7 @@ mod tests {
     const NOW_MS: i64 = 1_700_000_000_000;
 
     #[test]
-    fn local_requests_and_the_public_language_are_told_apart_by_the_action() {
+    fn local_requests_and_public_ones_are_distinguished_by_the_action() {
         let asked = |text: &str| read(text.as_bytes(), NOW_MS).unwrap();
         let local = asked(r#"{"action": "end", "crawls": [1]}"#);
         assert!(matches!(local, Asked::Local(LocalRequest::End { .. })));

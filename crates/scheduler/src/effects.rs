@@ -101,7 +101,7 @@ pub struct FeederOrder {
 /// Effects that may leave, because a commit has made the state behind them durable. Only a commit creates it, so
 /// nothing leaves after a failed one.
 #[derive(Default)]
-#[must_use = "the commit is told to nobody unless this is sent"]
+#[must_use = "nobody hears of the commit unless this is sent"]
 pub struct Committed {
     pub outgoing: Vec<OutgoingMessage>,
     pub store_writes: Vec<StoreWrite>,

@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_in_the_unit_that_people_would_choose() {
-        for (ms, told) in [
+    fn spans_are_shown_in_the_unit_that_people_would_choose() {
+        for (ms, reported) in [
             (0, "less than a second"),
             (1_400, "1 s"),
             (90_000, "90 s"),
@@ -73,7 +73,7 @@ mod tests {
             (3 * HOUR_MS + 10 * MINUTE_MS, "about 3 h"),
             (4 * DAY_MS, "about 4 days"),
         ] {
-            assert_eq!(span(ms), told);
+            assert_eq!(span(ms), reported);
         }
     }
 

@@ -5,7 +5,7 @@
 //! them. Only this user's processes can send them, and both ends are the same binary, so they change with the
 //! dispatcher.
 //!
-//! | request | what an application cannot say, or be told |
+//! | request | what an application may not send or receive |
 //! |---|---|
 //! | `open_crawl` | all settings of a crawl before its first URL, such as the time of its run; the answer has its key and the position in the input |
 //! | `note_dataset`, `feed_seeds` | the records that a page may fill, which are in the store of the sender; the position in the input, durable with the seeds |

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_for_is_told_from_our_own_back_off() {
+    fn a_servers_wish_is_distinguished_from_our_own_back_off() {
         let patience = patience(120);
         let clock = |next_in_s: u32, delay_s: u32| SiteClock {
             next_in_ms: next_in_s * 1_000,

@@ -237,7 +237,7 @@ fn merged_runs(dir: &Path) -> i64 {
     ask(&db, "SELECT count(*) FROM seen_runs")[0]
 }
 
-/// As when their holder tells that it has lost them.
+/// As when their holder reports that it has lost them.
 fn give_back_leases(frontier: &mut Frontier) {
     for lease in frontier.tasks().leases().unwrap() {
         let back = frontier

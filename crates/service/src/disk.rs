@@ -159,6 +159,9 @@ mod tests {
             sentence.contains("disk.floor_mib = 1099511627776"),
             "{sentence}"
         );
-        assert!(disks.shortage().is_some(), "it is remembered between looks");
+        assert!(
+            disks.shortage().is_some(),
+            "it is remembered between checks"
+        );
     }
 }

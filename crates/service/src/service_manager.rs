@@ -151,7 +151,7 @@ mod tests {
         (socket, format!("@{name}"))
     }
 
-    fn told(socket: &UnixDatagram) -> Vec<String> {
+    fn reported(socket: &UnixDatagram) -> Vec<String> {
         let mut buffer = [0; 4_096];
         let received =
             std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|n| buffer[..n].to_vec()));
@@ -176,9 +176,9 @@ mod tests {
             "WATCHDOG=1",
             "STOPPING=1",
         ];
-        assert_eq!(told(&socket), expected);
+        assert_eq!(reported(&socket), expected);
         manager.reloads();
-        let reloading = told(&socket).concat();
+        let reloading = reported(&socket).concat();
         assert!(
             reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
             "{reloading}"
@@ -206,12 +206,12 @@ mod tests {
         }
         manager.ready();
         manager.say("serves".to_owned());
-        let before = told(&socket);
+        let before = reported(&socket);
         assert!(!before.contains(&"READY=1".to_owned()), "{before:?}");
         manager.turns(|| "serves".to_owned());
         manager.turns(|| "serves".to_owned());
         let expected = ["READY=1", "WATCHDOG=1", "STATUS=serves", "WATCHDOG=1"];
-        assert_eq!(told(&socket), expected);
+        assert_eq!(reported(&socket), expected);
         ServiceManager::none().ready();
         ServiceManager::at(Some(OsStr::new("@nobody-listens-there")), None).ready();
     }

@@ -97,7 +97,7 @@ impl StateFolder {
     pub fn instance(&self) -> Result<u64, Fault> {
         let unknown = |path: &Path, error: std::io::Error| {
             Fault::error(format!(
-                "cannot tell this machine from others by {}: {error}",
+                "cannot identify this machine by {}: {error}",
                 path.display()
             ))
         };
@@ -170,7 +170,7 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     let refused = |why: String| Fault::usage(format!("the folder {} {why}", folder.display()));
     // Checks the link itself: in a folder that all may write to, somebody else may have placed it.
     let found = std::fs::symlink_metadata(folder)
-        .map_err(|error| refused(format!("cannot be looked at: {error}")))?;
+        .map_err(|error| refused(format!("cannot be read: {error}")))?;
     if !found.is_dir() {
         return Err(refused(String::from(
             "is a link or a file, not a folder: choose another --state",
@@ -361,12 +361,12 @@ mod tests {
         std::fs::write(at("file"), "").unwrap();
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
         std::os::unix::fs::symlink(folder.path(), at("link")).unwrap();
-        for (name, told) in [
+        for (name, reported) in [
             ("file", "is a file, not a folder"),
             ("dangling", "is a link to something that is not there"),
         ] {
             let refused = StateFolder::open(&at(name), "crawl").unwrap_err();
-            assert!(refused.message.contains(told), "{refused}");
+            assert!(refused.message.contains(reported), "{refused}");
         }
         assert_eq!(no_folder(&at("link")), None);
         assert_eq!(no_folder(&at("new")), None);

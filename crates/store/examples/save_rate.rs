@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// As many pages as one writer saves.
 const PAGES: u64 = 40_000;
-/// Pages a second that are shared by all writers, to tell the size of a batch.
+/// Pages a second that are shared by all writers, to choose the size of a batch.
 const RATE: f64 = 1_000.0;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 

@@ -69,7 +69,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-/// Looks at every list, two slices each.
+/// Reads every list, two slices each.
 async fn browse_all(browse: &dyn Browse) {
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),

@@ -84,7 +84,7 @@ async fn a_database_without_webfills_collections_is_not_exported() {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn users_that_may_not_are_told_what_they_lack() {
+async fn users_without_rights_learn_what_they_lack() {
     let mongod = Mongod::start_with(&["--auth"]);
     let address = mongod.address();
     let admin = Client::with_uri_str(format!("mongodb://{address}"))
@@ -226,7 +226,7 @@ async fn certificates_let_in_whom_they_should_and_nobody_else() {
 
     try_open(&uri(&ca, Some(&worker))).await.unwrap();
 
-    let told = [
+    let reported = [
         (
             "wrong CA",
             uri(&foreign.path("ca.pem"), Some(&worker)),
@@ -269,7 +269,7 @@ async fn certificates_let_in_whom_they_should_and_nobody_else() {
         ),
     ];
     let quick = "&serverSelectionTimeoutMS=1000";
-    for (case, uri, hint) in told {
+    for (case, uri, hint) in reported {
         println!("{case}:");
         let error = refusal(&format!("{uri}{quick}")).await;
         assert!(error.to_string().contains(hint), "{case}: {error}");

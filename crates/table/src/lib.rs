@@ -4,7 +4,7 @@
 //! | step | function |
 //! |---|---|
 //! | open a table and read its rows | [`open`], [`TableReader::next_row`] |
-//! | look at all rows | [`Sample::read`] |
+//! | scan all rows | [`Sample::read`] |
 //! | find the id, the links, the fields to fill | [`understand`] |
 //! | write the table again, with other values in some cells | [`write_filled`], [`write_changed`] |
 //!

@@ -612,7 +612,7 @@ fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
 /// Four sites with 250 rows and four fields each; 30 % of the known values are wrong. The last field has 13 values, of which
 /// each page names three in ten for other things.
 #[test]
-fn many_wrong_values_of_a_field_are_told_from_a_chain_that_is_wrong() {
+fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
     const CHANCE: f32 = 0.3;
     let mut dice = fastrand::Rng::with_seed(1);
     let (mut claims, mut known, mut wrong_of_last) = (Vec::new(), Vec::new(), 0);

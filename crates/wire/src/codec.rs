@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn an_error_names_the_end_to_upgrade() {
-        let told = |found| CodecError::Version { found }.to_string();
-        let older = told(OLDEST_VERSION - 1);
+        let reported = |found| CodecError::Version { found }.to_string();
+        let older = reported(OLDEST_VERSION - 1);
         assert!(older.ends_with("upgrade webfill at the sender, it is the older one"));
-        let newer = told(WIRE_VERSION + 1);
+        let newer = reported(WIRE_VERSION + 1);
         assert!(newer.ends_with("upgrade webfill here, it is the older one"));
     }
 

@@ -175,16 +175,19 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_bucket() {
-        let mut told = Histogram::default();
-        told.observe(Duration::from_millis(50));
-        told.observe(Duration::from_micros(50_001));
+        let mut reported = Histogram::default();
+        reported.observe(Duration::from_millis(50));
+        reported.observe(Duration::from_micros(50_001));
         let at = |bound: f64| {
-            let mut buckets = told.cumulative();
+            let mut buckets = reported.cumulative();
             buckets.find(|(found, _)| *found == bound).unwrap().1
         };
-        assert_eq!((at(0.025), at(0.05), at(0.1), told.count()), (0, 1, 2, 2));
-        let mut sum = told;
-        sum.add(&told);
+        assert_eq!(
+            (at(0.025), at(0.05), at(0.1), reported.count()),
+            (0, 1, 2, 2)
+        );
+        let mut sum = reported;
+        sum.add(&reported);
         assert_eq!(sum.count(), 4);
         assert!((sum.sum_seconds() - 0.200_002).abs() < 1e-9);
     }

@@ -83,7 +83,7 @@ mod tests {
         assert!(log.record_at("a", start));
         assert!(log.record_at("b", after(59)));
         assert!(log.record_at("a", after(60)));
-        assert!(!log.record_at("b", after(61)), "told two seconds before");
+        assert!(!log.record_at("b", after(61)), "logged two seconds before");
         assert!(log.record_at("b", after(119)));
     }
 }

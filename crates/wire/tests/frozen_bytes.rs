@@ -1,6 +1,6 @@
 //! Freezes the bytes of every message for one value of `WIRE_VERSION`.
 //!
-//! Processes of different builds tell by the version byte alone whether they read each other. So a
+//! Processes of different builds know by the version byte alone whether they read each other. So a
 //! change of a message's shape without a new version would make them misread each other's messages. The
 //! encoded example of each message and variant is kept as hex in `frozen/vVERSION.txt`; this test fails
 //! when the bytes change while the version stays, or when a message of the oldest version that is still

@@ -142,7 +142,7 @@ fn subscribers_follow_a_publisher_to_its_next_key() {
 
 /// Neither before nor after a key that is not trusted has answered does a frame leave.
 #[test]
-fn a_server_with_neither_key_is_told_nothing() {
+fn a_server_with_neither_key_gets_nothing() {
     let ground = Ground::new();
     let keys = [(); 3].map(|()| new_key_pair().unwrap());
     let [former, next, impostor] = &keys;
@@ -151,8 +151,8 @@ fn a_server_with_neither_key_is_told_nothing() {
     let listening = ground.serve(impostor, Pattern::Pull);
     let caller = ground.call(former, Pattern::Push);
     caller.0.outbox().send(NAME, b"secret".to_vec());
-    let told = listening.1.recv_timeout(Duration::from_secs(3));
-    assert!(told.is_err(), "{told:?}");
+    let reported = listening.1.recv_timeout(Duration::from_secs(3));
+    assert!(reported.is_err(), "{reported:?}");
     assert!(caller.0.outbox().not_let_in().is_some());
     drop(listening);
     // Once the rotation is over, the former key is an impostor's, too.
@@ -162,8 +162,8 @@ fn a_server_with_neither_key_is_told_nothing() {
     )
     .unwrap();
     let listening = ground.serve(former, Pattern::Pull);
-    let told = listening.1.recv_timeout(Duration::from_secs(3));
-    assert!(told.is_err(), "{told:?}");
+    let reported = listening.1.recv_timeout(Duration::from_secs(3));
+    assert!(reported.is_err(), "{reported:?}");
     drop(listening);
     let serving = ground.serve(next, Pattern::Pull);
     assert_eq!(

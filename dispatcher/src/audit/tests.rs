@@ -85,7 +85,7 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
             .log
             .write(vec![fed(at_ms, "a", "c1", 2), fed(at_ms, "b", "c1", 3)]);
         world.log.write(vec![fed(at_ms, "a", "c2", 3)]);
-        // Whatever is answered now is told now.
+        // Whatever is answered now is reported now.
         let so_far = world.lines();
         assert_eq!(so_far.len(), 2, "{so_far:?}");
         assert_eq!(so_far[0]["accepted"], 5 * (turn + 1));
@@ -93,12 +93,12 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
     world.log.write(vec![fed(6_000, "a", "c1", 1)]);
     let lines = world.lines();
     assert_eq!(lines.len(), 3);
-    let told = json!({
+    let reported = json!({
         "timestamp": iso_time(5_000), "action": "feed", "who": "a", "address": "10.0.0.7",
         "by": "key", "result": "done", "times": 200, "accepted": 500, "refused": 100,
         "crawls": [{"appid": "app", "crawlid": "c1"}, {"appid": "app", "crawlid": "c2"}],
     });
-    assert_eq!(lines[0], told);
+    assert_eq!(lines[0], reported);
     assert_eq!(
         (&lines[1]["who"], &lines[1]["accepted"]),
         (&json!("b"), &json!(300))
@@ -124,7 +124,7 @@ fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
         fed(7_100, "a", "c", 1),
     ]);
     let lines = world.lines();
-    let told: Vec<(&str, Option<u64>)> = lines
+    let reported: Vec<(&str, Option<u64>)> = lines
         .iter()
         .map(|line| (line["action"].as_str().unwrap(), line["times"].as_u64()))
         .collect();
@@ -134,7 +134,7 @@ fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
         ("feed", Some(2)),
         ("stop", Some(2)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(
         (&lines[3]["path"], &lines[3]["why"]),
         (&json!("$.appid"), &json!("not yours"))
@@ -202,15 +202,18 @@ fn a_changed_list_of_keys_says_whom_it_lets_in() {
     };
     let mut world = World::new();
     world.write_list_change(&change);
-    let told = &world.lines()[0];
+    let reported = &world.lines()[0];
     assert_eq!(
-        (&told["action"], &told["by"]),
+        (&reported["action"], &reported["by"]),
         (&json!("keys_changed"), &json!("file"))
     );
-    assert_eq!(told["removed"][0]["name"], "vm-01");
-    assert_eq!(told["changed"][0]["was"]["rights"], "apps=shop read-only");
-    assert_eq!(told["changed"][0]["rights"], "");
-    assert!(told.get("added").is_none(), "{told}");
+    assert_eq!(reported["removed"][0]["name"], "vm-01");
+    assert_eq!(
+        reported["changed"][0]["was"]["rights"],
+        "apps=shop read-only"
+    );
+    assert_eq!(reported["changed"][0]["rights"], "");
+    assert!(reported.get("added").is_none(), "{reported}");
 }
 
 #[test]

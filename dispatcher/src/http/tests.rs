@@ -40,7 +40,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     start(any, clock, pending_requests, turning(), open, dashboard).unwrap()
 }
 
-/// Accepts every batch and tells everything else as it was read.
+/// Accepts every batch and returns everything else as it was read.
 fn accepting() -> SocketAddr {
     serve_with(|asked| match asked {
         Asked::Feed { batch, .. } => json!({"accepted": batch.len()}),
@@ -152,7 +152,7 @@ fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
 /// The audit log is to know of them, also if the stream has nothing else, or is broken off.
 #[test]
 fn refused_lines_are_handed_over_for_the_audit_log() {
-    let (heard, told) = mpsc::channel();
+    let (heard, reported) = mpsc::channel();
     let to = serve_with(move |asked| match asked {
         Asked::Feed { batch, refused, .. } => {
             heard.send((batch.len(), refused.faulty)).unwrap();
@@ -162,11 +162,11 @@ fn refused_lines_are_handed_over_for_the_audit_log() {
     });
     let (status, answer) = post(to, "/feed", LINES, "rubbish\nmore\n");
     assert_eq!((status, &answer["refused"]), (200, &json!(2)), "{answer}");
-    assert_eq!(told.recv().unwrap(), (0, 2));
+    assert_eq!(reported.recv().unwrap(), (0, 2));
     let endless = format!("{REQUEST}\nrubbish\n{}", "x".repeat(3 << 20));
     let (status, _) = post(to, "/feed", LINES, &endless);
     assert_eq!(status, 413);
-    assert_eq!(told.recv().unwrap(), (0, 1));
+    assert_eq!(reported.recv().unwrap(), (0, 1));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_client_that_sends_nothing_further_delays_no_other() {
 }
 
 #[test]
-fn a_loop_that_has_ended_is_told() {
+fn a_loop_that_has_ended_is_reported() {
     let pending_requests = pending(|_| {});
     let forgetful = pending_requests.clone();
     let to = start(
@@ -288,7 +288,7 @@ fn a_loop_that_has_ended_is_told() {
 }
 
 #[test]
-fn before_the_frontier_is_open_only_health_is_told() {
+fn before_the_frontier_is_open_only_health_is_served() {
     let pending_requests = pending(|_| panic!("nobody can answer"));
     let any = "127.0.0.1:0".parse().unwrap();
     let health = Health::new();
@@ -302,12 +302,12 @@ fn before_the_frontier_is_open_only_health_is_told() {
     )
     .unwrap();
     for path in ["/healthz", "/readyz", "/status", "/info?appid=a&uuid=u"] {
-        let (status, told) = get(to, path);
+        let (status, reported) = get(to, path);
         assert_eq!(status, 503, "{path}");
-        let told = told.to_string();
+        let reported = reported.to_string();
         assert!(
-            told.contains("the frontier is being opened"),
-            "{path}: {told}"
+            reported.contains("the frontier is being opened"),
+            "{path}: {reported}"
         );
     }
 }

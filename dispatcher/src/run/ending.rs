@@ -49,7 +49,7 @@ impl Process {
         drop(counted_checks);
         let closed = closed.and_then(|()| self.core.close(now_ms));
         let closed = closed.map(|mut last| self.send(&mut last)).map_err(|error| {
-            tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
+            tracing::warn!(event = "crawls_not_written", %error, "cannot report the state of the crawls");
             frontier_fault(error)
         });
         // It reads the frontier's file, which is closed last of all who have it open.

@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn it_says_what_holds_it_and_why_a_reload_was_refused() {
         assert_eq!(status(2, None, None), "supervisors: 2");
-        let told = status(2, Some("it drains"), Some("shop.json: a fault"));
+        let reported = status(2, Some("it drains"), Some("shop.json: a fault"));
         let expected = "holds: it drains; last reload refused: shop.json: a fault";
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

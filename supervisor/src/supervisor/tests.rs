@@ -128,13 +128,13 @@ fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
     hand(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
     supervisor.take_outgoing();
     recall(&mut supervisor, 2, 1);
-    let told_workers = supervisor.outgoing.iter().filter(|message| {
+    let reported_workers = supervisor.outgoing.iter().filter(|message| {
         matches!(
             message,
             OutgoingMessage::ToWorker(_, SupervisorToWorker::Recall { recall: 77, .. })
         )
     });
-    assert_eq!(told_workers.count(), 2);
+    assert_eq!(reported_workers.count(), 2);
     assert_eq!(reported(&mut supervisor), (vec![], vec![]));
     let confirms = |worker_index| WorkerToSupervisor {
         recalled: vec![77],
@@ -222,7 +222,7 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
             ..empty_message(worker_index)
         });
     }
-    let told = supervisor
+    let reported = supervisor
         .take_outgoing()
         .into_iter()
         .filter_map(|message| match message {
@@ -232,7 +232,11 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
             _ => None,
         });
     let of_the_crawl = (2, vec![Feature::Changes]);
-    assert_eq!(told.collect::<Vec<_>>(), [of_the_crawl], "with its task");
+    assert_eq!(
+        reported.collect::<Vec<_>>(),
+        [of_the_crawl],
+        "with its task"
+    );
 }
 
 #[test]

@@ -127,11 +127,11 @@ impl Browser {
         self.wait_until(selector, || self.find(selector))
     }
 
-    /// Repeats `look` until it returns a value.
-    pub fn wait_until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    /// Repeats `check` until it returns a value.
+    pub fn wait_until<T>(&self, what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + WAIT;
         loop {
-            if let Some(found) = look() {
+            if let Some(found) = check() {
                 return found;
             }
             if Instant::now() > deadline {

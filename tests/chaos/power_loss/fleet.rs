@@ -149,8 +149,8 @@ impl Fleet {
             .arg(work.path("mappings"))
             .start();
         dispatcher.wait_for_stderr("ready");
-        let told = dispatcher.stderr_so_far();
-        assert!(!told.contains("is a copy"), "leases must go on: {told}");
+        let output = dispatcher.stderr_so_far();
+        assert!(!output.contains("is a copy"), "leases must go on: {output}");
         let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
         let supervisor = role("supervisor")
             .args(["--dispatcher", &format!("tcp://{host}:5555")])

@@ -60,9 +60,9 @@ impl Left {
         let damage = "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'";
         match number(damage) {
             Ok(0) => {}
-            told => self
+            reported => self
                 .wrong
-                .push(format!("{} is damaged: {told:?}", path.display())),
+                .push(format!("{} is damaged: {reported:?}", path.display())),
         }
         let tables = format!("SELECT count(*) FROM sqlite_schema WHERE name = '{table}'");
         number(&tables).is_ok_and(|count| count == 1).then_some(db)

@@ -88,10 +88,10 @@ fn judge_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) ->
     disk.write_to(copy.path());
     let mut left = Left::open(copy.path());
     let mut wrong = left.judge(recording, at).to_vec();
-    let told = recording.accepted.iter().filter(|(_, when)| *when <= at);
-    let told: Vec<_> = told.map(|(url, _)| (url.clone(), 0)).collect();
+    let reported = recording.accepted.iter().filter(|(_, when)| *when <= at);
+    let reported: Vec<_> = reported.map(|(url, _)| (url.clone(), 0)).collect();
     *recording = Recording::run(disk, recorder);
-    recording.accepted.extend(told);
+    recording.accepted.extend(reported);
     wrong.extend(judge::ended(&left, recording));
     wrong
 }

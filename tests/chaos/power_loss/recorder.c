@@ -1,5 +1,5 @@
 /* Loaded into each process of a fleet (LD_PRELOAD): notes what the process writes below one folder,
- * and what it syncs, so that the test can tell what a loss of power may leave of it. A sync is only
+ * and what it syncs, from which the test derives what a loss of power may leave. A sync is only
  * noted: the test decides what has reached the disk.
  *
  * Each process has a log of its own. All share a clock, a number in a file, that each note advances

@@ -31,7 +31,7 @@ fn list(rows: &[(&str, &str)]) -> Page {
     page("Ratings").html(format!("<ul>{rows}</ul>"))
 }
 
-fn rows_that_come_change_and_go_are_told(store: Option<&str>) {
+fn rows_that_come_change_and_go_are_reported(store: Option<&str>) {
     let shop = Watched::new(MAPPED, store);
     shop.work.write_json("mappings/profile.json", &mapping());
     let site = shop.site();
@@ -55,12 +55,15 @@ fn rows_that_come_change_and_go_are_told(store: Option<&str>) {
         change["new"],
         json!({"ratings[b]": {"stars": "1"}, "ratings[d]": {"item": "d", "stars": "2"}})
     );
-    let told = change["difference"].as_str().unwrap();
+    let reported = change["difference"].as_str().unwrap();
     for line in [
         "- ratings[c]: {\"item\":\"c\",\"stars\":\"5\"}",
         "+ ratings[d]: {\"item\":\"d\",\"stars\":\"2\"}",
     ] {
-        assert!(told.lines().any(|one| one == line), "{line} in {told}");
+        assert!(
+            reported.lines().any(|one| one == line),
+            "{line} in {reported}"
+        );
     }
     site.serve("/list", list(&[("a", "4"), ("b", "1"), ("d", "2")]));
     assert_eq!(run(), json!({}), "the order of rows is no difference");
@@ -68,13 +71,13 @@ fn rows_that_come_change_and_go_are_told(store: Option<&str>) {
 
 #[test]
 fn new_changed_and_gone_rows_are_reported_with_their_values() {
-    rows_that_come_change_and_go_are_told(None);
+    rows_that_come_change_and_go_are_reported(None);
 }
 
 #[needs(mongod)]
 #[test]
 fn new_changed_and_gone_rows_are_reported_with_their_values_in_mongodb() {
-    rows_that_come_change_and_go_are_told(Some(fresh_database().uri()));
+    rows_that_come_change_and_go_are_reported(Some(fresh_database().uri()));
 }
 
 /// A reported change stays small enough for its recipients, and says that there is more.

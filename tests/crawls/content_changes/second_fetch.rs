@@ -69,12 +69,12 @@ fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
         watched.run(&["/lamp"], &json!({}));
     }
     let changes = watched.changes(&[]);
-    let told: Vec<&str> = changes
+    let reported: Vec<&str> = changes
         .iter()
         .filter_map(|change| change["difference"].as_str())
         .collect();
     assert_eq!(
-        told,
+        reported,
         ["+ Chair", "~ Open until [-18:00,-]{+19:00,+} caf\u{e9}"]
     );
 }

@@ -109,6 +109,6 @@ fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
     Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])
         .finish()
         .expect(0);
-    let told = kept.extract().finish().expect(1);
-    assert!(told.one_sentence().contains("has no kept bodies"));
+    let reported = kept.extract().finish().expect(1);
+    assert!(reported.one_sentence().contains("has no kept bodies"));
 }

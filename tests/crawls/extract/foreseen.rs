@@ -97,7 +97,7 @@ fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
 
 /// For each mapping and field, how many values of pages are new, differ, or are gone.
 fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
-    let mut told = json!({});
+    let mut reported = json!({});
     for (id, page) in after {
         let (was, now) = (&before[id]["fields"], &page["fields"]);
         let names = [was, now].map(|fields| fields.as_object().unwrap().keys());
@@ -110,26 +110,26 @@ fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
                 _ => "changed",
             };
             let mapping = page["mapping"].as_str().unwrap();
-            let count = told[mapping][name][what].as_u64().unwrap_or_default();
-            told[mapping][name][what] = json!(count + 1);
+            let count = reported[mapping][name][what].as_u64().unwrap_or_default();
+            reported[mapping][name][what] = json!(count + 1);
         }
     }
-    told
+    reported
 }
 
 /// The same numbers from a report.
-fn told_fields(report: &Value) -> Value {
-    let mut told = json!({});
+fn reported_fields(report: &Value) -> Value {
+    let mut reported = json!({});
     for (mapping, of) in report["mappings"].as_object().unwrap() {
         for (field, counts) in of["fields"].as_object().unwrap() {
             for what in ["new", "changed", "same", "lost"] {
                 if counts[what] != 0 {
-                    told[mapping][field][what] = counts[what].clone();
+                    reported[mapping][field][what] = counts[what].clone();
                 }
             }
         }
     }
-    told
+    reported
 }
 
 fn a_dry_run_reports_the_later_changes(kept: &Kept) {
@@ -143,13 +143,16 @@ fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     let after = stored();
 
     for (report, dry_run) in [(&mut foreseen, true), (&mut made, false)] {
-        let told = report.as_object_mut().unwrap().remove("dry_run");
-        assert_eq!(told, Some(json!(dry_run)));
+        let reported = report.as_object_mut().unwrap().remove("dry_run");
+        assert_eq!(reported, Some(json!(dry_run)));
     }
     assert_eq!(foreseen, made);
     let pages = after.0.iter().filter(|(id, page)| before.0[*id] != **page);
     assert_eq!(made["pages"]["written"], json!(pages.count()), "{made:#}");
-    assert_eq!(told_fields(&made), fields_that_differ(&before.0, &after.0));
+    assert_eq!(
+        reported_fields(&made),
+        fields_that_differ(&before.0, &after.0)
+    );
     let records = after.1.iter();
     let changed = records.filter(|(id, now)| before.1[*id]["fields"] != now["fields"]);
     assert_eq!(made["records"], json!(changed.count()), "{made:#}");

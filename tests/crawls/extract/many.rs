@@ -101,11 +101,11 @@ fn an_interrupted_extraction_reports_its_progress() {
     running.signal(Signal::INT);
     drop(held);
     let ended = running.finish().expect(11);
-    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let output: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
-        told["pages"]["written"],
+        output["pages"]["written"],
         kept.work.stored().number(CHANGED),
-        "{told:#}"
+        "{output:#}"
     );
 }
 

@@ -75,14 +75,14 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
             assert_eq!(number(path) < BEFORE, had, "{when}: {url}");
         }
     }
-    let told = health(store, &["--fail-on-alert"]).expect(1).stdout;
+    let output = health(store, &["--fail-on-alert"]).expect(1).stdout;
     for text in [
         "the layout of mapping profile changed: ratings[] (5 or more on ",
         "learn their rule anew",
     ] {
-        assert!(told.contains(text), "{text} in {told}");
+        assert!(output.contains(text), "{text} in {output}");
     }
-    assert!(!told.contains("webfill mapping repair"), "{told}");
+    assert!(!output.contains("webfill mapping repair"), "{output}");
     let file = work.path("mappings/profile.json").display().to_string();
     let repair = Run::new(["mapping", "repair", &file, "--store", store]);
     let refused = repair.finish().expect(1);

@@ -146,22 +146,26 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     // It is shown, but nothing is written.
     let before = shop.file();
     let shown = shop.repair(&["--crawl", "second"]).finish().expect(0);
-    for told in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
-        assert!(shown.stdout.contains(told), "{told}: {}", shown.stdout);
+    for reported in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
+        assert!(
+            shown.stdout.contains(reported),
+            "{reported}: {}",
+            shown.stdout
+        );
     }
     assert_eq!(shop.file(), before);
-    let told = shop
+    let reported = shop
         .repair(&["--crawl", "second", "--format", "json"])
         .finish()
         .expect(0);
-    let told = report(&told);
-    let repaired = told["repaired"].as_array().unwrap();
+    let reported = report(&reported);
+    let repaired = reported["repaired"].as_array().unwrap();
     let fields: Vec<&str> = repaired
         .iter()
         .filter_map(|one| one["field"].as_str())
         .collect();
     assert_eq!(fields, ["name", "price"]);
-    for value in told["values"].as_array().unwrap() {
+    for value in reported["values"].as_array().unwrap() {
         assert_eq!(
             (&value["old"], &value["new"]),
             (&Value::Null, &value["known"]),
@@ -242,13 +246,13 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
         .unwrap()
         .push(stock.clone());
     let shop = Shop::with(&mapping);
-    let told = shop
+    let reported = shop
         .repair(&["--crawl", "second", "--apply", "--format", "json"])
         .finish()
         .expect(1);
-    let told = report(&told);
-    let refused = told["refused"].as_array().unwrap();
-    assert_eq!(refused.len(), 1, "{told:#}");
+    let reported = report(&reported);
+    let refused = reported["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{reported:#}");
     assert_eq!(refused[0]["field"], "stock");
     let why = refused[0]["why"].as_str().unwrap();
     assert!(why.contains("no evidence"), "{why}");
@@ -298,11 +302,11 @@ fn values_that_records_contradict_are_breaks_without_an_alert_or_a_store() {
             .in_folder(work.path("."))
             .finish()
     };
-    let told = repair(&["--format", "json"]).expect(0);
-    let told = report(&told);
-    assert_eq!(told["repaired"][0]["field"], "born", "{told}");
-    assert_eq!(told["values"][0]["old"], json!(["1870"]), "{told}");
-    assert_eq!(told["values"][0]["new"], json!(["1800"]), "{told}");
+    let reported = repair(&["--format", "json"]).expect(0);
+    let reported = report(&reported);
+    assert_eq!(reported["repaired"][0]["field"], "born", "{reported}");
+    assert_eq!(reported["values"][0]["old"], json!(["1870"]), "{reported}");
+    assert_eq!(reported["values"][0]["new"], json!(["1800"]), "{reported}");
     repair(&["--apply"]).expect(0);
     let again = repair(&[]).expect(0);
     assert!(
@@ -389,7 +393,7 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
     let file = work.write_json("people.json", &mapping);
     let repair = Run::new(["mapping", "repair"]).arg(&file);
     let repair = repair.args(["--pages", "pages", "--records", "records.jsonl", "--apply"]);
-    let told = repair.in_folder(work.path(".")).finish().expect(0);
+    let reported = repair.in_folder(work.path(".")).finish().expect(0);
     for person in [0, 7, 23, 49] {
         let test = Run::new(["mapping", "test"])
             .args([&file, &work.path(&format!("pages/{person}.html"))]);
@@ -400,7 +404,7 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
             assert_eq!(
                 read["fields"][name], *expected,
                 "{name} of {person}: {}",
-                told.stdout
+                reported.stdout
             );
         }
     }

@@ -162,13 +162,13 @@ fn records_whose_url_is_a_listing_become_rows() {
             "json",
         ],
     );
-    let told = report(&run.finish().expect(0));
-    let rows = &told["mappings"][0]["rows"];
-    assert_eq!(rows["matched"], 5, "{told:#}");
+    let reported = report(&run.finish().expect(0));
+    let rows = &reported["mappings"][0]["rows"];
+    assert_eq!(rows["matched"], 5, "{reported:#}");
     assert_eq!(
         (&rows["key"], &rows["rows"]),
         (&json!(["title"]), &json!(16)),
-        "{told:#}"
+        "{reported:#}"
     );
     assert_reads_all(&work, &web, "books.json");
 }
@@ -193,7 +193,7 @@ fn records_that_link_elsewhere_are_found_by_their_values() {
         &work,
         &[&known[..], &["--rows", "--output", "books.json"]].concat(),
     );
-    let told = run.finish().expect(0).stdout;
-    assert!(told.contains("rows of books, key title"), "{told}");
+    let output = run.finish().expect(0).stdout;
+    assert!(output.contains("rows of books, key title"), "{output}");
     assert_reads_all(&work, &web, "books.json");
 }

@@ -57,9 +57,9 @@ fn only_list(store: &str, args: &[&str]) -> Value {
 
 fn only_list_of(crawl: &str, store: &str, args: &[&str]) -> Value {
     let lists = Run::new(["lists", "--store", store, "--crawl", crawl, "--json"]).args(args);
-    let told = lists.finish().expect(0).stdout;
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 1, "{told}");
+    let output = lists.finish().expect(0).stdout;
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 1, "{output}");
     serde_json::from_str(lines[0]).unwrap()
 }
 
@@ -70,15 +70,15 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     let first = crawl(work, &web, store, &["/list"]).finish().expect(0);
     assert_eq!(lists_of(&first)["complete"], 1);
     assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
-    let told = only_list(store, &[]);
-    assert_eq!(told["list"], format!("http://{HOST}/list"));
-    assert_eq!(told["state"], "complete");
+    let reported = only_list(store, &[]);
+    assert_eq!(reported["list"], format!("http://{HOST}/list"));
+    assert_eq!(reported["state"], "complete");
     assert_eq!(
-        (&told["pages_done"], &told["pages_known"]),
+        (&reported["pages_done"], &reported["pages_known"]),
         (&json!(3), &json!(3))
     );
     assert_eq!(
-        (&told["rows"], &told["is_end_known"]),
+        (&reported["rows"], &reported["is_end_known"]),
         (&json!(5), &json!(true))
     );
     // The last page is gone, and with it a row, and another row from the middle.
@@ -136,8 +136,8 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
     let run = refresh(&work, &web, &store).finish().expect(0);
     assert_eq!(lists_of(&run)["broken_off"], 1);
     assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
-    let told = only_list(&store, &["--unfinished"]);
-    assert_eq!(told["breaches"][0]["why"], "http_error");
+    let reported = only_list(&store, &["--unfinished"]);
+    assert_eq!(reported["breaches"][0]["why"], "http_error");
     let text = Run::new(["lists", "--store", &store, "--crawl", "test"]);
     let text = text.finish().expect(0).stdout;
     assert!(text.contains("--retry http_error"), "{text}");
@@ -161,8 +161,8 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
     let shallow = crawl(&work, &web, &store, &["/list"]).instead("--crawl", "shallow");
     let run = shallow.instead("--depth", "1").finish().expect(0);
     assert_eq!(lists_of(&run)["broken_off"], 1);
-    let told = only_list_of("shallow", &store, &[]);
-    assert_eq!(told["breaches"][0]["why"], "not_followed");
+    let reported = only_list_of("shallow", &store, &[]);
+    assert_eq!(reported["breaches"][0]["why"], "not_followed");
     assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
     let stopped = refresh(&work, &web, &store).args(["--max-pages", "1"]);
     stopped.finish();
@@ -213,8 +213,8 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
         elsewhere.stderr
     );
     assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
-    let told = confirm(store, &url).finish().expect(0).stdout;
-    assert!(told.contains("3 rows gone"), "{told}");
+    let output = confirm(store, &url).finish().expect(0).stdout;
+    assert!(output.contains("3 rows gone"), "{output}");
     assert_eq!(rows(store, &[]), ["a", "b"]);
     assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
     // Nothing is doubted any more, and what the list shows again is back.

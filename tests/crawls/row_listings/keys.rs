@@ -64,7 +64,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
         let of_page = rows
             .iter()
             .filter(|row| row["row"]["url"].as_str().unwrap().ends_with(path));
-        let told = of_page.map(|row| {
+        let reported = of_page.map(|row| {
             let [id, price] = ["id", "price"].map(|name| row["fields"][name].clone());
             json!(format!(
                 "{} {}",
@@ -72,7 +72,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
                 price.as_str().unwrap_or("null")
             ))
         });
-        assert_eq!(Value::from_iter(told), expected, "{path}");
+        assert_eq!(Value::from_iter(reported), expected, "{path}");
         let said = logs.values().flatten().filter(|line| {
             line["event"] == "rows_with_same_key" && line["url"].as_str().unwrap().ends_with(path)
         });
@@ -163,8 +163,8 @@ fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
             .expect(0)
             .stdout
     };
-    let told: Value = serde_json::from_str(&test("json")).unwrap();
-    assert_eq!(told["rows"][0]["rows"], json!([row_of_names()]));
+    let answer: Value = serde_json::from_str(&test("json")).unwrap();
+    assert_eq!(answer["rows"][0]["rows"], json!([row_of_names()]));
     let table = test("text");
     let heads = table
         .lines()

@@ -36,7 +36,7 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
     site.serve("/second", list(&[row("d", "1")], None));
     site.serve("/none", list(&[], None));
     let paths = ["/first", "/second", "/none"];
-    let told = crawl(work, &web, store, &paths).finish().expect(0);
+    let reported = crawl(work, &web, store, &paths).finish().expect(0);
     let expected = json!({
         "pages": 3, "pages_without": 1, "pages_cut": 1,
         "rows": 6, "stored": 4, "without_key": 1, "same_key": 1,
@@ -46,7 +46,7 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
             "price": {"filled": 5, "empty": 1, "undecided": 1, "share": 0.8333, "share_before": null},
         },
     });
-    assert_eq!(counts(&told.summary().json), &expected);
+    assert_eq!(counts(&reported.summary().json), &expected);
     assert_eq!(stored(store, &[]).len(), 3);
     let again = crawl(work, &web, store, &["/second"])
         .instead("--crawl", "again")

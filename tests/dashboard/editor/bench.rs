@@ -110,8 +110,8 @@ impl Bench {
     pub(super) fn refused(&self, draft: &str, action: &str, body: &Value) -> String {
         let answer = self.ask(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);
-        let told: Value = serde_json::from_str(&answer.body).expect("JSON");
-        told["error"].as_str().expect("words").to_owned()
+        let reported: Value = serde_json::from_str(&answer.body).expect("JSON");
+        reported["error"].as_str().expect("words").to_owned()
     }
 
     pub(super) fn state(&self, draft: &str) -> Value {

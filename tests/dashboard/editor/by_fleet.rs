@@ -73,8 +73,8 @@ fn the_reason_for_an_unfetched_url_is_shown() {
         |n: u32| json!({"url": blocks.url(&format!("/{n}")), "appid": "testapp", "crawlid": "b"});
     fleet.feed(&(0..6).map(feed).collect::<Vec<_>>());
     crate::fleet::wait_for("it backs off", || {
-        let told = fleet.ask(&json!({"action": "site", "site": BLOCKS}));
-        (told["state"] == "backing_off").then_some(())
+        let answer = fleet.ask(&json!({"action": "site", "site": BLOCKS}));
+        (answer["state"] == "backing_off").then_some(())
     });
     let before = blocks.visits().0.len();
     let backoff = refused(blocks.url("/new"));

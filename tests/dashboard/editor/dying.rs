@@ -58,7 +58,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| bench.refused(&draft, "trial", &json!({})));
             end(wait_for("a job is at work", || job_of(dashboard)));
-            asked.join().expect("it is told")
+            asked.join().expect("it is reported")
         })
     };
     let killed = ended(&|job| send_signal(job, Signal::KILL));

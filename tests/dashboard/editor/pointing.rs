@@ -82,10 +82,10 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
 
     browser.click_at("#try");
     at.wait_for_results("Values on all pages");
-    for told in ["Ada Lovelace", "Grace Hopper", "Göttingen"] {
+    for reported in ["Ada Lovelace", "Grace Hopper", "Göttingen"] {
         assert!(
-            browser.page_text().contains(told),
-            "{told}: {}",
+            browser.page_text().contains(reported),
+            "{reported}: {}",
             browser.page_text()
         );
     }
@@ -192,29 +192,30 @@ impl Pointing<'_> {
         });
         browser.click_at(".candidate button.main");
         browser.wait_until("the check", || {
-            let told = self.status();
-            told.starts_with(&format!("{field} is read by"))
+            let reported = self.status();
+            reported
+                .starts_with(&format!("{field} is read by"))
                 .then_some(())
         });
         assert!(!self.status().contains("to fix"), "{}", self.status());
     }
 
     /// Walks through the copy by arrow keys until the status within the frame shows this.
-    fn walk_to(&self, told: &str) {
+    fn walk_to(&self, reported: &str) {
         let browser = self.browser;
         for _ in 0..60 {
             let here = browser.wait_for_text("#here");
-            if here.starts_with(told) {
+            if here.starts_with(reported) {
                 return;
             }
             // Into the element with the searched words, otherwise onwards.
-            let holds = here.contains(told.split(": ").nth(1).unwrap_or_default());
+            let holds = here.contains(reported.split(": ").nth(1).unwrap_or_default());
             browser.press(&[if holds || here.is_empty() || here.starts_with("div") {
                 RIGHT
             } else {
                 DOWN
             }]);
         }
-        panic!("{told} was not found by walking");
+        panic!("{reported} was not found by walking");
     }
 }

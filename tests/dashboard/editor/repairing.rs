@@ -75,7 +75,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
     let start = bench.visitor.get("/dashboard/editor");
     assert!(
         start.body.contains("Repair shop"),
-        "the alert is told: {}",
+        "the alert is reported: {}",
         start.body
     );
 
@@ -100,16 +100,16 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         &json!({"add": {"crawl": {"app": "local", "crawl": "second", "count": 10}}}),
     );
 
-    let told = bench.done(&draft, "repair", &json!({}));
-    let repaired: Vec<&str> = told["fields"]
+    let answer = bench.done(&draft, "repair", &json!({}));
+    let repaired: Vec<&str> = answer["fields"]
         .as_array()
         .unwrap()
         .iter()
         .filter(|field| field["accepted"] == true)
         .map(|field| field["field"].as_str().unwrap())
         .collect();
-    assert_eq!(repaired, ["name", "price"], "{told:#}");
-    let lines = told["difference"].as_array().unwrap();
+    assert_eq!(repaired, ["name", "price"], "{answer:#}");
+    let lines = answer["difference"].as_array().unwrap();
     assert!(
         lines
             .iter()
@@ -121,7 +121,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
     };
     assert_eq!(file(), mapping(), "it is a proposal");
 
-    bench.done(&draft, "save", &json!({"mapping": told["mapping"]}));
+    bench.done(&draft, "save", &json!({"mapping": answer["mapping"]}));
     assert_eq!(file()["fields"][2]["description"], "In pounds.");
     assert_eq!(
         file()["fields"][0],

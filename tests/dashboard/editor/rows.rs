@@ -69,11 +69,11 @@ impl Rows<'_> {
         self.0.leave_frames();
     }
 
-    fn wait_for_status(&self, told: &str) {
-        self.0.wait_until(told, || {
+    fn wait_for_status(&self, reported: &str) {
+        self.0.wait_until(reported, || {
             self.0
                 .text_at("#status")
-                .filter(|text| text.contains(told))
+                .filter(|text| text.contains(reported))
                 .map(drop)
         });
     }

@@ -112,12 +112,12 @@ fn changes_by_someone_else_are_not_overwritten() {
 
 /// The lines of `webfill audit` about saved mappings.
 fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
-    let told = Run::new(["audit", "--json", "--what", "mapping_save"])
+    let reported = Run::new(["audit", "--json", "--what", "mapping_save"])
         .args(arguments)
         .in_folder(work.path("."))
         .finish()
         .expect(0);
-    let lines = told.stdout.lines();
+    let lines = reported.stdout.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect()

@@ -15,12 +15,12 @@ fn each_process_reports_its_start_time_and_resources() {
         (SUPERVISOR, "process=\"supervisor\",worker=\"\""),
         (SUPERVISOR, "process=\"worker\",worker=\"0\""),
     ] {
-        let told = wait_for("the process is told of", || {
-            let told = scrape(&fleet, port);
-            told.get(&format!("process_start_time_seconds{{{labels}}}"))?;
-            Some(told)
+        let metrics = wait_for("the process is reported", || {
+            let metrics = scrape(&fleet, port);
+            metrics.get(&format!("process_start_time_seconds{{{labels}}}"))?;
+            Some(metrics)
         });
-        let of = |name: &str| told.of(&format!("{name}{{{labels}}}"));
+        let of = |name: &str| metrics.of(&format!("{name}{{{labels}}}"));
         let began_s = of("process_start_time_seconds");
         assert!(
             (now_s - 600.0..now_s + 5.0).contains(&began_s),
@@ -30,9 +30,9 @@ fn each_process_reports_its_start_time_and_resources() {
         assert!(of("process_open_fds") > 5.0);
         assert!(of("process_max_fds") >= of("process_open_fds"));
         assert!(of("webfill_process_resident_memory_bytes") > 1e6);
-        assert_eq!(told.of("webfill_starts_total"), 1.0);
-        assert!(told.sum("webfill_disk_size_bytes{") > told.sum("webfill_disk_free_bytes{"));
-        assert!(told.sum("webfill_disk_free_bytes{") > 0.0);
+        assert_eq!(metrics.of("webfill_starts_total"), 1.0);
+        assert!(metrics.sum("webfill_disk_size_bytes{") > metrics.sum("webfill_disk_free_bytes{"));
+        assert!(metrics.sum("webfill_disk_free_bytes{") > 0.0);
     }
 }
 
@@ -40,7 +40,7 @@ fn each_process_reports_its_start_time_and_resources() {
 fn starts_are_counted_though_nothing_has_scraped_between_them() {
     let mut fleet = fleet_with_metrics();
     let began =
-        |told: &super::Scraped| told.of("process_start_time_seconds{process=\"dispatcher\"}");
+        |metrics: &super::Scraped| metrics.of("process_start_time_seconds{process=\"dispatcher\"}");
     let before = scrape(&fleet, DISPATCHER);
     for _ in 0..3 {
         fleet.kill_dispatcher();
@@ -52,9 +52,9 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
     // Also of a supervisor. A worker that dies is counted separately.
     let worker = fleet.supervisor().of_role("worker").remove(0);
     worker.signal(Signal::KILL);
-    wait_for("the death is told", || {
-        let told = scrape(&fleet, SUPERVISOR);
-        (told.get("webfill_worker_deaths_total") == Some(1.0)).then_some(())
+    wait_for("the death is reported", || {
+        let metrics = scrape(&fleet, SUPERVISOR);
+        (metrics.get("webfill_worker_deaths_total") == Some(1.0)).then_some(())
     });
     assert_eq!(scrape(&fleet, SUPERVISOR).of("webfill_starts_total"), 1.0);
 }
@@ -62,16 +62,16 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
 #[test]
 fn the_time_of_the_last_backup_is_reported_and_outlives_the_dispatcher() {
     let mut fleet = fleet_with_metrics();
-    let told = |fleet: &_| scrape(fleet, DISPATCHER).of("webfill_last_backup_timestamp_seconds");
-    assert_eq!(told(&fleet), 0.0, "none was made");
+    let metrics = |fleet: &_| scrape(fleet, DISPATCHER).of("webfill_last_backup_timestamp_seconds");
+    assert_eq!(metrics(&fleet), 0.0, "none was made");
     let before_s = epoch_seconds() as f64;
     fleet.back_up();
-    let made_s = told(&fleet);
+    let made_s = metrics(&fleet);
     assert!(
         (before_s - 1.0..before_s + 60.0).contains(&made_s),
         "{made_s}"
     );
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    assert_eq!(told(&fleet), made_s);
+    assert_eq!(metrics(&fleet), made_s);
 }

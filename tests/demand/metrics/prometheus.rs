@@ -26,10 +26,10 @@ fn promtool(arguments: &[&str]) -> Command {
 /// Runs it to its end. Returns its output.
 fn judged(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
-    let told = [output.stdout, output.stderr].concat();
-    let told = String::from_utf8_lossy(&told).into_owned();
-    assert!(output.status.success(), "{command:?}: {told}");
-    told
+    let reported = [output.stdout, output.stderr].concat();
+    let reported = String::from_utf8_lossy(&reported).into_owned();
+    assert!(output.status.success(), "{command:?}: {reported}");
+    reported
 }
 
 /// Ends with the test.
@@ -138,7 +138,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
         assert_eq!(judged(check), "", "port {port}");
     }
     wait_for(
-        "both targets are up, and what they tell is what was fetched",
+        "both targets are up, and they report what was fetched",
         || {
             let up = prometheus.query("sum(up{job=~\"webfill-.*\"})");
             let pages = prometheus.query("sum(webfill_pages_total)");
@@ -189,8 +189,8 @@ fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
     };
     let scraped = |starts: f64| {
         wait_for("it is scraped", || {
-            let told = prometheus.query("webfill_starts_total{job=\"webfill-dispatcher\"}");
-            (told == [starts]).then_some(())
+            let metrics = prometheus.query("webfill_starts_total{job=\"webfill-dispatcher\"}");
+            (metrics == [starts]).then_some(())
         });
     };
     scraped(1.0);

@@ -10,12 +10,12 @@ const REASONS: [&str; 7] = [
     "lane", "limit", "pause", "backoff", "delay", "store", "turn",
 ];
 
-fn tasks(told: &Scraped, reason: &str) -> Option<f64> {
-    told.get(&format!("webfill_queued_tasks{{waits_for=\"{reason}\"}}"))
+fn tasks(reported: &Scraped, reason: &str) -> Option<f64> {
+    reported.get(&format!("webfill_queued_tasks{{waits_for=\"{reason}\"}}"))
 }
 
-fn age_s(told: &Scraped, reason: &str) -> f64 {
-    told.of(&format!(
+fn age_s(reported: &Scraped, reason: &str) -> f64 {
+    reported.of(&format!(
         "webfill_queued_oldest_due_seconds{{waits_for=\"{reason}\"}}"
     ))
 }
@@ -23,12 +23,12 @@ fn age_s(told: &Scraped, reason: &str) -> f64 {
 /// Waits until this many tasks wait for each of these reasons, and none for any other.
 fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
     wait_for("what is queued is counted by what it waits for", || {
-        let told = scrape(fleet, DISPATCHER);
-        let is_told = REASONS.iter().all(|reason| {
+        let metrics = scrape(fleet, DISPATCHER);
+        let is_reported = REASONS.iter().all(|reason| {
             let wanted = expected.iter().find(|(name, _)| name == reason);
-            tasks(&told, reason) == Some(wanted.map_or(0.0, |(_, tasks)| *tasks))
+            tasks(&metrics, reason) == Some(wanted.map_or(0.0, |(_, tasks)| *tasks))
         });
-        is_told.then_some(told)
+        is_reported.then_some(metrics)
     })
 }
 
@@ -70,25 +70,25 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     fleet.feed(&requests("limited.example", 3, "limited", &json!({})));
     fleet.feed(&requests("slow.example", 4, "slow", &json!({})));
     fleet.feed(&requests("by-hand.example", 7, "by-hand", &json!({})));
-    let told = wait_for("each waits for its own", || {
-        let told = scrape(&fleet, DISPATCHER);
-        let waits = REASONS.map(|reason| tasks(&told, reason));
+    let metrics = wait_for("each waits for its own", || {
+        let metrics = scrape(&fleet, DISPATCHER);
+        let waits = REASONS.map(|reason| tasks(&metrics, reason));
         // One page of the limited site is fetched. Of the slow site, the first page is fetched, and the next is
         // handed out until its delay is over.
         let [lane, limit, pause, backoff, delay, store, turn] = waits;
-        let is_told = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
+        let is_reported = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
             && [backoff, store, turn] == [Some(0.0); 3]
             && delay.is_some_and(|delay| (2.0..=3.0).contains(&delay))
-            && age_s(&told, "lane") > age_s(&told, "limit");
-        is_told.then_some(told)
+            && age_s(&metrics, "lane") > age_s(&metrics, "limit");
+        is_reported.then_some(metrics)
     });
-    assert_eq!(age_s(&told, "delay"), 0.0, "its time has not come");
+    assert_eq!(age_s(&metrics, "delay"), 0.0, "its time has not come");
     // The age grows, only for this reason.
     wait_for("the age grows", || {
         let now = scrape(&fleet, DISPATCHER);
-        (age_s(&now, "lane") > age_s(&told, "lane") + 2.0).then_some(())
+        (age_s(&now, "lane") > age_s(&metrics, "lane") + 2.0).then_some(())
     });
-    assert_eq!(age_s(&told, "turn"), 0.0);
+    assert_eq!(age_s(&metrics, "turn"), 0.0);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
     fleet.wait_until_done("done");
     fleet.drain_supervisor("one");
     fleet.feed(&requests("a.example", 6, "queued", &json!({})));
-    let told = wait_until_waiting(&fleet, &[("lane", 6.0)]);
-    assert_eq!(told.of("webfill_tasks{state=\"queued\"}"), 6.0);
+    let reported = wait_until_waiting(&fleet, &[("lane", 6.0)]);
+    assert_eq!(reported.of("webfill_tasks{state=\"queued\"}"), 6.0);
     fleet.run(&["pause", APP, "queued"]).expect(0);
     wait_until_waiting(&fleet, &[("pause", 6.0)]);
     fleet.run(&["resume", APP, "queued"]).expect(0);
@@ -121,10 +121,10 @@ fn sites_in_trouble_back_off_in_the_metrics() {
         .site("blocks.example")
         .otherwise(|_| status(403).into());
     fleet.feed(&requests("blocks.example", 9, "c", &json!({})));
-    let told = wait_for("the site backs off", || {
-        let told = scrape(&fleet, DISPATCHER);
-        (tasks(&told, "backoff")? >= 7.0).then_some(told)
+    let metrics = wait_for("the site backs off", || {
+        let metrics = scrape(&fleet, DISPATCHER);
+        (tasks(&metrics, "backoff")? >= 7.0).then_some(metrics)
     });
-    assert!(age_s(&told, "backoff") > 0.0);
-    assert_eq!(age_s(&told, "turn"), 0.0);
+    assert!(age_s(&metrics, "backoff") > 0.0);
+    assert_eq!(age_s(&metrics, "turn"), 0.0);
 }

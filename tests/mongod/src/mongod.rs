@@ -89,8 +89,8 @@ impl Mongod {
         let found = mongod.ask(&direct, doc! {"replSetGetConfig": 1});
         let mut config = found.get_document("config").expect("its set").clone();
         config.insert("members", vec![doc! {"_id": 0, "host": mongod.address()}]);
-        let told = doc! {"replSetReconfig": config, "force": true};
-        mongod.ask(&direct, told);
+        let reported = doc! {"replSetReconfig": config, "force": true};
+        mongod.ask(&direct, reported);
         mongod.wait_until_writable(&mongod.address());
         mongod
     }

@@ -368,7 +368,7 @@ impl World {
     }
 
     /// The dispatcher learns that the store has states of sites, unless it has died meanwhile.
-    pub(crate) fn tell_site_states(&mut self, life: u32, last: i64) {
+    pub(crate) fn confirm_site_states(&mut self, life: u32, last: i64) {
         if life == self.coordinator.life && self.coordinator.is_up() {
             self.turn(|dispatcher, _| dispatcher.site_states_written(last));
         }
@@ -388,8 +388,8 @@ impl World {
         let Some(dispatcher) = &self.coordinator.dispatcher else {
             return;
         };
-        let look_ms = dispatcher.next_tick_ms();
-        let next_ms = dispatcher.next_ready_ms().unwrap_or(look_ms).min(look_ms);
+        let tick_ms = dispatcher.next_tick_ms();
+        let next_ms = dispatcher.next_ready_ms().unwrap_or(tick_ms).min(tick_ms);
         let at_ms = (next_ms - self.coordinator.ahead_ms).max(self.now_ms as i64 + 1) as u64;
         if at_ms < self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = at_ms;

@@ -22,7 +22,7 @@ const DIES_AT_MS: u64 = 30_000;
 const AWAY_MS: u64 = 1_000;
 const COUNTED_FROM_MS: u64 = 10_000;
 
-const LOOKS_EVERY_MS: u64 = 100;
+const CHECK_EVERY_MS: u64 = 100;
 
 /// The measurements of a large fleet, in simulated time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub fn large_fleet(supervisors: usize, seed: u64) -> Result<LargeFleet, Vec<Stri
     let pages = plan.sites.iter().map(|site| site.pages.len() as u64).sum();
     let mut observer = Observer {
         supervisors,
-        next_look_ms: 0,
+        next_check_ms: 0,
         seen: LargeFleet {
             pages,
             ..LargeFleet::default()
@@ -115,7 +115,7 @@ fn site(number: usize, dice: &mut Dice) -> SitePlan {
 
 struct Observer {
     supervisors: usize,
-    next_look_ms: u64,
+    next_check_ms: u64,
     seen: LargeFleet,
     /// The start of counting, with the messages and finished tasks at that time.
     counted_from: Option<(u64, u64, u64)>,
@@ -124,17 +124,17 @@ struct Observer {
 impl Observer {
     fn watch(&mut self, world: &mut World) {
         let is_all_seen = self.seen.even_again_ms > 0;
-        if is_all_seen || world.now_ms < self.next_look_ms {
+        if is_all_seen || world.now_ms < self.next_check_ms {
             return;
         }
-        self.next_look_ms = world.now_ms + LOOKS_EVERY_MS;
+        self.next_check_ms = world.now_ms + CHECK_EVERY_MS;
         let asked = world.ask_dispatcher(br#"{"action": "status"}"#);
         if let Some(status) = asked {
-            self.look(world.now_ms, &status);
+            self.check(world.now_ms, &status);
         }
     }
 
-    fn look(&mut self, now_ms: u64, status: &Value) {
+    fn check(&mut self, now_ms: u64, status: &Value) {
         let shares = status["supervisors"].as_array().into_iter().flatten();
         let shares: Vec<u64> = shares.filter_map(|one| one["sites"].as_u64()).collect();
         let is_whole = shares.len() == self.supervisors;

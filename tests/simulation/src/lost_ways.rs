@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    pub(crate) fn tell_waiting(
+    pub(crate) fn report_waiting(
         &mut self,
         machine: usize,
         slot: u16,

@@ -199,8 +199,10 @@ impl World {
         let supervisors = supervisors.expect("a status has supervisors").iter();
         let cut_off = supervisors
             .clone()
-            .filter(|told| told["egress"] == "cut_off");
-        let cut_off: BTreeSet<&str> = cut_off.filter_map(|told| told["id"].as_str()).collect();
+            .filter(|reported| reported["egress"] == "cut_off");
+        let cut_off: BTreeSet<&str> = cut_off
+            .filter_map(|reported| reported["id"].as_str())
+            .collect();
         for name in &cut_off {
             let seen = self.machines_seen.of_names.entry((*name).to_owned());
             let seen = seen.or_default();
@@ -223,7 +225,7 @@ impl World {
         if supervisors.clone().count() < self.plan.supervisors {
             self.backoff.may_be_over |= self.plan.loses_ways();
         }
-        let is_connected = |name: &str| supervisors.clone().any(|told| told["id"] == name);
+        let is_connected = |name: &str| supervisors.clone().any(|reported| reported["id"] == name);
         self.machines_seen
             .of_names
             .retain(|name, _| is_connected(name));

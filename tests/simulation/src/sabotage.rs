@@ -17,7 +17,7 @@ pub enum Sabotage {
     /// A worker does not learn which sites the previous one was requesting.
     NothingIsInherited,
     /// Workers do not learn when another worker last sent a request.
-    LastRequestsAreNotTold,
+    LastRequestsAreNotSent,
     /// The database does not record the owners of sites.
     OwnersAreForgotten,
     /// Two supervisors with one name cannot be distinguished.
@@ -49,7 +49,7 @@ pub enum Sabotage {
     /// The dispatcher learns that the store has the states of sites before it has them.
     StatesAreConfirmedUnwritten,
     /// Workers do not report the addresses of sites.
-    AddressesAreNotTold,
+    AddressesAreNotSent,
     /// From some turn on, the dispatcher hands nothing out any more.
     HandingOutStops,
     /// An unreachable site serves its crawls in turns, as it once did, so that its older tasks wait behind newer
@@ -106,7 +106,7 @@ impl World {
             }
             (Some(Sabotage::RecallsAreIgnored), SupervisorToWorker::Recall { .. })
             | (Some(Sabotage::NothingIsInherited), SupervisorToWorker::Inherited { .. }) => None,
-            (Some(Sabotage::LastRequestsAreNotTold), SupervisorToWorker::Tasks(mut tasks)) => {
+            (Some(Sabotage::LastRequestsAreNotSent), SupervisorToWorker::Tasks(mut tasks)) => {
                 for task in &mut tasks {
                     task.last_request_ago_ms = None;
                 }

@@ -57,13 +57,13 @@ impl World {
         let (life, last) = (self.coordinator.life, write.last);
         let states = &mut self.site_states;
         let stored_ms = states.dice.magnitude(1, states.takes_ms);
-        let told_ms = match self.suffers(Sabotage::StatesAreConfirmedUnwritten) {
+        let confirmed_ms = match self.suffers(Sabotage::StatesAreConfirmedUnwritten) {
             true => 0,
             false => stored_ms + self.site_states.dice.between(0, 20),
         };
         let write = Box::new(write);
         self.later(stored_ms, Event::SiteStatesStored { life, write });
-        self.later(told_ms, Event::SiteStatesTold { life, last });
+        self.later(confirmed_ms, Event::SiteStatesConfirmed { life, last });
     }
 
     /// If the dispatcher has died meanwhile, its last write may have been on its way to the store.

@@ -10,10 +10,10 @@ use webfill_wire::Lane;
 use crate::world::World;
 
 /// After this many consecutive turns without a hand-out the database is checked, and again after as many.
-const TURNS_PER_LOOK: u32 = 8;
+const TURNS_PER_CHECK: u32 = 8;
 
 /// The most consecutive checks that may find a site due.
-const MOST_LOOKS: u32 = 6;
+const MOST_CHECKS: u32 = 6;
 
 /// How long limits of groups may delay tasks that are due.
 const GROUPS_TAKE_MS: u64 = 20_000;
@@ -23,7 +23,7 @@ pub(crate) struct Standstill {
     /// Turns since something was handed out, in the dispatcher's life.
     quiet_turns: u32,
     /// The last consecutive checks that found a site due, and the time of the first.
-    due_looks: u32,
+    due_checks: u32,
     due_since_ms: u64,
 }
 
@@ -35,7 +35,7 @@ impl World {
             return;
         }
         self.standstill.quiet_turns += 1;
-        if !self.standstill.quiet_turns.is_multiple_of(TURNS_PER_LOOK) {
+        if !self.standstill.quiet_turns.is_multiple_of(TURNS_PER_CHECK) {
             return;
         }
         let due = self.due_in_vain();
@@ -46,16 +46,16 @@ impl World {
         };
         let seen = &mut self.standstill;
         let Some(site) = due else {
-            seen.due_looks = 0;
+            seen.due_checks = 0;
             return;
         };
-        if seen.due_looks == 0 {
+        if seen.due_checks == 0 {
             seen.due_since_ms = now_ms;
         }
-        seen.due_looks += 1;
+        seen.due_checks += 1;
         let for_ms = now_ms - seen.due_since_ms;
-        if seen.due_looks > MOST_LOOKS && for_ms >= takes_ms {
-            let turns = MOST_LOOKS * TURNS_PER_LOOK;
+        if seen.due_checks > MOST_CHECKS && for_ms >= takes_ms {
+            let turns = MOST_CHECKS * TURNS_PER_CHECK;
             let fault = format!(
                 "stands still: {site} is due, and for {turns} turns and more nothing was handed out"
             );

@@ -20,7 +20,7 @@ impl Plan {
             Sabotage::LeasesAreIgnored | Sabotage::AnswersStretchTheLease => {
                 plan.loses_supervisors(dice);
             }
-            Sabotage::LastRequestsAreNotTold => plan.forgets_what_supervisors_learnt(dice),
+            Sabotage::LastRequestsAreNotSent => plan.forgets_what_supervisors_learnt(dice),
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
             Sabotage::HandingOutStops => plan.gives_up_sites(dice),

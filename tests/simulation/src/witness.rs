@@ -1,4 +1,4 @@
-//! Looks at the dispatcher's database as another program would.
+//! Checks the dispatcher's database as another program would.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

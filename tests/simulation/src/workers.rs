@@ -10,7 +10,7 @@ use crate::worker::{Around, FinishedTask, Next, Pending, Worker, page_of, site_n
 use crate::world::{Event, Place, World};
 
 /// The same value as in the real supervisor.
-const LOOK_MS: u64 = 100;
+const CHECK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
 
@@ -56,7 +56,7 @@ impl World {
             slot,
             blamed,
         };
-        self.later(LOOK_MS, noticed);
+        self.later(CHECK_MS, noticed);
     }
 
     pub(crate) fn end_worker(&mut self, machine: usize, slot: u16) {

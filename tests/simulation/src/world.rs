@@ -150,7 +150,7 @@ pub(crate) enum Event {
         life: u32,
         write: Box<SiteStatesWrite>,
     },
-    SiteStatesTold {
+    SiteStatesConfirmed {
         life: u32,
         last: i64,
     },
@@ -172,7 +172,7 @@ impl Event {
             | Event::ToDispatcher { .. }
             | Event::Applied { .. }
             | Event::SiteStatesStored { .. }
-            | Event::SiteStatesTold { .. } => Place::Dispatcher,
+            | Event::SiteStatesConfirmed { .. } => Place::Dispatcher,
             Event::ToSupervisor { machine, .. }
             | Event::SupervisorSpeaks(machine)
             | Event::FromWorker { machine, .. }
@@ -347,9 +347,9 @@ impl World {
                 slot,
                 incarnation,
                 site,
-            } => self.tell_waiting(machine, slot, incarnation, site),
+            } => self.report_waiting(machine, slot, incarnation, site),
             Event::SiteStatesStored { life, write } => self.store_site_states(life, *write),
-            Event::SiteStatesTold { life, last } => self.tell_site_states(life, last),
+            Event::SiteStatesConfirmed { life, last } => self.confirm_site_states(life, last),
             Event::Applied { life, application } => self.apply(life, &application),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),

@@ -149,7 +149,7 @@ fn a_worker_that_inherits_no_requests_under_way_is_found() {
 
 #[test]
 fn workers_that_do_not_learn_of_the_last_request_are_found() {
-    assert_is_found(Sabotage::LastRequestsAreNotTold, 1);
+    assert_is_found(Sabotage::LastRequestsAreNotSent, 1);
 }
 
 #[test]
@@ -239,5 +239,5 @@ fn older_tasks_of_an_unreachable_site_that_wait_behind_newer_ones_are_found() {
 
 #[test]
 fn workers_that_report_no_address_are_found() {
-    assert_is_found(Sabotage::AddressesAreNotTold, 14);
+    assert_is_found(Sabotage::AddressesAreNotSent, 14);
 }

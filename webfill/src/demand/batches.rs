@@ -143,7 +143,7 @@ mod tests {
 
     /// Feeds a text to a dispatcher that refuses what contains `bad`; returns the lines accepted,
     /// the lines refused and the number of lists sent.
-    fn fed(text: String, tells_index: bool) -> (Vec<String>, Vec<u64>, usize) {
+    fn fed(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
         let lines = Lines::of(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
         let mut batches = Batches::of(lines);
         let (mut accepted, mut refused, mut sent) = (Vec::new(), Vec::new(), 0);
@@ -158,7 +158,7 @@ mod tests {
                     accepted.extend(batch.requests.into_iter().map(|one| one.text));
                     batches.accepted();
                 }
-                bad => refused.extend(batches.refused(batch, bad.filter(|_| tells_index))),
+                bad => refused.extend(batches.refused(batch, bad.filter(|_| has_index))),
             }
         }
         refused.sort_unstable();
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn the_good_lines_are_fed_in_order_and_the_others_reported_by_number() {
         let text = "{\"a\": 1}\n\n# a comment\n{\"bad\": 2}\nnonsense\n[3]\n{\"a\": 4}\n7\n";
-        for tells_index in [true, false] {
-            let (accepted, refused, _) = fed(text.into(), tells_index);
+        for has_index in [true, false] {
+            let (accepted, refused, _) = fed(text.into(), has_index);
             assert_eq!(accepted, ["{\"a\": 1}", "{\"a\": 4}"]);
             assert_eq!(refused, [4, 5, 6, 8]);
         }

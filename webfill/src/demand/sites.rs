@@ -93,9 +93,9 @@ mod tests {
             "queued": 4,
             "evidence": {"url": "http://a.org/robots.txt", "status_code": 503, "sign": "answered 503"},
         });
-        let told = row(&site).join("|");
+        let reported = row(&site).join("|");
         assert_eq!(
-            told,
+            reported,
             "a.org|backing_off|robots|1970-01-01T00:00:00.000Z|1970-01-01T00:01:00.000Z|4|\
              http://a.org/robots.txt: answered 503"
         );

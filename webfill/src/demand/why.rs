@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn the_answers_to_all_parts_are_one_without_the_guesses_of_the_last() {
-        let told = |id: &str, state: &str| json!({"crawlid": id, "state": state});
+        let reported = |id: &str, state: &str| json!({"crawlid": id, "state": state});
         let mut answer =
-            json!({"crawls": [told("1", "done")], "crawls_checked": 10_000, "next": "7"});
+            json!({"crawls": [reported("1", "done")], "crawls_checked": 10_000, "next": "7"});
         let more = json!({
-            "crawls": [told("2", "unknown"), told("3", "unknown")],
+            "crawls": [reported("2", "unknown"), reported("3", "unknown")],
             "crawls_checked": 6,
             "next": null,
         });
@@ -140,7 +140,7 @@ mod tests {
                 (&json!(10_006), &Value::Null)
             );
         }
-        assert_eq!(answer["crawls"], json!([told("1", "done")]));
+        assert_eq!(answer["crawls"], json!([reported("1", "done")]));
         assert_eq!(unknown["crawls"].as_array().map(Vec::len), Some(2));
     }
 }

@@ -98,7 +98,7 @@ fn spaced(urls: &Value) -> String {
     urls.join(" ")
 }
 
-/// Keeps the kind of the error, which tells a closed pipe from other errors.
+/// Keeps the kind of the error, which distinguishes a closed pipe from other errors.
 fn into_io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -43,7 +43,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
 /// How often the dispatcher is asked how far it is.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the reasons for waiting are printed.
 const PRINT_EVERY: Duration = Duration::from_secs(60);
@@ -330,7 +330,7 @@ impl ByFleet {
             let next = Instant::now() + ASK_EVERY;
             while Instant::now() < next {
                 check_signals()?;
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_EVERY);
             }
         }
     }
@@ -388,7 +388,7 @@ impl Dispatcher {
 
     fn ask(&mut self, question: &impl Serialize) -> Result<Value, Fault> {
         let asked = Instant::now();
-        let was_told = Cell::new(false);
+        let was_reported = Cell::new(false);
         let (endpoint, has_keys, was_answered) = (&self.endpoint, self.has_keys, self.was_answered);
         let progress = self.progress;
         let answer = self.client.request(question, || {
@@ -406,7 +406,7 @@ impl Dispatcher {
                     FIRST_ANSWER.as_secs()
                 )));
             }
-            if !was_told.replace(true) {
+            if !was_reported.replace(true) {
                 let sentence = format!("waiting for the dispatcher at {endpoint}");
                 remark(progress, &sentence);
             }

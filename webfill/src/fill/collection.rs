@@ -30,7 +30,7 @@ const BATCH: usize = 500;
 const VALUES: usize = 4;
 
 /// Refusals that are listed.
-const REFUSALS_TOLD: usize = 20;
+const MOST_REFUSALS_SHOWN: usize = 20;
 
 /// See the module.
 pub struct Collection {
@@ -186,11 +186,11 @@ impl Collection {
             }
         }
         refusals.extend(self.send(&batch)?);
-        for (document, reason) in refusals.iter().take(REFUSALS_TOLD) {
+        for (document, reason) in refusals.iter().take(MOST_REFUSALS_SHOWN) {
             webfill_service::say!("webfill: document {document:.200}: not written: {reason}");
         }
-        if refusals.len() > REFUSALS_TOLD {
-            let more = refusals.len() - REFUSALS_TOLD;
+        if refusals.len() > MOST_REFUSALS_SHOWN {
+            let more = refusals.len() - MOST_REFUSALS_SHOWN;
             webfill_service::say!("webfill: {more} more documents are not written");
         }
         Ok(count)

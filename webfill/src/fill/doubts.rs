@@ -49,7 +49,7 @@ struct Shown {
 /// A doubt that was listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Of the row. Where there is none, the links tell rows apart: numbers of rows change.
+    /// Of the row. Where there is none, the links distinguish rows: numbers of rows change.
     id: Option<String>,
     links: Vec<String>,
     column: String,
@@ -379,7 +379,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
     accepted
 }
 
-/// The cells that are worth a person's look, the surest first; then questions.
+/// The cells to review, the surest first; then questions.
 pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
     let is_open = |cell: &&Cell| {
         let place = (

@@ -55,10 +55,10 @@ pub fn to_explore(
         let row = row.and_then(|number| table.rows.iter().position(|row| row.number == number));
         let Some(row) = row else { continue };
         // What many pages link to is the navigation of the site.
-        let telling = all[at].iter().filter(|link| {
+        let distinctive = all[at].iter().filter(|link| {
             counts[link.as_str()] * 2 <= pages.len().max(2) && !table.has_link(link)
         });
-        links.extend(telling.take(LINKS).map(|link| Linked {
+        links.extend(distinctive.take(LINKS).map(|link| Linked {
             url: link.clone(),
             row: row as u32,
         }));

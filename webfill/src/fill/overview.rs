@@ -120,9 +120,9 @@ impl Overview<'_> {
 }
 
 fn named(name: &str, tally: &Tally) -> Value {
-    let mut told = of(tally);
-    told["name"] = name.into();
-    told
+    let mut reported = of(tally);
+    reported["name"] = name.into();
+    reported
 }
 
 fn of(tally: &Tally) -> Value {

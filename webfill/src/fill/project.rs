@@ -11,8 +11,8 @@ use webfill_service::state::StateFolder;
 
 use crate::mapping_command::writing::write_atomically;
 
-/// Much longer than a look at the lock takes.
-const LOOKED_AT: Duration = Duration::from_millis(50);
+/// Much longer than a check of the lock takes.
+const LOCK_CHECK: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -57,9 +57,9 @@ impl Project {
     /// Makes the folder, and locks it for as long as the result lives.
     pub fn open(&self) -> Result<StateFolder, Fault> {
         // A person may have made the folder above, to put mappings there.
-        // A dashboard that looks whether the command runs holds the lock for a moment.
+        // A dashboard that checks whether the command runs holds the lock for a moment.
         let opened = StateFolder::open(&self.state(), "fill").or_else(|_| {
-            std::thread::sleep(LOOKED_AT);
+            std::thread::sleep(LOCK_CHECK);
             StateFolder::open(&self.state(), "fill")
         });
         let lock = opened.map_err(|mut fault| {

@@ -16,7 +16,7 @@ use super::table::Table;
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
 /// The shortest known value that says something by standing on a page, in characters.
-const LEAST_TELLING: usize = 3;
+const LEAST_CHARS: usize = 3;
 
 /// Different values of a column that are all searched for on a page on which the row's own was not read. Of columns
 /// with more, the values of some rows are. And rows that they are taken of.

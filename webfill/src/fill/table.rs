@@ -17,8 +17,8 @@ use super::known::Known;
 use super::options::{Check, FillOptions};
 use crate::export::Cells;
 
-/// Faults that are told.
-const FAULTS_TOLD: usize = 20;
+/// Faults that are reported.
+const MOST_FAULTS_SHOWN: usize = 20;
 
 /// A table, as far as filling needs it.
 #[derive(Debug)]
@@ -424,14 +424,14 @@ impl Table {
     }
 
     /// Lists lines that cannot be used, so that nothing is lost silently. `all` is where all of them are listed.
-    pub fn tell_faults(&self, all: &str) {
-        for fault in self.faults.iter().take(FAULTS_TOLD) {
+    pub fn report_faults(&self, all: &str) {
+        for fault in self.faults.iter().take(MOST_FAULTS_SHOWN) {
             webfill_service::say!("webfill: {}: {fault}", self.path.display());
         }
         if let Some(more) = self
             .faults
             .len()
-            .checked_sub(FAULTS_TOLD)
+            .checked_sub(MOST_FAULTS_SHOWN)
             .filter(|more| *more > 0)
         {
             webfill_service::say!("webfill: {}: {more} more, {all}", self.path.display());
@@ -442,7 +442,7 @@ impl Table {
         self.rows.iter().map(|row| row.gaps().count()).sum()
     }
 
-    /// Writes the same table with other values in some cells. Those that do not fit their column are told, left out
+    /// Writes the same table with other values in some cells. Those that do not fit their column are reported, left out
     /// and returned.
     pub fn write_filled(
         &self,
@@ -456,7 +456,7 @@ impl Table {
             .map(|field| (field.column, field))
             .collect();
         let is_delimited = matches!(self.understanding.format, Format::Delimited(..));
-        let (mut refused, mut told) = (Refused::new(), Vec::new());
+        let (mut refused, mut reported) = (Refused::new(), Vec::new());
         let mut change = |row: u64, column: usize, cell: &Cell, is_gap: bool| {
             let change = changes.get(&(row, column))?;
             let field = fields.get(&column)?;
@@ -477,7 +477,7 @@ impl Table {
                 Ok(values) => return Some(field.written(&values)),
                 Err(reason) => reason,
             };
-            told.push((row, column, field.joined(&change.values), refusal.clone()));
+            reported.push((row, column, field.joined(&change.values), refusal.clone()));
             refused.insert((row, column), refusal);
             None
         };
@@ -489,7 +489,7 @@ impl Table {
             let _ = std::fs::remove_file(output);
             return Err(fault);
         }
-        told.extend(written.refusals.into_iter().map(|refusal| {
+        reported.extend(written.refusals.into_iter().map(|refusal| {
             let place = (refusal.row, refusal.column);
             refused.insert(place, refusal.reason.clone());
             (refusal.row, refusal.column, refusal.value, refusal.reason)
@@ -498,13 +498,13 @@ impl Table {
             let reason = || String::from("it does not fit its column");
             refused.entry(place).or_insert_with(reason);
         }
-        for (row, column, value, reason) in told.iter().take(FAULTS_TOLD) {
+        for (row, column, value, reason) in reported.iter().take(MOST_FAULTS_SHOWN) {
             let name = &self.understanding.columns[*column].name;
             webfill_service::say!(
                 "webfill: line {row}, {name}: `{value}` is not written: {reason}"
             );
         }
-        let more = refused.len().saturating_sub(FAULTS_TOLD);
+        let more = refused.len().saturating_sub(MOST_FAULTS_SHOWN);
         if more > 0 {
             webfill_service::say!("webfill: {more} more values are not written");
         }

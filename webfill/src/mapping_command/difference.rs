@@ -35,8 +35,8 @@ mod tests {
     fn lines_far_from_each_change_are_left_out() {
         let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj";
         let new = "a\nB\nc\nd\ne\nf\ng\nh\nI\nj";
-        let told = "  a\n- b\n+ B\n  c\n  d\n  ...\n  g\n  h\n- i\n+ I\n  j";
-        assert_eq!(lines_that_differ(old, new), told);
+        let reported = "  a\n- b\n+ B\n  c\n  d\n  ...\n  g\n  h\n- i\n+ I\n  j";
+        assert_eq!(lines_that_differ(old, new), reported);
         assert_eq!(lines_that_differ(old, old), "");
     }
 

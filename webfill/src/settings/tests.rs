@@ -91,8 +91,8 @@ fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
     let message = |text: &str| {
         std::fs::write(&file, text).unwrap();
         let refusal = Settings::load(Some(&file)).unwrap_err().message;
-        let told = refusal.split_once("webfill.toml: ").unwrap().1;
-        told.to_owned()
+        let reported = refusal.split_once("webfill.toml: ").unwrap().1;
+        reported.to_owned()
     };
     assert_eq!(
         message("state = \"s\"\n[politeness]\ndelai = 1.0"),

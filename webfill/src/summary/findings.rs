@@ -47,7 +47,7 @@ fn doubt(why: &str) -> &str {
         }
         "other_record" => "another record names their URL, which they fill instead",
         "rivals" => {
-            "they disagree, and nothing tells whose they are: the field stays missing; \
+            "they disagree, and nothing shows whose they are: the field stays missing; \
             name a field by which a record is recognised in the mapping (`match`), \
             or give each record its own URL"
         }

@@ -134,8 +134,8 @@ mod tests {
             assert!(Feeders::may_be_of_feed(&line.to_string()));
             feeders.note_feed(&line);
         }
-        let told: Vec<Value> = feeders.steps(0).iter().map(Step::json).collect();
-        let short = told.iter().map(|step| {
+        let reported: Vec<Value> = feeders.steps(0).iter().map(Step::json).collect();
+        let short = reported.iter().map(|step| {
             let more = &step["more"];
             [&step["at"], &more["fed_by"], &more["last"]].map(|value| value.as_str().unwrap_or("-"))
         });

@@ -242,15 +242,15 @@ mod tests {
                 r#"{"timestamp":"2026-11-23T10:00:01Z","event":"begun","span":{"task":7,"crawl_id":"another"}}"#,
             ],
         );
-        let told = read_logs(
+        let reported = read_logs(
             folder.path(),
             "http://a.org/",
             Wanted::default(),
             Vec::new(),
             Feeders::default(),
         );
-        assert!(told.missing.is_empty(), "{told:?}");
-        let mut found: Vec<(String, String)> = told
+        assert!(reported.missing.is_empty(), "{reported:?}");
+        let mut found: Vec<(String, String)> = reported
             .steps
             .into_iter()
             .map(|step| (step.process, step.event))

@@ -207,7 +207,7 @@ mod tests {
         let page = Step::of_page(&page);
         assert!(page.order() < leased.order());
         let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
-        let told = render(
+        let reported = render(
             "http://a.org/",
             &known,
             &[page, leased],
@@ -222,6 +222,6 @@ time                    by          crawl  delivery  event   what
 2026-11-23T10:00:01.5Z  dispatcher  c             2  leased  leased, supervisor one
 
 missing: nothing";
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

@@ -83,10 +83,10 @@ fn a_file_whose_head_names_a_step_is_linked_from_that_step() {
         };
         let begins = format!("\n**{step}. ");
         let begun = architecture.text.split(&begins).nth(1);
-        let told = begun.and_then(|rest| rest.split("\n**").next());
-        let told = told.unwrap_or_else(|| panic!("{path}: there is no step {step}"));
+        let reported = begun.and_then(|rest| rest.split("\n**").next());
+        let reported = reported.unwrap_or_else(|| panic!("{path}: there is no step {step}"));
         assert!(
-            told.contains(&format!("({path})")),
+            reported.contains(&format!("({path})")),
             "{path} says that it is step {step}, where ARCHITECTURE.md does not link to it"
         );
         found += 1;

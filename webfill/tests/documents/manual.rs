@@ -20,15 +20,15 @@ fn pages() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The codes in the section of a page that tells them.
+/// The codes in the section of a page that lists them.
 fn exit_codes(page: &str) -> Vec<&str> {
     let sections: Vec<&str> = page.split("\n.SH ").collect();
-    let told: Vec<_> = sections
+    let reported: Vec<_> = sections
         .into_iter()
         .filter_map(|section| section.strip_prefix("\"EXIT STATUS\"\n"))
         .collect();
-    assert_eq!(told.len(), 1, "{page}");
-    let items = told[0].split(".TP\n").skip(1);
+    assert_eq!(reported.len(), 1, "{page}");
+    let items = reported[0].split(".TP\n").skip(1);
     items
         .map(|item| {
             let (code, meaning) = item.split_once('\n').expect("two lines");

@@ -1,4 +1,4 @@
-//! Reads the parts of a document that tests look at: sections, tables, code blocks, code spans, links.
+//! Reads the parts of a document that tests check: sections, tables, code blocks, code spans, links.
 
 use std::ops::Range;
 use std::path::Path;

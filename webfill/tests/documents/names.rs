@@ -1,13 +1,13 @@
 //! What documents name exists: a file that moves, or a function that is renamed, makes this fail
 //! with document, line and name.
 //!
-//! The documents are all `.md` files of the repository. Code blocks are not looked at. The rules:
+//! The documents are all `.md` files of the repository. Code blocks are not checked. The rules:
 //!
 //! - **A link** to something that is no URL leads to a file or folder, relative to the document; an
 //!   anchor is a heading of the Markdown file that it leads into.
 //! - **A path** in back-ticks is one with a `/` in it, or the name of a `.rs`, `.md`, `.py` or `.sh`
 //!   file. It exists, seen from the top of the repository or from the document's folder; the bare
-//!   name of an `.rs` file may be that of any. Not looked at are absolute paths, paths with a
+//!   name of an `.rs` file may be that of any. Not checked are absolute paths, paths with a
 //!   placeholder in capitals (`golden/MAPPING/CASE.html`), paths in folders that tools fill
 //!   (`target/`), and [`NOT_OURS`].
 //! - **A name in the code** in back-ticks:
@@ -18,7 +18,7 @@
 //!   - `function()` is a function;
 //!   - every other name with an underscore (`lease_ms`, `WIRE_VERSION`) or with several capitals
 //!     (`SiteClock`) occurs as a word somewhere in the sources. So a rename is noticed wherever the
-//!     old name is in use no more. Environment variables, `WEBFILL_...`, are not looked at.
+//!     old name is in use no more. Environment variables, `WEBFILL_...`, are not checked.
 
 use std::path::Path;
 
@@ -160,7 +160,7 @@ fn span_fault(
     (!is_known).then(|| format!("`{name}` does not occur in the sources"))
 }
 
-/// Whether a code span is a path that can be looked at.
+/// Whether a code span is a path that can be checked.
 fn is_path(span: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let is_placeholder = |part: &str| {

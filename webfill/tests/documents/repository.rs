@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::markdown::Document;
 use crate::program::ROOT;
 
-/// Folders that hold nothing of ours, or that tools fill. Paths in them are not looked at.
+/// Folders that hold nothing of ours, or that tools fill. Paths in them are not checked.
 pub const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "node_modules"];
 
 /// These tests themselves, which name what does not exist.

@@ -59,24 +59,24 @@ fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
 }
 
 #[test]
-fn what_differs_is_told_and_ends_in_1() {
+fn differences_are_reported_and_end_in_1() {
     let work = work();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
     write_mapping(&work, "//th/text()");
     let ran = work.test("mappings --all");
     assert_eq!(ran.code, 1);
-    for told in [
+    for answer in [
         "golden/people/ada.json differs",
         "-     \"born\": \"1815\"",
         "2 golden cases, 2 differ",
     ] {
-        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+        assert!(ran.stdout.contains(answer), "{answer}: {}", ran.stdout);
     }
     let ran = work.test("mappings --all --format json");
-    let told = ran.json();
-    assert_eq!((ran.code, &told["cases"]), (1, &json!(2)));
-    let first = &told["differing"][0];
+    let answer = ran.json();
+    assert_eq!((ran.code, &answer["cases"]), (1, &json!(2)));
+    let first = &answer["differing"][0];
     assert_eq!(first["expected"]["fields"]["born"], "1815");
     assert_eq!(first["found"]["fields"], json!({"name": "Ada"}));
     // What is right now is kept anew, in the same place.
@@ -89,7 +89,7 @@ fn what_differs_is_told_and_ends_in_1() {
 }
 
 #[test]
-fn what_a_case_leaves_out_is_not_compared_and_what_is_broken_is_told() {
+fn what_a_case_leaves_out_is_not_compared_and_broken_cases_are_reported() {
     let work = work();
     let case = |content: Value| work.write("mappings/golden/people/ada.json", &content.to_string());
     work.write("mappings/golden/people/ada.html", "<h1>Ada</h1>");
@@ -148,7 +148,7 @@ fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
 fn what_cannot_be_kept_is_refused_in_words() {
     let work = work();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
-    for (page, more, told) in [
+    for (page, more, reported) in [
         ("saved/ada.html", "", "give it with --url"),
         (
             "saved/none.html",
@@ -173,8 +173,8 @@ fn what_cannot_be_kept_is_refused_in_words() {
     ] {
         let ran = save(&work, page, more);
         assert!(
-            ran.code == 2 && ran.stderr.contains(told),
-            "{told}: {}",
+            ran.code == 2 && ran.stderr.contains(reported),
+            "{reported}: {}",
             ran.stderr
         );
     }

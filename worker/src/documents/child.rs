@@ -86,8 +86,8 @@ fn start(limits: Limits) -> io::Result<Child> {
         .arg("read-document")
         .args(limits.to_arguments())
         .env_clear()
-        // The allocator would reserve a gibibyte at once, which the limit on memory could not tell from
-        // what is used.
+        // The allocator would reserve a gibibyte immediately, and the memory limit could not distinguish that from
+        // memory in use.
         .env("MIMALLOC_ARENA_RESERVE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

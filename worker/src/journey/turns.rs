@@ -18,7 +18,7 @@ use crate::now::{Now, now_ms};
 use crate::permits::Permit;
 use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
-use crate::sites::{LOOK_AGAIN_AFTER, Turn};
+use crate::sites::{RECHECK_AFTER, Turn};
 
 /// The right to send a request to a site, until it is dropped.
 pub(super) struct TakenTurn<'a> {
@@ -33,7 +33,7 @@ pub(super) struct TakenTurn<'a> {
 /// A site belongs to its worker until this long after its clock has passed. A worker that has sent no request for
 /// half that time checks the cache again before the next one. The difference covers the time until the cache knows of
 /// a request, and differences between the clocks of machines.
-const OWNED_FOR_MS: i64 = 2 * LOOK_AGAIN_AFTER.as_millis() as i64;
+const OWNED_FOR_MS: i64 = 2 * RECHECK_AFTER.as_millis() as i64;
 
 /// Why there is no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

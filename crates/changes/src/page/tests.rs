@@ -19,10 +19,10 @@ impl Web {
         }
     }
 
-    fn look(&mut self, change: impl FnOnce(&mut CheckedPage<'_>)) -> Option<Judged> {
+    fn check(&mut self, change: impl FnOnce(&mut CheckedPage<'_>)) -> Option<Judged> {
         self.nights += 1;
         let nothing = Map::new();
-        let mut look = CheckedPage {
+        let mut check = CheckedPage {
             key: CheckKey {
                 task: self.nights,
                 number: 1,
@@ -37,28 +37,28 @@ impl Web {
             fields: &nothing,
             seen: Seen::nothing(),
         };
-        change(&mut look);
-        let judged = self.page.judge(&look, &mut self.site);
+        change(&mut check);
+        let judged = self.page.judge(&check, &mut self.site);
         let packed = self.page.packed(1 << 20);
         assert_eq!(PageVersions::unpacked(&packed).unwrap(), self.page);
         judged
     }
 
     fn text(&mut self, text: &str) -> Verdict {
-        self.look(|look| look.seen = Seen::of_text(text))
+        self.check(|check| check.seen = Seen::of_text(text))
             .unwrap()
             .verdict
     }
 
     fn missing(&mut self) -> Option<Verdict> {
-        self.look(|look| look.answer = Answer::Missing)
+        self.check(|check| check.answer = Answer::Missing)
             .map(|judged| judged.verdict)
     }
 
     fn fields(&mut self, fields: Value, version: &str) -> Option<Judged> {
         let fields = fields.as_object().cloned().unwrap();
         self.nights += 1;
-        let look = CheckedPage {
+        let check = CheckedPage {
             key: CheckKey {
                 task: self.nights,
                 number: 1,
@@ -72,7 +72,7 @@ impl Web {
             fields: &fields,
             seen: Seen::nothing(),
         };
-        self.page.judge(&look, &mut self.site)
+        self.page.judge(&check, &mut self.site)
     }
 }
 
@@ -106,9 +106,9 @@ fn a_page_is_gone_at_the_second_check_and_back_with_its_changes() {
     assert_eq!(web.text("text"), Verdict::Unchanged, "it was missing once");
     assert_eq!(web.missing(), None);
     assert_eq!(web.missing(), Some(Verdict::Gone));
-    assert_eq!(web.missing(), None, "told once");
+    assert_eq!(web.missing(), None, "reported once");
     let back = web
-        .look(|look| look.seen = Seen::of_text("another text"))
+        .check(|check| check.seen = Seen::of_text("another text"))
         .unwrap();
     assert_eq!(back.verdict, Verdict::Back);
     assert!(!back.difference.is_empty());
@@ -129,14 +129,14 @@ fn a_page_that_never_was_is_not_gone() {
 fn a_check_is_judged_once() {
     let mut web = Web::new();
     web.text("text");
-    let again = web.look(|look| {
-        look.key = CheckKey {
+    let again = web.check(|check| {
+        check.key = CheckKey {
             task: 1,
             number: 1,
             at_ms: 86_400_000,
             ..CheckKey::default()
         };
-        look.seen = Seen::of_text("other");
+        check.seen = Seen::of_text("other");
     });
     assert_eq!(again, None);
 }
@@ -145,7 +145,7 @@ fn a_check_is_judged_once() {
 fn a_page_that_is_as_it_was_is_there() {
     let mut web = Web::new();
     let not_modified = |web: &mut Web| {
-        let judged = web.look(|look| look.answer = Answer::NotModified);
+        let judged = web.check(|check| check.answer = Answer::NotModified);
         judged.map(|judged| judged.verdict)
     };
     assert_eq!(not_modified(&mut web), None);
@@ -159,7 +159,7 @@ fn a_page_that_is_as_it_was_is_there() {
 fn an_empty_page_shows_nothing() {
     let mut web = Web::new();
     web.text("text");
-    assert_eq!(web.look(|_| {}), None);
+    assert_eq!(web.check(|_| {}), None);
     assert_eq!(web.text("text"), Verdict::Unchanged);
 }
 
@@ -178,7 +178,7 @@ fn fields_are_compared_by_value_and_another_mapping_begins_anew() {
     assert_eq!(
         back.verdict,
         Verdict::Changed,
-        "a price that is back is told"
+        "a price that is back is reported"
     );
     let other = web.fields(json!({"cost": 10}), "v2");
     assert_eq!(other, None, "it was never read so before");
@@ -204,12 +204,12 @@ impl Pages {
     }
 
     /// The pages reported as changed, with their differences.
-    fn look(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
+    fn check(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
         self.nights += 1;
         let nothing = Map::new();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (number, page) in self.pages.iter_mut().enumerate() {
-            let look = CheckedPage {
+            let check = CheckedPage {
                 key: CheckKey {
                     epoch: 1,
                     task: self.nights as u64,
@@ -224,86 +224,86 @@ impl Pages {
                 fields: &nothing,
                 seen: Seen::of_text(&text(number)),
             };
-            let judged = page.judge(&look, &mut self.site).unwrap();
+            let judged = page.judge(&check, &mut self.site).unwrap();
             if judged.verdict == Verdict::Changed {
-                told.push((number, judged.difference));
+                reported.push((number, judged.difference));
             }
         }
-        told
+        reported
     }
 }
 
-fn numbers(told: &[(usize, String)]) -> Vec<usize> {
-    told.iter().map(|(number, _)| *number).collect()
+fn numbers(reported: &[(usize, String)]) -> Vec<usize> {
+    reported.iter().map(|(number, _)| *number).collect()
 }
 
 #[test]
 fn text_that_comes_to_all_pages_is_reported_for_the_first_ones_only() {
     let mut pages = Pages::new(20);
-    let mut look = |night: usize| {
-        pages.look(|number| {
+    let mut check = |night: usize| {
+        pages.check(|number| {
             let is_sold = night == 3 && number == 15;
             let own = if is_sold { "sold out" } else { "in stock" };
             format!("Thing {number}\n\n{own}\n\nHeadline of night {night}")
         })
     };
-    assert_eq!(numbers(&look(1)), [0; 0]);
-    assert_eq!(numbers(&look(2)), [0, 1, 2, 3]);
-    let told = look(3);
-    assert_eq!(numbers(&told), [0, 1, 2, 3, 15]);
-    assert_eq!(told[4].1, "- in stock\n+ sold out");
+    assert_eq!(numbers(&check(1)), [0; 0]);
+    assert_eq!(numbers(&check(2)), [0, 1, 2, 3]);
+    let reported = check(3);
+    assert_eq!(numbers(&reported), [0, 1, 2, 3, 15]);
+    assert_eq!(reported[4].1, "- in stock\n+ sold out");
 }
 
 #[test]
 fn text_that_comes_to_some_pages_is_reported_for_each() {
     let mut pages = Pages::new(20);
-    let mut look = |sold: &[usize]| {
-        let told = pages.look(|number| match sold.contains(&number) {
+    let mut check = |sold: &[usize]| {
+        let reported = pages.check(|number| match sold.contains(&number) {
             true => format!("Thing {number}\n\nsold out"),
             false => format!("Thing {number}\n\nin stock"),
         });
-        numbers(&told)
+        numbers(&reported)
     };
-    look(&[]);
+    check(&[]);
     let some = [1, 2, 3, 7, 9, 12, 16];
-    assert_eq!(look(&some), some, "several in one night");
+    assert_eq!(check(&some), some, "several in one night");
     let one_more = [1, 2, 3, 7, 8, 9, 12, 16];
-    assert_eq!(look(&one_more), [8], "one in another night");
+    assert_eq!(check(&one_more), [8], "one in another night");
     let mut few = Pages::new(5);
-    few.look(|number| format!("Thing {number}\n\nin stock"));
-    let told = few.look(|number| format!("Thing {number}\n\nsold out"));
+    few.check(|number| format!("Thing {number}\n\nin stock"));
+    let reported = few.check(|number| format!("Thing {number}\n\nsold out"));
     assert_eq!(
-        numbers(&told),
+        numbers(&reported),
         [0, 1, 2, 3, 4],
-        "of a small site each is told"
+        "each one of a small site is reported"
     );
 }
 
 #[test]
 fn after_a_headline_its_words_on_a_single_page_are_reported() {
     let mut pages = Pages::new(20);
-    let mut look = |has: &dyn Fn(usize) -> bool| {
-        let told = pages.look(|number| match has(number) {
+    let mut check = |has: &dyn Fn(usize) -> bool| {
+        let reported = pages.check(|number| match has(number) {
             true => format!("Thing {number}\n\nClosed today"),
             false => format!("Thing {number}"),
         });
-        numbers(&told)
+        numbers(&reported)
     };
-    look(&|_| false);
-    look(&|_| true);
+    check(&|_| false);
+    check(&|_| true);
     for _ in 0..5 {
-        look(&|_| false);
+        check(&|_| false);
     }
     // The pages that reported the headline have its text in their versions.
-    assert_eq!(look(&|number| number == 12), [12]);
+    assert_eq!(check(&|number| number == 12), [12]);
 }
 
 /// A check of a missing page at this second, in the run that began at that second.
 fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
-    let judged = web.look(|look| {
-        look.answer = Answer::Missing;
-        look.key.at_ms = at_s * 1_000;
-        look.run_began_ms = Some(began_s * 1_000);
+    let judged = web.check(|check| {
+        check.answer = Answer::Missing;
+        check.key.at_ms = at_s * 1_000;
+        check.run_began_ms = Some(began_s * 1_000);
     });
     judged.map(|judged| judged.verdict)
 }
@@ -311,31 +311,31 @@ fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
 #[test]
 fn a_check_repeated_in_its_run_is_one_check() {
     let mut web = Web::new();
-    let first = web.look(|look| {
-        look.key.at_ms = 110_000;
-        look.run_began_ms = Some(100_000);
-        look.seen = Seen::of_text("there");
+    let first = web.check(|check| {
+        check.key.at_ms = 110_000;
+        check.run_began_ms = Some(100_000);
+        check.seen = Seen::of_text("there");
     });
     assert_eq!(first.unwrap().verdict, Verdict::New);
     assert_eq!(missing_in(&mut web, 200, 210), None);
     assert_eq!(missing_in(&mut web, 200, 250), None, "after a crash");
     assert_eq!(missing_in(&mut web, 300, 310), Some(Verdict::Gone));
-    assert_eq!(missing_in(&mut web, 300, 350), None, "told once");
+    assert_eq!(missing_in(&mut web, 300, 350), None, "reported once");
 }
 
 #[test]
 fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
     let mut web = Web::new();
-    web.look(|look| look.seen = Seen::of_text("there"));
+    web.check(|check| check.seen = Seen::of_text("there"));
     assert_eq!(missing_in(&mut web, 200, 90_210), None);
     assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
     assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
 }
 
 fn unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
-    let judged = web.look(|look| {
-        look.content_hash = Some(hash);
-        look.seen = Seen::unread_document();
+    let judged = web.check(|check| {
+        check.content_hash = Some(hash);
+        check.seen = Seen::unread_document();
     });
     judged.map(|judged| judged.verdict)
 }
@@ -346,7 +346,9 @@ fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
     assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
     assert_eq!(unread(&mut web, "a"), Some(Verdict::Unchanged));
     assert_eq!(unread(&mut web, "b"), None, "bytes are not compared");
-    let read = web.look(|look| look.seen = Seen::of_text("text")).unwrap();
+    let read = web
+        .check(|check| check.seen = Seen::of_text("text"))
+        .unwrap();
     assert_eq!(
         (read.verdict, &*read.difference),
         (Verdict::Changed, "+ text")

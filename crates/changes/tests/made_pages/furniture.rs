@@ -1,4 +1,4 @@
-//! Kinds of page furniture: what differs between looks, and is no change of the page.
+//! Kinds of page furniture: differences between fetches that are no change of the page.
 
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
@@ -344,7 +344,7 @@ pub(crate) const KINDS: &[Kind] = &[
             i16::from(today.month()),
             i16::from(today.day()),
         ];
-        // November and December, for the ten looks end there.
+        // November and December, for the ten checks end there.
         let named = |november: &str, december: &str| match month {
             11 => november.to_owned(),
             _ => december.to_owned(),

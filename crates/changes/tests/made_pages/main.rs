@@ -1,10 +1,10 @@
-//! Made pages, looked at ten times at hours drawn at random: how often a change is reported that is none, for each
+//! Made pages, checked ten times at hours drawn at random: how often a change is reported that is none, for each
 //! kind of page furniture, and how often one is missed, for each kind of true change.
 //!
-//! `WEBFILL_LOOKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
-//! `docs/explanation/changes.md`. The number is that of the looks at pages without a change.
+//! `WEBFILL_CHECKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
+//! `docs/explanation/changes.md`. The number is that of the checks of pages without a change.
 //!
-//! A look is what a worker does: a page that is new, or differs from what is known, is fetched again moments later.
+//! A check is what a worker does: a page that is new, or differs from what is known, is fetched again moments later.
 
 mod changes;
 mod furniture;
@@ -20,7 +20,7 @@ use crate::furniture::{Fetch, KINDS, Kind};
 
 /// Pages of a site.
 const PAGES: usize = 40;
-const LOOKS: usize = 10;
+const CHECKS: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
 /// 2026-11-01T02:00:00Z.
 const FIRST_MS: i64 = 1_793_498_400_000;
@@ -40,10 +40,10 @@ fn words(rng: &mut fastrand::Rng, count: usize) -> String {
     some.join(" ")
 }
 
-/// When a site is looked at: the first look, and nine more.
-fn looks_at(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
+/// When a site is checked: the first check, and nine more.
+fn check_times(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
     let mut at_ms = FIRST_MS + rng.i64(0..24 * 60) * 60_000;
-    (0..LOOKS)
+    (0..CHECKS)
         .map(|_| {
             let now_ms = at_ms;
             at_ms += match is_hourly {
@@ -106,16 +106,16 @@ fn seen(html: &str) -> Seen {
 }
 
 /// A page and what is known of it.
-struct Looked {
+struct KnownPage {
     page: Page,
     versions: PageVersions,
-    /// Between looks others visit it.
+    /// Between checks others visit it.
     visits: u64,
 }
 
-impl Looked {
-    fn new(number: usize, rng: &mut fastrand::Rng) -> Looked {
-        Looked {
+impl KnownPage {
+    fn new(number: usize, rng: &mut fastrand::Rng) -> KnownPage {
+        KnownPage {
             page: Page::new(number, rng),
             versions: PageVersions::default(),
             visits: rng.u64(100..100_000),
@@ -139,10 +139,10 @@ impl Looked {
         seen(&self.page.served(furniture, &mut fetch, changing))
     }
 
-    /// Looks at it as a worker does.
-    fn look(
+    /// Checks it as a worker does.
+    fn check(
         &mut self,
-        (look, at_ms): (usize, i64),
+        (check, at_ms): (usize, i64),
         furniture: &[Kind],
         changing: &str,
         site: &mut SiteBlocks,
@@ -158,9 +158,9 @@ impl Looked {
             let second = self.fetched(furniture, second_ms, changing, rng);
             found = found.of_two_fetches(&second);
         }
-        let look = CheckedPage {
+        let check = CheckedPage {
             key: CheckKey {
-                task: look as u64 + 1,
+                task: check as u64 + 1,
                 number: 1,
                 at_ms,
                 ..CheckKey::default()
@@ -173,48 +173,53 @@ impl Looked {
             fields: &Map::new(),
             seen: found,
         };
-        self.versions.judge(&look, site).unwrap().verdict
+        self.versions.judge(&check, site).unwrap().verdict
     }
 }
 
-/// Looks at a site whose pages never change. Returns how many looks there were behind the first, and how many of
+/// Checks a site whose pages never change. Returns how many checks there were after the first, and how many of
 /// them were reported as a change.
 fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
-    let mut pages: Vec<Looked> = (0..PAGES)
-        .map(|number| Looked::new(number, &mut rng))
+    let mut pages: Vec<KnownPage> = (0..PAGES)
+        .map(|number| KnownPage::new(number, &mut rng))
         .collect();
-    let (mut looks, mut false_alerts) = (0, 0);
-    for (look, began_ms) in looks_at(&mut rng, is_hourly).into_iter().enumerate() {
+    let (mut checks, mut false_alerts) = (0, 0);
+    for (check, began_ms) in check_times(&mut rng, is_hourly).into_iter().enumerate() {
         for (number, page) in pages.iter_mut().enumerate() {
             let at_ms = began_ms + number as i64 * 15_000;
-            let verdict = page.look((look, at_ms), furniture, "", &mut site, &mut rng);
-            looks += u64::from(look > 0);
+            let verdict = page.check((check, at_ms), furniture, "", &mut site, &mut rng);
+            checks += u64::from(check > 0);
             false_alerts += u64::from(verdict == Verdict::Changed);
         }
     }
-    (looks, false_alerts)
+    (checks, false_alerts)
 }
 
-/// Looks at a site on each of whose pages something changes once, and around it is furniture. Counts the changes
-/// that were not reported at the next look, by kind.
+/// Checks a site on each of whose pages something changes once, and around it is furniture. Counts the changes
+/// that were not reported at the next check, by kind.
 fn misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
     let mut furniture: Vec<Kind> = KINDS.to_vec();
     rng.shuffle(&mut furniture);
     furniture.truncate(5);
-    let mut pages: Vec<(Looked, usize)> = (0..CHANGES.len())
-        .map(|number| (Looked::new(number, &mut rng), 1 + rng.usize(..LOOKS - 1)))
+    let mut pages: Vec<(KnownPage, usize)> = (0..CHANGES.len())
+        .map(|number| {
+            (
+                KnownPage::new(number, &mut rng),
+                1 + rng.usize(..CHECKS - 1),
+            )
+        })
         .collect();
-    for (look, began_ms) in looks_at(&mut rng, is_hourly).into_iter().enumerate() {
+    for (check, began_ms) in check_times(&mut rng, is_hourly).into_iter().enumerate() {
         for (number, (page, changes_at)) in pages.iter_mut().enumerate() {
             let (kind, before, after) = CHANGES[number];
-            let changing = if look < *changes_at { before } else { after };
+            let changing = if check < *changes_at { before } else { after };
             let at_ms = began_ms + number as i64 * 15_000;
-            let verdict = page.look((look, at_ms), &furniture, changing, &mut site, &mut rng);
-            if look == *changes_at && verdict != Verdict::Changed {
+            let verdict = page.check((check, at_ms), &furniture, changing, &mut site, &mut rng);
+            if check == *changes_at && verdict != Verdict::Changed {
                 *missed.entry(kind).or_default() += 1;
             }
         }
@@ -222,31 +227,34 @@ fn misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) 
 }
 
 fn sites_of_each_kind() -> u64 {
-    let looks = std::env::var("WEBFILL_LOOKS").ok();
-    let looks: usize = looks.map_or(30_000, |text| text.parse().expect("a number of looks"));
-    (looks / (KINDS.len() * PAGES * (LOOKS - 1)) + 1) as u64
+    let checks = std::env::var("WEBFILL_CHECKS").ok();
+    let checks: usize = checks.map_or(30_000, |text| text.parse().expect("a number of checks"));
+    (checks / (KINDS.len() * PAGES * (CHECKS - 1)) + 1) as u64
 }
 
 #[test]
 fn furniture_raises_no_alert() {
-    println!("| furniture | false alarms in 1,000 looks |\n|---|---|");
-    let (mut looks, mut alerts) = (0, 0);
+    println!("| furniture | false alarms in 1,000 checks |\n|---|---|");
+    let (mut checks, mut alerts) = (0, 0);
     for kind in KINDS {
         let (mut of_kind, mut false_of_kind) = (0, 0);
         for site in 0..sites_of_each_kind() {
-            let (looks, found) = false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
-            of_kind += looks;
+            let (checks, found) = false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
+            of_kind += checks;
             false_of_kind += found;
         }
         let share = 1_000.0 * false_of_kind as f64 / of_kind as f64;
         println!("| {} | {share:.1} |", kind.name);
-        looks += of_kind;
+        checks += of_kind;
         alerts += false_of_kind;
     }
-    let share = 1_000.0 * alerts as f64 / looks as f64;
-    println!("| all {} kinds, {looks} looks | {share:.2} |", KINDS.len());
+    let share = 1_000.0 * alerts as f64 / checks as f64;
+    println!(
+        "| all {} kinds, {checks} checks | {share:.2} |",
+        KINDS.len()
+    );
     assert!(KINDS.len() >= 40);
-    assert!(share <= 1.0, "{share:.2} false alarms in 1,000 looks");
+    assert!(share <= 1.0, "{share:.2} false alarms in 1,000 checks");
 }
 
 #[test]

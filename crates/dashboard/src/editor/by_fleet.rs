@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn the_reason_for_a_missing_page_is_shown() {
-        let told = |outcome: &str, page: Value| in_words(outcome, &page);
+        let reported = |outcome: &str, page: Value| in_words(outcome, &page);
         assert_eq!(
-            told("http_error", json!({"status_code": 404})),
+            reported("http_error", json!({"status_code": 404})),
             "the server returned 404"
         );
         assert_eq!(
-            told("dns_error", json!({})),
+            reported("dns_error", json!({})),
             "its fetch ended in `dns_error`"
         );
     }

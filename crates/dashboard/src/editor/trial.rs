@@ -139,7 +139,7 @@ mod tests {
         ]});
         let shown = shown(&draft, &pages, &read);
         let rows = shown["rows"].as_array().unwrap();
-        let told: Vec<(&str, u64, &str)> = rows
+        let reported: Vec<(&str, u64, &str)> = rows
             .iter()
             .map(|row| {
                 let text = |name: &str| row[name].as_str().unwrap();
@@ -151,7 +151,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("name", 7, "differs"),
                 ("town", 4, "not_read"),

@@ -183,12 +183,12 @@ mod tests {
     #[test]
     fn times_in_sentences_become_times_of_the_reader() {
         let now_ms = parse_iso_time("2026-11-24T23:50:00Z").unwrap();
-        let told = |text: &str| with_times(text, now_ms);
+        let reported = |text: &str| with_times(text, now_ms);
         let time = |iso: &str, shown: &str| {
             format!("<time class=\"clock\" datetime=\"{iso}\">{shown}</time>")
         };
         assert_eq!(
-            told("1 site has been backing off since 23:42:49 UTC, until 00:10 UTC."),
+            reported("1 site has been backing off since 23:42:49 UTC, until 00:10 UTC."),
             format!(
                 "1 site has been backing off since {}, until {}.",
                 time("2026-11-24T23:42:49.000Z", "23:42:49 UTC"),
@@ -196,7 +196,7 @@ mod tests {
             )
         );
         assert_eq!(
-            told("until 2026-12-01 06:00 UTC"),
+            reported("until 2026-12-01 06:00 UTC"),
             format!(
                 "until {}",
                 time("2026-12-01T06:00:00.000Z", "2026-12-01 06:00 UTC")
@@ -210,13 +210,13 @@ mod tests {
             "the zone UTC",
             "x08:4 UTC UTC",
         ] {
-            assert_eq!(told(text), text);
+            assert_eq!(reported(text), text);
         }
     }
 
     #[test]
     fn numbers_are_shown_as_people_read_them() {
-        for (value, told) in [
+        for (value, reported) in [
             (0.0, "0"),
             (999.0, "999"),
             (1_000.0, "1 000"),
@@ -224,9 +224,9 @@ mod tests {
             (3.25, "3.2"),
             (-1_234.0, "-1 234"),
         ] {
-            assert_eq!(number(value).replace('\u{a0}', " "), told);
+            assert_eq!(number(value).replace('\u{a0}', " "), reported);
         }
-        for (value, told) in [
+        for (value, reported) in [
             (0.0, "0 B"),
             (999.0, "999 B"),
             (1_000.0, "1.0 kB"),
@@ -234,9 +234,9 @@ mod tests {
             (999_999_999.0, "1.0 GB"),
             (5e16, "50000 TB"),
         ] {
-            assert_eq!(bytes(value).replace('\u{a0}', " "), told);
+            assert_eq!(bytes(value).replace('\u{a0}', " "), reported);
         }
-        for (value, told) in [
+        for (value, reported) in [
             (0.4, "0 s"),
             (95.0, "95 s"),
             (3_600.0, "1 h"),
@@ -244,21 +244,21 @@ mod tests {
             (100_000.0, "27 h"),
             (400_000.0, "4 days"),
         ] {
-            assert_eq!(duration(value).replace('\u{a0}', " "), told);
+            assert_eq!(duration(value).replace('\u{a0}', " "), reported);
         }
         assert_eq!(of_number(&Value::from("text"), number), NOTHING);
     }
 
     #[test]
     fn a_time_is_shown_with_its_zone_and_for_machines() {
-        let told =
+        let reported =
             "<time datetime=\"2026-11-24T06:00:00.500Z\">2026-11-24\u{a0}06:00\u{a0}UTC</time>";
         assert_eq!(
             time(at_ms(&Value::from(1_795_500_000.5))).as_str(),
-            Some(told)
+            Some(reported)
         );
         let text = Value::from("2026-11-24T06:00:00.500Z");
-        assert_eq!(time(at_ms(&text)).as_str(), Some(told));
+        assert_eq!(time(at_ms(&text)).as_str(), Some(reported));
         assert_eq!(
             time(at_ms(&Value::from("<script>"))).as_str(),
             Some(NOTHING)

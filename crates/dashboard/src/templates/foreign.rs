@@ -161,18 +161,21 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_with_their_length() {
-        let told = isolated(&"ü".repeat(1_234), 10);
-        assert_eq!(told.matches('ü').count(), 10);
-        assert!(told.contains("(1\u{a0}234\u{a0}characters)"), "{told}");
+        let reported = isolated(&"ü".repeat(1_234), 10);
+        assert_eq!(reported.matches('ü').count(), 10);
+        assert!(
+            reported.contains("(1\u{a0}234\u{a0}characters)"),
+            "{reported}"
+        );
         let items: Vec<Json> = (0..50).map(Json::from).collect();
-        let told = shown(&Json::from(items));
-        assert_eq!(told.matches("<li>").count(), MOST_ITEMS);
-        assert!(told.contains("and 30 more"), "{told}");
+        let reported = shown(&Json::from(items));
+        assert_eq!(reported.matches("<li>").count(), MOST_ITEMS);
+        assert!(reported.contains("and 30 more"), "{reported}");
     }
 
     #[test]
     fn values_are_shown_by_their_kind() {
-        for (value, told) in [
+        for (value, reported) in [
             (json!(null), "<span class=\"quiet\">none</span>"),
             (json!(""), "<span class=\"quiet\">empty</span>"),
             (json!(3.5), "<bdi>3.5</bdi>"),
@@ -187,7 +190,7 @@ mod tests {
                 "<code><bdi>{&quot;&lt;b&gt;&quot;:1}</bdi></code>",
             ),
         ] {
-            assert_eq!(shown(&value), told);
+            assert_eq!(shown(&value), reported);
         }
     }
 

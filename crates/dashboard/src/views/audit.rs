@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_looked_through_in_bounded_parts() {
+    fn a_long_log_is_read_in_bounded_parts() {
         let folder = tempfile::tempdir().unwrap();
         let long = "x".repeat(1_000);
         let text: String = (0..20_000)
@@ -289,9 +289,9 @@ mod tests {
             who: Some("first".into()),
             ..Asked::default()
         };
-        let mut looks = 0;
+        let mut checks = 0;
         let found = loop {
-            looks += 1;
+            checks += 1;
             let found = read(folder.path(), &[], &asked).unwrap();
             match found.next {
                 Some(next) if found.lines.is_empty() => asked.before = Some(next),
@@ -299,7 +299,7 @@ mod tests {
             }
         };
         assert_eq!(found.lines.len(), 1);
-        assert!((3..=4).contains(&looks), "{looks}");
+        assert!((3..=4).contains(&checks), "{checks}");
     }
 
     #[test]

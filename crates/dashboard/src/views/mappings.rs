@@ -101,13 +101,13 @@ mod tests {
             read("zebra", Some("the layout changed"), false),
         ];
         let rows = serde_json::to_value(rows(&read, None)).unwrap();
-        let told: Vec<_> = rows
+        let reported: Vec<_> = rows
             .as_array()
             .unwrap()
             .iter()
             .map(|row| &row["name"])
             .collect();
-        assert_eq!(told, ["zebra", "new", "fine"]);
+        assert_eq!(reported, ["zebra", "new", "fine"]);
         assert_eq!(rows[0]["lowest"]["name"], "a");
         assert_eq!(rows[0]["lowest"]["percent"], 50.0);
     }

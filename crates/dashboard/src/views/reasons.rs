@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urls_that_a_record_came_with_are_looked_at_first() {
+    fn the_urls_that_a_record_came_with_are_checked_first() {
         let document = json!({
             "urls": ["http://A.org", "no url"],
             "sources": {"name": {"url": "http://b.org/"}, "age": {"url": "http://a.org/"}},

@@ -112,11 +112,11 @@ mod tests {
             "http://a.org/bob": {"why": "other_values", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
             "http://a.org/2": {"why": "gap", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
         }});
-        let told = doubts(&document);
-        assert_eq!(told[0]["url"], "http://a.org/bob");
-        assert_eq!(told[0]["why"], "contradicts known values of the record");
+        let reported = doubts(&document);
+        assert_eq!(reported[0]["url"], "http://a.org/bob");
+        assert_eq!(reported[0]["why"], "contradicts known values of the record");
         assert_eq!(
-            told[1]["why"],
+            reported[1]["why"],
             "not read: a list of the record continues there"
         );
         assert!(doubts(&json!({})).is_empty());
@@ -128,10 +128,13 @@ mod tests {
             "url": "http://a.org/list", "position": 2, "mapping": "list", "mapping_version": "v",
             "parent": "users/ada/b", "at": "2026-01-01T12:00:00.000Z",
         }});
-        let told = row(&document);
-        assert_eq!(told["page"]["url"], "http://a.org/list");
-        assert_eq!(told["number"], 3);
-        assert_eq!(told["parent"], json!({"dataset": "users", "id": "ada/b"}));
+        let reported = row(&document);
+        assert_eq!(reported["page"]["url"], "http://a.org/list");
+        assert_eq!(reported["number"], 3);
+        assert_eq!(
+            reported["parent"],
+            json!({"dataset": "users", "id": "ada/b"})
+        );
         assert_eq!(row(&json!({"row": null})), Value::Null);
         assert_eq!(row(&json!({})), Value::Null);
     }
@@ -145,12 +148,12 @@ mod tests {
             "missing": ["city"],
         });
         let crawls = Vec::new();
-        let told = fields(&WholeRecord { document, crawls });
-        let told = serde_json::to_value(told).unwrap();
-        assert_eq!(told[0]["name"], "city");
-        assert_eq!(told[0]["is_missing"], true);
-        assert_eq!(told[1]["source"]["url"], "http://a.org/");
-        assert_eq!(told[1]["history"][0]["value"], "Ad");
-        assert_eq!(told.as_array().unwrap().len(), 2);
+        let reported = fields(&WholeRecord { document, crawls });
+        let reported = serde_json::to_value(reported).unwrap();
+        assert_eq!(reported[0]["name"], "city");
+        assert_eq!(reported[0]["is_missing"], true);
+        assert_eq!(reported[1]["source"]["url"], "http://a.org/");
+        assert_eq!(reported[1]["history"][0]["value"], "Ad");
+        assert_eq!(reported.as_array().unwrap().len(), 2);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Batch {
     pub(super) versions: Vec<Versions>,
     pub(super) changes: Vec<Change>,
     pub(super) checks: Vec<PageCheck>,
-    /// Looks that were judged; fewer than there are if the judgement would be too large to store.
+    /// Checks that were judged; fewer than there are if the judgement would be too large to store.
     pub(super) judged: usize,
     /// Behind the last of them.
     pub(super) cursor: Option<Cursor>,

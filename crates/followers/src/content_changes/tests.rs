@@ -83,11 +83,11 @@ impl Scene {
         let numbers: Vec<u64> = changes.iter().map(|change| change.number).collect();
         let expected: Vec<u64> = (1..=changes.len() as u64).collect();
         assert_eq!(numbers, expected, "no number is missing or there twice");
-        let told = |change: Change| {
+        let reported = |change: Change| {
             let number = change.url.rsplit('/').next().unwrap_or_default().to_owned();
             (change.kind, number)
         };
-        changes.into_iter().map(told).collect()
+        changes.into_iter().map(reported).collect()
     }
 }
 
@@ -112,7 +112,7 @@ async fn catch_up(follower: &mut Following<Follower>) {
 }
 
 #[tokio::test]
-async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
+async fn pages_are_reported_as_changed_gone_back_and_new_from_the_second_run_on() {
     let scene = Scene::new().await;
     let mut follower = scene.follower();
     scene.begin_run(1).await;
@@ -131,14 +131,14 @@ async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
     scene.text(4, 1, "other").await;
     scene.text(4, 3, "third").await;
     catch_up(&mut follower).await;
-    let told = |kind, number: &str| (kind, number.to_owned());
+    let reported = |kind, number: &str| (kind, number.to_owned());
     assert_eq!(
         scene.changes().await,
         [
-            told(ChangeKind::Changed, "0"),
-            told(ChangeKind::Gone, "1"),
-            told(ChangeKind::Back, "1"),
-            told(ChangeKind::New, "3"),
+            reported(ChangeKind::Changed, "0"),
+            reported(ChangeKind::Gone, "1"),
+            reported(ChangeKind::Back, "1"),
+            reported(ChangeKind::New, "3"),
         ]
     );
     let checks = scene.checks.lock().unwrap();
@@ -158,7 +158,7 @@ async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
 }
 
 #[tokio::test]
-async fn what_the_first_run_has_left_is_not_told_as_new_in_the_second() {
+async fn what_the_first_run_has_left_is_not_reported_as_new_in_the_second() {
     let scene = Scene::new().await;
     scene.begin_run(1).await;
     scene.text(1, 0, "one").await;
@@ -169,7 +169,7 @@ async fn what_the_first_run_has_left_is_not_told_as_new_in_the_second() {
 }
 
 #[tokio::test]
-async fn each_look_is_judged_once_whoever_judges_it() {
+async fn each_check_is_judged_once_whoever_judges_it() {
     let scene = Scene::new().await;
     let (mut one, mut other) = (scene.follower(), scene.follower());
     for night in 1..=5 {
@@ -188,7 +188,7 @@ async fn each_look_is_judged_once_whoever_judges_it() {
     catch_up(&mut other).await;
     let checks = scene.checks.lock().unwrap().len();
     assert_eq!(checks, 5 * 101);
-    // What comes to all pages of a site is told of the first ones only.
+    // Additions to all pages of a site are reported for the first ones only.
     let changed = scene.changes().await;
     assert!(!changed.is_empty() && changed.len() < 5 * 10, "{changed:?}");
 }
@@ -229,7 +229,7 @@ async fn what_cannot_be_read_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_look_that_is_repeated_after_a_crash_makes_no_page_gone() {
+async fn a_check_that_is_repeated_after_a_crash_makes_no_page_gone() {
     let scene = Scene::new().await;
     let mut follower = scene.follower();
     scene.begin_run(1).await;

@@ -194,15 +194,18 @@ async fn a_state_that_cannot_be_stored_keeps_no_other_from_it() {
 }
 
 #[test]
-fn alerts_of_mappings_that_are_gone_are_not_told() {
+fn alerts_of_mappings_that_are_gone_are_not_reported() {
     let rows = || vec![json!({"mapping": "shop"}), json!({"mapping": "gone"})];
     let standing = Arc::new(Standing {
         alerts: rows(),
         warnings: rows(),
     });
-    let told = of_mappings(&standing, &["shop".into(), "other".into()]);
+    let reported = of_mappings(&standing, &["shop".into(), "other".into()]);
     let shop = [json!({"mapping": "shop"})];
-    assert_eq!((&*told.alerts, &*told.warnings), (&shop[..], &shop[..]));
+    assert_eq!(
+        (&*reported.alerts, &*reported.warnings),
+        (&shop[..], &shop[..])
+    );
 }
 
 /// The figure of `docs/explanation/health.md`: `WEBFILL_JUDGED_PAGES=100000`.

@@ -109,7 +109,7 @@ mod tests {
         })
     }
 
-    fn told(page: Value, wants_body: bool) -> Value {
+    fn result_of(page: Value, wants_body: bool) -> Value {
         serde_json::from_slice(&message(page, wants_body)).unwrap()
     }
 
@@ -122,19 +122,19 @@ mod tests {
             "timestamp": "2026-01-01T12:00:00.000Z", "fields": {"name": "Ada"},
             "mapping": "people", "outcome": "ok", "body": "<p>Ada",
         });
-        assert_eq!(told(page(), true), expected);
-        let without = told(page(), false);
+        assert_eq!(result_of(page(), true), expected);
+        let without = result_of(page(), false);
         assert_eq!(without.get("body"), None, "only when asked for");
         assert_eq!(without.as_object().unwrap().len(), 13);
     }
 
     #[test]
-    fn a_document_tells_what_it_says_of_itself() {
+    fn results_of_documents_have_their_metadata() {
         let mut page = page();
         let document = json!({"status": "text", "type": "pdf", "title": "A paper", "pages": 3});
         page["document"] = document.clone();
         page["body"] = json!("Contract number 4711");
-        let result = told(page, true);
+        let result = result_of(page, true);
         assert_eq!(result["document"], document);
         assert_eq!(result["body"], "Contract number 4711");
     }
@@ -147,7 +147,7 @@ mod tests {
         }
         page["outcome"] = json!("timeout");
         page["final_url"] = json!("https://example.com/end");
-        let result = told(page, true);
+        let result = result_of(page, true);
         assert_eq!(result["status_code"], Value::Null);
         assert_eq!(result["status_msg"], "timeout");
         assert_eq!(
@@ -163,7 +163,7 @@ mod tests {
         let mut page = page();
         for (code, words) in [(404, "Not Found"), (599, ""), (999, "")] {
             page["status_code"] = json!(code);
-            assert_eq!(told(page.clone(), false)["status_msg"], words);
+            assert_eq!(result_of(page.clone(), false)["status_msg"], words);
         }
     }
 
@@ -172,13 +172,13 @@ mod tests {
         let large = "x".repeat(MAX_RESULT_BYTES);
         let mut page = page();
         page["body"] = json!(large);
-        let result = told(page.clone(), true);
+        let result = result_of(page.clone(), true);
         assert_eq!(
             (&result["body"], &result["omitted"]),
             (&Value::Null, &json!(["body"]))
         );
         assert_eq!(result["fields"], json!({"name": "Ada"}));
-        assert_eq!(told(page.clone(), false).get("omitted"), None);
+        assert_eq!(result_of(page.clone(), false).get("omitted"), None);
         page["links"] = json!([large]);
         page["fields"] = json!({"name": large});
         page["headers"] = json!({});

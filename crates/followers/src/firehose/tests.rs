@@ -10,7 +10,7 @@ use super::*;
 
 const WAIT: Duration = Duration::from_secs(20);
 
-type Told = (String, Value);
+type Published = (String, Value);
 
 /// A firehose, its store, and what it publishes.
 struct Scene {
@@ -19,7 +19,7 @@ struct Scene {
     store: Arc<dyn Store>,
     subscriptions: Subscriptions,
     firehose: Firehose,
-    told: channel::Receiver<Told>,
+    published: channel::Receiver<Published>,
 }
 
 impl Scene {
@@ -30,11 +30,11 @@ impl Scene {
             .build()
             .unwrap();
         let store = runtime.block_on(open(&uri, None)).unwrap().store;
-        let (tell, told) = channel::channel();
-        let tell = Mutex::new(tell);
+        let (publish, published) = channel::channel();
+        let publish = Mutex::new(publish);
         let publish = move |topic: &str, message: Vec<u8>| {
             let message = serde_json::from_slice(&message).unwrap();
-            let _ = tell.lock().unwrap().send((topic.to_owned(), message));
+            let _ = publish.lock().unwrap().send((topic.to_owned(), message));
         };
         let subscriptions = Subscriptions::default();
         let firehose =
@@ -45,7 +45,7 @@ impl Scene {
             store,
             subscriptions,
             firehose,
-            told,
+            published,
         }
     }
 
@@ -63,8 +63,8 @@ impl Scene {
         assert!(saved[0].is_ok());
     }
 
-    fn hear(&self) -> Told {
-        self.told.recv_timeout(WAIT).expect("a message")
+    fn hear(&self) -> Published {
+        self.published.recv_timeout(WAIT).expect("a message")
     }
 }
 
@@ -107,7 +107,7 @@ fn results_go_to_subscribers_of_the_application() {
     scene.firehose.announce(with_body);
     assert_eq!(scene.hear().1["body"], "<p>");
     scene.firehose.finish(None);
-    assert!(scene.told.try_recv().is_err(), "and nothing else");
+    assert!(scene.published.try_recv().is_err(), "and nothing else");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn without_subscribers_the_store_is_not_read() {
         .announce(finished("a", "https://example.com/"));
     scene.firehose.notification("a", &json!({"action": "stop"}));
     scene.firehose.finish(None);
-    assert!(scene.told.try_recv().is_err());
+    assert!(scene.published.try_recv().is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 /// Names of fields that often identify a thing, the likeliest first.
-const TELLING: [&str; 14] = [
+const KEY_WORDS: [&str; 14] = [
     "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
     "user", "key",
 ];
@@ -35,7 +35,10 @@ pub(super) fn key(pages: &[Rows], fields: &[String]) -> Vec<String> {
 
 fn rank(field: &str) -> usize {
     let is_called = |word: &&str| field.split('_').any(|part| part == *word);
-    TELLING.iter().position(is_called).unwrap_or(TELLING.len())
+    KEY_WORDS
+        .iter()
+        .position(is_called)
+        .unwrap_or(KEY_WORDS.len())
 }
 
 fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>> {

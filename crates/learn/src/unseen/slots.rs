@@ -24,7 +24,7 @@ const LONGEST_LABEL: usize = 40;
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 
-/// Siblings of a node that are looked at.
+/// Siblings of a node that are considered.
 const MOST_SIBLINGS: usize = 400;
 
 /// A slot with more values on a page is a list of something else.

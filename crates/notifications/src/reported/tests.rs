@@ -94,7 +94,7 @@ fn read(after: u64, changes: &[Value]) -> ReadChanges {
     read
 }
 
-fn changes_told(reported: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
+fn reported_changes(reported: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
     let watch = watch();
     let (events, reported) = reported.news(&Facts {
         watch: &watch,
@@ -119,11 +119,11 @@ fn a_change_is_reported_once_and_only_after_the_reported_position() {
         changes_to: Some(7),
         ..Reported::default()
     };
-    let (lines, reported) = changes_told(&asked, &read(7, &changes));
+    let (lines, reported) = reported_changes(&asked, &read(7, &changes));
     assert_eq!(lines, ["gone: http://a.org/", "gone: http://a.org/"]);
     assert_eq!(reported.changes_to, Some(9));
     for reported in [reported, Reported::default()] {
-        let (lines, same) = changes_told(&reported, &read(7, &changes));
+        let (lines, same) = reported_changes(&reported, &read(7, &changes));
         assert_eq!((lines, &same), (vec![], &reported));
     }
 }

@@ -110,9 +110,9 @@ fn process(what: &str) -> Output {
 
 #[test]
 fn a_confined_process_can_do_nothing_but_read_and_think() {
-    let told = |what: &str| String::from_utf8_lossy(&process(what).stdout).into_owned();
-    assert!(told("nothing").contains("ended: Ok(())"));
-    assert!(told("keep lower limits").contains("ended: Ok(())"));
+    let reported = |what: &str| String::from_utf8_lossy(&process(what).stdout).into_owned();
+    assert!(reported("nothing").contains("ended: Ok(())"));
+    assert!(reported("keep lower limits").contains("ended: Ok(())"));
     for what in [
         "read a file",
         "write a file",
@@ -126,17 +126,17 @@ fn a_confined_process_can_do_nothing_but_read_and_think() {
         "kill the parent",
         "make code",
     ] {
-        let told = told(what);
-        assert!(told.contains("ended: Err("), "{what}: {told}");
+        let reported = reported(what);
+        assert!(reported.contains("ended: Err("), "{what}: {reported}");
     }
 }
 
 #[test]
 fn a_file_that_is_open_does_not_grow() {
     let ended = process("grow a file");
-    let told = String::from_utf8_lossy(&ended.stdout);
+    let output = String::from_utf8_lossy(&ended.stdout);
     let was_killed = ended.status.signal() == Some(libc::SIGXFSZ);
-    assert!(was_killed || told.contains("ended: Err("), "{told}");
+    assert!(was_killed || output.contains("ended: Err("), "{output}");
 }
 
 #[test]

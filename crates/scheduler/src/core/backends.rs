@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_says_whether_it_answers_and_accepts_writes() {
+    fn reports_say_whether_it_answers_and_accepts_writes() {
         let mut backends = BackendsReport::default();
         assert_eq!(backends.status_json().0, json!({"up": null}));
         let asked = |fault: Option<&str>| BackendReport {

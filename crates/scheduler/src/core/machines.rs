@@ -115,8 +115,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_told_of_when_it_begins_to_differ_by_more_than_ten_seconds() {
-        for (before_ms, ahead_ms, is_told) in [
+    fn a_clock_is_reported_when_it_begins_to_differ_by_more_than_ten_seconds() {
+        for (before_ms, ahead_ms, is_reported) in [
             (0, 10_000, false),
             (0, 10_001, true),
             (0, -10_001, true),
@@ -126,7 +126,7 @@ mod tests {
         ] {
             assert_eq!(
                 begins_to_differ(before_ms, ahead_ms),
-                is_told,
+                is_reported,
                 "{before_ms} {ahead_ms}"
             );
         }

@@ -101,10 +101,10 @@ mod tests {
             let per_second = if second < 300 { 10 } else { 2 };
             let done = second.min(300) as u64 * 10 + (second.max(300) - 300) as u64 * 2;
             paces.note(1, done, second * 1_000);
-            let told = paces.per_second(1, done, second * 1_000);
+            let reported = paces.per_second(1, done, second * 1_000);
             match second {
-                0..10 => assert_eq!(told, None),
-                10..300 | 430.. => assert_eq!(told, Some(f64::from(per_second))),
+                0..10 => assert_eq!(reported, None),
+                10..300 | 430.. => assert_eq!(reported, Some(f64::from(per_second))),
                 _ => {}
             }
         }
@@ -118,11 +118,11 @@ mod tests {
         }
         let last_ms = 99_000;
         assert_eq!(paces.per_second(1, 495, last_ms), Some(5.0));
-        let told = paces.per_second(1, 495, last_ms + STILL_MS - 1);
-        assert!(told.is_some_and(|pace| pace > 0.0), "{told:?}");
+        let reported = paces.per_second(1, 495, last_ms + STILL_MS - 1);
+        assert!(reported.is_some_and(|pace| pace > 0.0), "{reported:?}");
         assert_eq!(paces.per_second(1, 495, last_ms + STILL_MS), Some(0.0));
-        let told = paces.per_second(1, 496, last_ms + STILL_MS);
-        assert!(told.is_some_and(|pace| pace > 0.0), "{told:?}");
+        let reported = paces.per_second(1, 496, last_ms + STILL_MS);
+        assert!(reported.is_some_and(|pace| pace > 0.0), "{reported:?}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
     }
 }
 
-/// Tells all connected supervisors which mappings are in force.
+/// Sends the mappings in force to all connected supervisors.
 fn announce_mappings(cx: &mut Context) {
     let names: Vec<String> = cx
         .dispatch

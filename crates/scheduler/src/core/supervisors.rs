@@ -162,7 +162,7 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
     cx.send_to_supervisor(peer, answer);
 }
 
-/// Tells the frontier whether a supervisor of the lane `browser` is connected.
+/// Informs the frontier whether a supervisor of the lane `browser` is connected.
 fn update_browser_lane(cx: &mut Context) {
     let browsers = cx.dispatch.fleet.has_lane(Lane::Browser);
     cx.frontier.releases().set_browsers(browsers);

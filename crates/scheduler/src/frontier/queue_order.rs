@@ -28,7 +28,7 @@ pub(super) type Tried = (i64, u32);
 
 /// The task that goes first after a backoff, and how often it was tried. A task that was not tried yet shows more
 /// about the site than one that has failed there. A task of another host shows more than one of the host that has
-/// failed last, which alone may be dead. Only the first [`PROBES_LOOKED_AT`] tasks of the crawl are searched.
+/// failed last, which alone may be dead. Only the first [`PROBES_CHECKED`] tasks of the crawl are searched.
 pub(super) fn least_tried(
     db: &Connection,
     site: SiteId,

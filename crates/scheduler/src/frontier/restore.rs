@@ -204,7 +204,7 @@ mod tests {
         assert!(adopted(Some(2)), "it was created later");
         assert!(!adopted(Some(2)), "it is known by now");
         assert!(adopted(Some(1)), "it was created earlier");
-        assert!(!adopted(None), "its file system does not tell");
+        assert!(!adopted(None), "its file system does not say");
         assert!(!adopted(Some(3)), "nothing is known of the time before");
         assert!(adopted(Some(4)));
     }

@@ -80,7 +80,7 @@ pub struct CrawlsAtSite {
 }
 
 impl Reports<'_> {
-    /// The crawls of an application, with an id, or of all, that have or had a task at a site. Looks at no more than
+    /// The crawls of an application, with an id, or of all, that have or had a task at a site. Reads no more than
     /// `most` crawls, those that were opened before the one named.
     pub fn crawls_at_site(
         &mut self,

@@ -28,7 +28,7 @@ const MISSED: u32 = 3;
 /// The data about a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// Looks at it since a run has found it.
+    /// Checks it since a run has found it.
     lost: u32,
     /// Number of checks in a row at which it was missing.
     missed: u32,

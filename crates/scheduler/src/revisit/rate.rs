@@ -124,14 +124,14 @@ mod tests {
         (days * DAY_MS) as i64
     }
 
-    /// The mean of what follows from the looks by the definition, integrated numerically.
-    fn exact(prior: Rate, looks: &[(f64, bool)]) -> f64 {
+    /// The mean of what follows from the checks by the definition, integrated numerically.
+    fn exact(prior: Rate, checks: &[(f64, bool)]) -> f64 {
         let (mut weight, mut sum) = (0.0, 0.0);
         for step in 0..4_000 {
             // In steps of the logarithm, because densities are steep near zero.
             let rate = (f64::from(step) / 200.0 - 15.0).exp();
             let mut density = rate.powf(prior.shape) * (-prior.exposure * rate).exp();
-            for (gap, changed) in looks {
+            for (gap, changed) in checks {
                 let unchanged = (-rate * gap).exp();
                 density *= if *changed { 1.0 - unchanged } else { unchanged };
             }
@@ -151,14 +151,14 @@ mod tests {
             (2.0, true),
         ];
         let nightly: Vec<(f64, bool)> = (0..30).map(|night| (1.0, night % 3 == 0)).collect();
-        let never: Vec<(f64, bool)> = (1..9).map(|look| (f64::from(look), false)).collect();
+        let never: Vec<(f64, bool)> = (1..9).map(|check| (f64::from(check), false)).collect();
         for class in [PageClass::Listing, PageClass::Other, PageClass::Document] {
-            for looks in [&uneven[..], &nightly, &never] {
+            for checks in [&uneven[..], &nightly, &never] {
                 let prior = Rate::usual(class);
-                let believed = looks.iter().fold(prior, |rate, (gap, changed)| {
+                let believed = checks.iter().fold(prior, |rate, (gap, changed)| {
                     rate.after_check(days(*gap), *changed)
                 });
-                let exact = exact(prior, looks);
+                let exact = exact(prior, checks);
                 let ratio = believed.per_day() / exact;
                 assert!(
                     (0.85..1.15).contains(&ratio),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_looks_leave_a_number() {
+    fn hostile_checks_leave_a_number() {
         for gap_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             for changed in [false, true] {
                 let mut rate = Rate::usual(PageClass::Other);

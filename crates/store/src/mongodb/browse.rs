@@ -1,4 +1,4 @@
-//! Looking through the database ([`Browse`]). Each list names its index, so the server uses no other; without that
+//! Browsing the database ([`Browse`]). Each list names its index, so the server uses no other; without that
 //! index, the list is in the order of keys.
 
 mod crawls;

@@ -7,7 +7,7 @@
 //! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows that a list holds; rows that are gone from it |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
-//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for people; only of a store that is looked through |
+//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for people; only of a store that is browsed |
 //! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | those that a mapping has read; the same |
 //! | `pages` | `site`, `started_at` | pages of a site; the same |
 //! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; the same |

@@ -18,7 +18,8 @@ pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Res
     let stored = answer.get_document("value").cloned().unwrap_or_default();
     let stored = RawDocumentBuf::try_from(stored).map_err(mongodb::error::Error::from)?;
     let now = stored.get_datetime("now").map(DateTime::timestamp_millis);
-    let now_ms = now.map_err(|_| Fault::Unavailable(String::from("it does not tell the time")))?;
+    let now_ms =
+        now.map_err(|_| Fault::Unavailable(String::from("it does not report the time")))?;
     let clock = site_clock(&stored);
     let is_ours = clock
         .reservation

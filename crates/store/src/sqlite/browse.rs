@@ -1,4 +1,4 @@
-//! Looking through the file ([`Browse`]), on a connection of its own that only reads.
+//! Browsing the file ([`Browse`]), on a connection of its own that only reads.
 //!
 //! The indexes of [`INDEXES`] are not part of the tables' version: SQLite keeps them up to date even for processes
 //! that do not know them, and a file without them is read in the order of its rows.

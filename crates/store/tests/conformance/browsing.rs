@@ -1,4 +1,4 @@
-//! Looking through a store, at its pages: lists that go on from place to place, with the indexes for it and without.
+//! Browsing the pages of a store: lists that go on from place to place, with the indexes for it and without.
 
 use std::collections::BTreeSet;
 
@@ -209,7 +209,7 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
     assert_eq!(rest.len(), 20);
 }
 
-pub(crate) async fn a_body_is_told_if_it_is_that_of_the_page(clients: &Clients) {
+pub(crate) async fn a_body_is_reported_if_it_is_that_of_the_page(clients: &Clients) {
     let store = &*clients.first.store;
     let browse = &*clients.second.browse;
     let hashed = |hash: &str| Page {

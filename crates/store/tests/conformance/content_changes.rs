@@ -1,4 +1,4 @@
-//! What has changed on pages: judged once, told in order.
+//! What has changed on pages: judged once, reported in order.
 
 use std::collections::HashSet;
 
@@ -130,15 +130,15 @@ pub(crate) async fn changes_are_read_by_crawl_time_and_number(clients: &Clients)
     assert_eq!(counts, [(ChangeKind::Changed, 2)].into());
 }
 
-pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients: &Clients) {
+pub(crate) async fn checked_pages_are_listed_with_their_checks(clients: &Clients) {
     let store = &*clients.first.store;
-    let looked = |url: &str, snapshot: Option<&[u8]>| Page {
+    let checked = |url: &str, snapshot: Option<&[u8]>| Page {
         snapshot: snapshot.map(<[u8]>::to_vec),
         ..page_with(url, json!({"name": "Ada"}))
     };
     for page in [
-        looked("https://a.org/1", Some(b"\x00\xff\x10")),
-        looked("https://a.org/2", None),
+        checked("https://a.org/1", Some(b"\x00\xff\x10")),
+        checked("https://a.org/2", None),
     ] {
         save(store, page, &[]).await.unwrap();
     }

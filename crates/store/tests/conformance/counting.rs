@@ -94,7 +94,7 @@ pub(crate) async fn a_crawl_comes_back_and_keeps_its_first_start(clients: &Clien
     }
 }
 
-pub(crate) async fn a_record_that_was_read_elsewhere_before_is_told(clients: &Clients) {
+pub(crate) async fn a_record_that_was_read_elsewhere_before_is_reported(clients: &Clients) {
     let store = &*clients.first.store;
     store.put_crawl(crawl(crawl_id())).await.unwrap();
     let read_at = |position: Option<u64>, id: &str| DatasetRecord {

@@ -1,4 +1,4 @@
-//! Old pages are dropped, and readers that come too late are told.
+//! Old pages are dropped, and readers that come too late learn it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ async fn refusal(store: &dyn Store, after: &Cursor) -> String {
     read.unwrap_err().to_string()
 }
 
-fn is_told(refusal: &str) -> bool {
+fn is_reported(refusal: &str) -> bool {
     refusal.contains("are dropped already") && refusal.contains("begin anew with 0")
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     assert_eq!(exported(first, ExportKind::Pages).await.len(), 4);
 }
 
-pub(crate) async fn a_reader_that_comes_too_late_is_told_and_others_go_on(clients: &Clients) {
+pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (_, before) = changes(first, &Cursor::start()).await;
     save_batch(first, 0..4).await;
@@ -124,7 +124,7 @@ pub(crate) async fn a_reader_that_comes_too_late_is_told_and_others_go_on(client
     assert_eq!(drop_before(second, between).await, 8);
     for late in [&before, &middle] {
         let refusal = refusal(first, late).await;
-        assert!(is_told(&refusal), "{refusal}");
+        assert!(is_reported(&refusal), "{refusal}");
     }
     let kept = vec![url(8), url(9)];
     assert_eq!(changes(first, &current).await.0, kept);
@@ -134,13 +134,13 @@ pub(crate) async fn a_reader_that_comes_too_late_is_told_and_others_go_on(client
     let between = time_between();
     assert_eq!(drop_before(first, between).await, 2);
     assert_eq!(drop_before(first, between).await, 0);
-    assert!(is_told(&refusal(first, &current).await));
+    assert!(is_reported(&refusal(first, &current).await));
     save_batch(second, 3..4).await;
     assert_eq!(changes(first, &end).await.0, [url(3)]);
     assert_eq!(changes(first, &Cursor::start()).await.0, [url(3)]);
 }
 
-pub(crate) async fn a_reader_that_is_overtaken_is_told(clients: &Clients) {
+pub(crate) async fn a_reader_that_is_overtaken_learns_it(clients: &Clients) {
     let store = &*clients.first.store;
     for batch in 0..100 {
         save_batch(store, batch * 10..(batch + 1) * 10).await;
@@ -160,7 +160,7 @@ pub(crate) async fn a_reader_that_is_overtaken_is_told(clients: &Clients) {
     let Err(ExportError::Store(error)) = read.await else {
         panic!("it was read to the end");
     };
-    assert!(is_told(&error.to_string()), "{error}");
+    assert!(is_reported(&error.to_string()), "{error}");
     assert!(taken.len() < 1_000, "{}", taken.len());
     let first_ones = (0..taken.len()).map(url);
     let (taken, first_ones) = (BTreeSet::from_iter(taken), first_ones.collect());

@@ -43,7 +43,7 @@ pub(crate) async fn of_two_that_judge_one_comes_too_late(clients: &Clients) {
     assert_eq!(other.health().await.unwrap(), both);
 }
 
-pub(crate) async fn what_the_user_gave_is_told_and_what_pages_filled_is_not(clients: &Clients) {
+pub(crate) async fn values_of_the_user_are_listed_and_filled_ones_are_not(clients: &Clients) {
     let store = &*clients.first.store;
     let record = record("1", json!({"name": "Ada", "city": null}));
     put(store, vec![record]).await.remove(0).unwrap();
@@ -62,7 +62,7 @@ pub(crate) async fn what_the_user_gave_is_told_and_what_pages_filled_is_not(clie
     assert!(given[1].is_empty());
 }
 
-pub(crate) async fn pages_that_a_mapping_has_read_are_told_with_what_they_are_judged_by(
+pub(crate) async fn pages_that_a_mapping_has_read_are_listed_with_what_they_are_judged_by(
     clients: &Clients,
 ) {
     let store = &*clients.first.store;

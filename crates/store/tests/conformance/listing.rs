@@ -1,5 +1,4 @@
-//! Looking through a store, at all that is no page: lists that go on from place to place, with the indexes for it and
-//! without.
+//! Browsing a store without its pages: lists that continue from place to place, with the indexes for it and without.
 
 use std::collections::BTreeSet;
 
@@ -146,7 +145,7 @@ pub(crate) async fn datasets_are_listed_with_counts_up_to_a_limit(clients: &Clie
     assert_eq!(listed[1], all);
 }
 
-pub(crate) async fn a_record_is_told_with_all_that_is_known_of_it(clients: &Clients) {
+pub(crate) async fn a_record_is_shown_with_all_that_is_known_of_it(clients: &Clients) {
     let store = &*clients.first.store;
     let browse = &*clients.second.browse;
     let long = "x".repeat(5_000);

@@ -87,7 +87,7 @@ async fn changes(store: &dyn Store, after: &Cursor) -> (usize, Cursor) {
     (pages, end)
 }
 
-pub(crate) async fn a_trial_tells_what_is_then_done_once(clients: &Clients) {
+pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     put(
         first,

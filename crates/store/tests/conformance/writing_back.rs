@@ -323,8 +323,8 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
     put_into(store, &again, input).await.unwrap();
     fill(store, "https://example.com/b", json!({"zip": "2"})).await;
     let unwritten = store.unwritten(&again, COLLECTION, 10).await.unwrap();
-    let told = unwritten[0].fields.iter();
-    let told: Vec<_> = told
+    let reported = unwritten[0].fields.iter();
+    let reported: Vec<_> = reported
         .map(|field| {
             (
                 field.name.as_str(),
@@ -336,7 +336,7 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
         .collect();
     // What was never written does not stand there, unless the user has typed it.
     let zip = ("zip", json!("2"), false, vec![]);
-    assert_eq!(told, [("city", json!("London"), true, vec![]), zip]);
+    assert_eq!(reported, [("city", json!("London"), true, vec![]), zip]);
 }
 
 pub(crate) async fn a_given_value_that_was_refreshed_in_vain_is_not_asked_for_ever(
@@ -398,7 +398,7 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
         [json!("Paris")],
         "London may be the user's by now"
     );
-    // It was carried out, as the input tells.
+    // It was carried out, as the input shows.
     input.record.fields["city"] = json!("Paris");
     put_into(store, &crawl_id(), input.clone()).await.unwrap();
     let stored = stored_record(store, "1").await;

@@ -27,7 +27,7 @@ async fn fail(client: &Client, command: &str, times: i32, how: Document) {
 
 #[needs(mongod)]
 #[tokio::test]
-async fn what_passes_is_tried_again_and_what_does_not_is_told() {
+async fn passing_faults_are_retried_and_lasting_ones_are_reported() {
     let mongod = Mongod::start();
     let uri = mongod.uri("test");
     let store = open_store(&uri).await.unwrap();

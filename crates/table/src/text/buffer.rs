@@ -31,7 +31,7 @@ impl Buffer {
         self.is_at_end
     }
 
-    /// Reads as many bytes again as are here, so that looking at all of them each time stays cheap.
+    /// Reads as many bytes again as are here, so that scanning all of them each time stays cheap.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.bytes.drain(..self.start);
         self.start = 0;

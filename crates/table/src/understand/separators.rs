@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_told_from_texts_with_signs() {
+    fn lists_are_distinguished_from_texts_with_signs() {
         let table: [(&[&str], Option<&str>); 15] = [
             (
                 &[

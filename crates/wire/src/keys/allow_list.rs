@@ -338,7 +338,7 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         assert!(allowed.refresh().is_err());
         assert!(allowed.entry(&key(1)).is_some(), "the former list holds");
-        assert_eq!(allowed.refresh().unwrap(), None, "a fault is told once");
+        assert_eq!(allowed.refresh().unwrap(), None, "a fault is reported once");
         std::fs::write(&path, list(&[format!("client b {}", key(2))])).unwrap();
         assert!(allowed.refresh().unwrap().is_some());
         assert!(allowed.entry(&key(1)).is_none());

@@ -67,7 +67,7 @@ enum Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
     /// Classes say what they hold.
-    Telling,
+    Speaking,
     /// The same in the manner of components.
     Component,
     Plain,
@@ -124,7 +124,7 @@ impl Template {
             Block::Columns,
         ];
         let names = match chance.u8(..10) {
-            0..=3 => Names::Telling,
+            0..=3 => Names::Speaking,
             4..=5 => Names::Component,
             6..=8 => Names::Plain,
             _ => Names::None,
@@ -152,7 +152,7 @@ impl Template {
                 _ => "_",
             });
             let class = match names {
-                Names::Telling => word,
+                Names::Speaking => word,
                 Names::Component => format!("item__{word}"),
                 Names::Plain => one_of(PLAIN, chance).to_owned(),
                 Names::None => String::new(),

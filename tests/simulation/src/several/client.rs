@@ -33,7 +33,7 @@ impl Client {
         } else if wants_stop && !self.is_stopped {
             home.stop_crawl(crawl, now_ms);
         } else if self.is_stopped || self.seeds_ended {
-            home.tell_whether_over(crawl);
+            home.check_end(crawl);
         } else if self.fed < planned.seeds.len() {
             home.feed_seeds(crawl, self.fed, BATCH, now_ms);
         } else {

@@ -163,11 +163,11 @@ impl Dispatcher {
         self.stop_again(crawl, row.stopped, now_ms);
         let confirmed = self.memory.confirmed.entry(crawl).or_default().clone();
         for other in self.others().filter(|other| !confirmed.contains(other)) {
-            self.tell_version(other, crawl);
+            self.send_version(other, crawl);
         }
     }
 
-    pub(super) fn tell_version(&mut self, other: usize, crawl: CrawlNumber) {
+    pub(super) fn send_version(&mut self, other: usize, crawl: CrawlNumber) {
         if let Some(row) = self.crawl(crawl) {
             let (version, stopped) = (row.version, row.stopped);
             let message = Message::Crawl {

@@ -163,7 +163,7 @@ impl Dispatcher {
             Message::CrawlTaken { crawl, version } => {
                 self.take_confirmation_of_version(from, crawl, version);
             }
-            Message::CrawlWanted { crawl } => self.tell_version(from, crawl),
+            Message::CrawlWanted { crawl } => self.send_version(from, crawl),
             Message::ShareWanted {
                 crawl,
                 request,
@@ -175,7 +175,7 @@ impl Dispatcher {
                 request,
                 pages,
             } => self.take_share(crawl, request, pages),
-            Message::CountsWanted { crawl, wave } => self.tell_counts(from, crawl, wave),
+            Message::CountsWanted { crawl, wave } => self.send_counts(from, crawl, wave),
             Message::Counts {
                 crawl,
                 wave,
@@ -224,10 +224,10 @@ impl Dispatcher {
     pub(super) fn next_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();
-        let look_ms = core.next_tick_ms();
+        let tick_ms = core.next_tick_ms();
         match core.next_ready_ms().filter(|_| !is_held) {
-            Some(ready_ms) => ready_ms.min(look_ms),
-            None => look_ms,
+            Some(ready_ms) => ready_ms.min(tick_ms),
+            None => tick_ms,
         }
     }
 }

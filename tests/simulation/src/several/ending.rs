@@ -51,7 +51,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn tell_counts(&mut self, from: usize, crawl: CrawlNumber, wave: u64) {
+    pub(super) fn send_counts(&mut self, from: usize, crawl: CrawlNumber, wave: u64) {
         let Some(row) = self.crawl(crawl) else { return };
         let status = self.core().frontier().crawls().status(row.key);
         let status = status.expect("the database is healthy");
@@ -110,7 +110,7 @@ impl Dispatcher {
         self.memory.waves.remove(&crawl);
     }
 
-    pub(super) fn tell_whether_over(&mut self, crawl: CrawlNumber) {
+    pub(super) fn check_end(&mut self, crawl: CrawlNumber) {
         if self.crawl(crawl).is_some_and(|row| row.over) {
             self.memory.answers.push(Answer::Over(crawl));
         }

@@ -121,10 +121,10 @@ impl World {
         for dispatcher in &self.dispatchers {
             let found = Witness::open(&dispatcher.folder).faults(&[]);
             let number = dispatcher.number;
-            let told = found
+            let reported = found
                 .into_iter()
                 .map(|fault| format!("dispatcher {number}: {fault}"));
-            self.judge.faults.extend(told);
+            self.judge.faults.extend(reported);
         }
         for crawl in 0..self.plan.crawls.len() {
             let mut sums = self.sums(crawl);
@@ -132,8 +132,8 @@ impl World {
             if self.clients[crawl].is_over {
                 found.extend(self.check_crawl(crawl, &sums));
             }
-            let told = found.iter().map(|fault| format!("crawl {crawl}: {fault}"));
-            self.judge.faults.extend(told);
+            let reported = found.iter().map(|fault| format!("crawl {crawl}: {fault}"));
+            self.judge.faults.extend(reported);
             passed.pages += sums.pages;
             passed.sent += sums.sent;
             passed.spared += sums.spared;

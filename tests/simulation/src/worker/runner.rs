@@ -67,8 +67,8 @@ impl Worker {
             }));
         }
         let address = address_to_count(task.address_bounds, &addresses());
-        let is_told = !around.suffers(Sabotage::AddressesAreNotTold);
-        if address.is_some() && !runner.has_asked && is_told {
+        let is_sent = !around.suffers(Sabotage::AddressesAreNotSent);
+        if address.is_some() && !runner.has_asked && is_sent {
             return Next::GiveBack(TaskReturned {
                 address,
                 ..unstarted(task, None)

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn incomplete_statements_are_refused_in_words() {
-        for (words, told) in [
+        for (words, reported) in [
             (&["name=Ada"][..], "expected the page's URL"),
             (&["https://a.example/", "Ada"], "expected FIELD=VALUE"),
             (
@@ -121,7 +121,7 @@ mod tests {
             (&["https://"], "https://"),
         ] {
             let fault = read(words).unwrap_err();
-            assert!(fault.contains(told), "{fault}");
+            assert!(fault.contains(reported), "{fault}");
         }
     }
 }

@@ -67,8 +67,8 @@ fn dashboard_job() -> std::process::Command {
     command
         .arg("dashboard-job")
         .env_clear()
-        // The allocator would reserve a gibibyte immediately, and the memory limit could not tell that from memory in
-        // use.
+        // The allocator would reserve a gibibyte immediately, and the memory limit could not
+        // distinguish that from memory in use.
         .env("MIMALLOC_ARENA_RESERVE", "0");
     command
 }
@@ -230,7 +230,7 @@ mod tests {
         command
     }
 
-    async fn told(program: fn() -> std::process::Command) -> String {
+    async fn reported(program: fn() -> std::process::Command) -> String {
         let order = Order {
             work: Work::Copy,
             pages: Vec::new(),
@@ -240,29 +240,29 @@ mod tests {
 
     #[tokio::test]
     async fn the_reason_for_the_end_of_a_job_is_shown() {
-        let killed = told(|| shell("kill -9 $$")).await;
+        let killed = reported(|| shell("kill -9 $$")).await;
         assert!(killed.starts_with("killed"), "{killed}");
-        let slow = told(|| shell("kill -24 $$")).await;
+        let slow = reported(|| shell("kill -24 $$")).await;
         assert!(slow.starts_with("it took too long"), "{slow}");
         let large =
-            told(|| shell("echo memory allocation of 9 bytes failed >&2; kill -6 $$")).await;
+            reported(|| shell("echo memory allocation of 9 bytes failed >&2; kill -6 $$")).await;
         assert!(large.starts_with("it ran out of memory"), "{large}");
-        let large = told(|| shell("echo cannot be done: out of memory >&2; exit 1")).await;
+        let large = reported(|| shell("echo cannot be done: out of memory >&2; exit 1")).await;
         assert!(large.starts_with("it ran out of memory"), "{large}");
-        let confined = told(|| shell("echo cannot be confined >&2; exit 3")).await;
+        let confined = reported(|| shell("echo cannot be confined >&2; exit 3")).await;
         assert!(
             confined.ends_with("failed: cannot be confined"),
             "{confined}"
         );
-        let refused = told(|| shell("echo '{\"refused\":\"no page\"}'")).await;
+        let refused = reported(|| shell("echo '{\"refused\":\"no page\"}'")).await;
         assert_eq!(refused, "no page");
-        let silent = told(|| shell("true")).await;
+        let silent = reported(|| shell("true")).await;
         assert!(silent.contains("unreadable answer"), "{silent}");
     }
 
     #[tokio::test]
     async fn one_that_does_not_end_is_ended() {
-        let endless = told(|| shell("exec sleep 1000")).await;
+        let endless = reported(|| shell("exec sleep 1000")).await;
         assert!(endless.starts_with("it took too long"), "{endless}");
     }
 
@@ -270,8 +270,8 @@ mod tests {
     async fn one_that_says_too_much_is_not_listened_to() {
         let most = MOST_ANSWER + 10;
         assert!(most < 60 << 20, "the script writes more");
-        let told = told(|| shell("head -c 60000000 /dev/zero")).await;
-        assert!(told.starts_with("the result is too large"), "{told}");
+        let answer = reported(|| shell("head -c 60000000 /dev/zero")).await;
+        assert!(answer.starts_with("the result is too large"), "{answer}");
     }
 
     #[tokio::test]

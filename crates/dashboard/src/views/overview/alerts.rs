@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn whatever_asks_for_somebody_is_said_the_worst_first() {
-        let told = texts(json!({
+        let reported = texts(json!({
             "draining": true,
             "paused": "the disk is full",
             "store": {"up": false, "fault": "gone"},
@@ -177,7 +177,7 @@ mod tests {
             "undelivered": [{"watch": "w", "target": "mail", "why": "refused", "since": 1.5}],
         }));
         assert_eq!(
-            told,
+            reported,
             [
                 "The store is down, pages cannot be saved: gone",
                 "The dispatcher is paused: the disk is full",

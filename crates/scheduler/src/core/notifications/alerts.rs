@@ -122,7 +122,7 @@ impl Notifications {
         cx.frontier.beside(|db| outbox::clear(db, target))
     }
 
-    /// Tells the firehose, and the other targets of the watch, at once.
+    /// Notifies the firehose, and the other targets of the watch, immediately.
     fn report_delivery(
         &mut self,
         cx: &mut Context,

@@ -79,7 +79,7 @@ impl World {
         self.core.cx.surroundings.standing = Some(standing.into());
     }
 
-    /// With a watch that two webhooks are told of, and one more that only wants to know of changes.
+    /// With a watch that notifies two webhooks, and one more that only wants to know of changes.
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
         let mut world = World::of(core_in(&folder, 0), folder);
@@ -125,14 +125,14 @@ impl World {
 
     /// What is to be delivered.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
-        self.look(now_ms);
+        self.check(now_ms);
         if self.answer(now_ms) {
-            self.look(now_ms);
+            self.check(now_ms);
         }
         std::mem::take(&mut self.deliveries)
     }
 
-    fn look(&mut self, now_ms: i64) {
+    fn check(&mut self, now_ms: i64) {
         self.core.notifications.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
         self.commit(now_ms);
@@ -207,11 +207,11 @@ fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
     let mut world = world.kill(7_000);
     let again = world.tick(7_000);
     assert_eq!(again.len(), 1);
-    assert_eq!(again[0], first[1], "nothing else is told again");
+    assert_eq!(again[0], first[1], "nothing else is reported again");
 }
 
 #[test]
-fn a_target_that_is_not_reached_is_an_alert_told_by_the_others() {
+fn a_target_that_is_not_reached_is_an_alert_delivered_by_the_others() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     world.ended(first[1].id, Verdict::Delivered, 2_000);
@@ -252,7 +252,7 @@ fn a_target_that_is_not_reached_is_an_alert_told_by_the_others() {
 }
 
 #[test]
-fn a_removed_watch_tells_nothing_more() {
+fn a_removed_watch_reports_nothing_more() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     world.ask(json!({"action": "watch_remove", "name": "w"}), 2_000);
@@ -361,12 +361,12 @@ fn what_is_old_is_tried_once_more_after_a_start() {
     assert_eq!(
         world.show()["notifications"]["waiting"],
         4,
-        "what tells the others of it"
+        "the notification to the others"
     );
 }
 
 #[test]
-fn what_was_before_is_not_told_to_who_asks_later() {
+fn a_later_subscriber_gets_no_earlier_events() {
     let mut world = World::new();
     world.fail_a_run(1, 1_000);
     let alert = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
@@ -397,7 +397,7 @@ fn what_was_before_is_not_told_to_who_asks_later() {
 }
 
 #[test]
-fn a_run_that_does_not_begin_is_told_after_ten_minutes_and_once() {
+fn a_run_that_does_not_begin_is_reported_after_ten_minutes_and_once() {
     let mut world = World::new();
     world.core.cx.surroundings.low_disk = Some("the disk is full".into());
     let hook =
@@ -411,5 +411,5 @@ fn a_run_that_does_not_begin_is_told_after_ten_minutes_and_once() {
     let line = event["line"].as_str().unwrap();
     assert!(line.contains("the disk is full"), "{line}");
     world.ended(reported.id, Verdict::Delivered, 11 * MINUTE_MS);
-    assert!(world.tick(12 * MINUTE_MS).is_empty(), "it is told once");
+    assert!(world.tick(12 * MINUTE_MS).is_empty(), "it is reported once");
 }

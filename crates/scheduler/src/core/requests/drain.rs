@@ -117,7 +117,7 @@ impl Drains {
     }
 }
 
-/// Tells a supervisor to drain; again when it reconnects, because the message may have been lost.
+/// Asks a supervisor to drain, and again when it reconnects, because the message may have been lost.
 pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",

@@ -164,7 +164,7 @@ mod tests {
     use crate::application_limits::ApplicationLimits;
 
     #[test]
-    fn a_limit_is_told_with_its_number_its_fill_and_how_to_raise_it() {
+    fn a_limit_is_reported_with_its_number_its_fill_and_how_to_raise_it() {
         let used = ApplicationUse {
             limits: ApplicationLimits {
                 max_pages: Some(1_000),
@@ -176,7 +176,7 @@ mod tests {
             is_awaited: true,
         };
         let limits = of_application_in_words("shop", &used);
-        let told: Vec<(bool, String)> = limits
+        let reported: Vec<(bool, String)> = limits
             .iter()
             .map(|limit| (limit.is_full(), limit.in_words()))
             .collect();
@@ -188,23 +188,26 @@ mod tests {
                 "0.5 pages a second (applications.shop.pages_per_second)",
             ),
         ];
-        for ((is_full, text), (expected_full, beginning)) in told.iter().zip(expected) {
+        for ((is_full, text), (expected_full, beginning)) in reported.iter().zip(expected) {
             assert_eq!(*is_full, expected_full, "{text}");
             assert_eq!(*text, format!("{beginning}: {BY_SETTINGS}"));
         }
     }
 
     #[test]
-    fn the_limit_of_a_site_is_told_with_its_number() {
-        let told = |left, most| of_site("a.org", left, most).map(|limit| limit.in_words());
-        assert_eq!(told(None, Some(5)), None);
+    fn the_limit_of_a_site_is_reported_with_its_number() {
+        let reported = |left, most| of_site("a.org", left, most).map(|limit| limit.in_words());
+        assert_eq!(reported(None, Some(5)), None);
         let by = "`webfill site a.org --limit N` allows N further pages";
         for (left, most, beginning) in [
             (0, Some(20), "20 of 20 pages (--limit)"),
             (3, Some(20), "17 of 20 pages (--limit)"),
             (3, None, "0 of 3 pages (--limit)"),
         ] {
-            assert_eq!(told(Some(left), most), Some(format!("{beginning}: {by}")));
+            assert_eq!(
+                reported(Some(left), most),
+                Some(format!("{beginning}: {by}"))
+            );
         }
     }
 
@@ -221,9 +224,9 @@ mod tests {
             "{text}"
         );
         spec.max_pages = Some(7);
-        let told = of_crawl(&spec, 5).unwrap().json();
-        assert_eq!((&told["most"], &told["used"]), (&json!(7.0), &json!(5)));
-        let text = told["text"].as_str().unwrap();
+        let answer = of_crawl(&spec, 5).unwrap().json();
+        assert_eq!((&answer["most"], &answer["used"]), (&json!(7.0), &json!(5)));
+        let text = answer["text"].as_str().unwrap();
         assert!(text.starts_with("5 of 7 pages (--max-pages): "), "{text}");
     }
 }

@@ -120,7 +120,7 @@ fn dead_records(cx: &mut Context, crawls: &[CrawlKey], after: i64) -> Result<Val
 }
 
 impl BackoffReport {
-    /// Looks at the sites that back off, now and then because they may be many, and once more at the end.
+    /// Checks the sites that back off, now and then because they may be many, and once more at the end.
     fn check_backoffs(
         &mut self,
         cx: &mut Context,

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_that_need_a_browser_are_told_with_what_to_do() {
+    fn sites_that_need_a_browser_are_reported_with_what_to_do() {
         let wanted =
             |sites: u64| json!({"sites": sites, "first": [{"site": "a.org", "seen": "a shell"}]});
         assert_eq!(

@@ -34,7 +34,7 @@ impl Watches {
         }))
     }
 
-    /// Tells a feeder whether its run is over.
+    /// Reports to a feeder whether its run is over.
     pub(in crate::core) fn run_state(&self, name: &str, run: u64) -> Value {
         let watched = self.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {

@@ -97,8 +97,10 @@ impl World {
 
     /// Nothing is fed, and the run has nothing left.
     fn finish(&mut self, run: u64, now_ms: i64) {
-        let told = self.get_run(run);
-        let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}"));
+        let answer = self.get_run(run);
+        let crawl = answer["crawl"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{answer}"));
         self.core
             .cx
             .frontier
@@ -263,8 +265,10 @@ fn a_feeder_that_fails_fails_its_run() {
 
 /// The crawl of a run, with a seed in it that is never fetched.
 fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
-    let told = world.get_run(run);
-    let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}")) as u32;
+    let answer = world.get_run(run);
+    let crawl = answer["crawl"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{answer}")) as u32;
     let asked = json!({"action": "feed_seeds", "crawl": crawl, "seeds": [{"url": "http://a.org/"}], "fed_lines": 1});
     let asked = control::read(asked.to_string().as_bytes(), now_ms);
     let feeder = Client::Feeder(vec![1]);
@@ -285,8 +289,12 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     let added = world.ask(json!({"action": "watch_add", "watch": changed}), HOUR_MS);
     assert_eq!(added["changed"], true, "{added}");
     for _ in 0..2 {
-        let told = world.get_run(1);
-        assert_eq!(told["watch"]["urls"], json!(["http://a.org/"]), "{told}");
+        let answer = world.get_run(1);
+        assert_eq!(
+            answer["watch"]["urls"],
+            json!(["http://a.org/"]),
+            "{answer}"
+        );
         world.tick(HOUR_MS + 60_000);
         assert_eq!(world.core.run_state("w", 1)["over"], false, "its window");
         world = world.kill(HOUR_MS + 60_000);
@@ -298,8 +306,12 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
         .unwrap();
     assert_eq!(world.tick(HOUR_MS + 61_000), Vec::<u64>::new());
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
-    let told = world.get_run(2);
-    assert_eq!(told["watch"]["urls"], json!(["http://b.org/"]), "{told}");
+    let answer = world.get_run(2);
+    assert_eq!(
+        answer["watch"]["urls"],
+        json!(["http://b.org/"]),
+        "{answer}"
+    );
     world.tick(2 * HOUR_MS + 2_000);
     world.tick(2 * HOUR_MS + 2_000);
     assert_eq!(world.runs(2 * HOUR_MS + 2_000)[0]["how"], "window");
@@ -448,7 +460,7 @@ fn a_thousand_records_of_runs_are_kept() {
 }
 
 #[test]
-fn only_feeders_are_told_of_runs_and_count_them() {
+fn only_feeders_get_runs_and_count_them() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
     let counts = json!({"action": "count_run", "watch": "w", "run": 1, "counts": {"pages": 7}});
@@ -467,10 +479,7 @@ fn only_feeders_are_told_of_runs_and_count_them() {
             assert_eq!(answer["error"]["path"], "$.action", "{question}: {answer}");
         }
     }
-    let asked = control::read(
-        br#"{"action": "get_run", "watch": "w", "run": 1}"#,
-        HOUR_MS,
-    );
+    let asked = control::read(br#"{"action": "get_run", "watch": "w", "run": 1}"#, HOUR_MS);
     let feeder = Client::Feeder(vec![1]);
     world.core.handle_request(feeder, asked, HOUR_MS).unwrap();
     let answers = world.core.commit(HOUR_MS).unwrap().outgoing;

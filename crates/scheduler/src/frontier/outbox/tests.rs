@@ -142,7 +142,7 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
 }
 
 #[test]
-fn what_has_been_told_and_alerts_are_kept() {
+fn reported_events_and_alerts_are_kept() {
     let db = outbox();
     assert_eq!(reported(&db, "w", NotificationTime::Digest).unwrap(), None);
     let seven = Reported {

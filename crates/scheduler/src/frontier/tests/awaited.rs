@@ -29,7 +29,7 @@ fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
 }
 
 #[test]
-fn sites_that_hold_tasks_back_are_told_by_their_reason() {
+fn sites_that_hold_tasks_back_are_reported_by_their_reason() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/", "http://c.org/"]);
     assert_eq!(held(&mut fixture, 0), []);
@@ -63,8 +63,12 @@ fn tasks_that_are_tried_again_later_hold_their_site() {
     let task = fixture.lease_one();
     assert_eq!(held(&mut fixture, 0), [], "leased, not queued");
     assert!(fails(&mut fixture, &task, 1_000));
-    let told = held(&mut fixture, 1_000);
-    assert_eq!((told.len(), told[0].by), (1, HeldBy::Retries), "{told:?}");
+    let reported = held(&mut fixture, 1_000);
+    assert_eq!(
+        (reported.len(), reported[0].by),
+        (1, HeldBy::Retries),
+        "{reported:?}"
+    );
     fixture
         .frontier
         .tasks()

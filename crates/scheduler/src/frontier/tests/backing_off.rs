@@ -89,7 +89,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
 }
 
 #[test]
-fn a_site_that_rests_is_found_among_more_sites_than_one_call_looks_at() {
+fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     let mut fixture = fixture_with_backoffs(table());
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
                 INSERT INTO sites (name) SELECT n || '.example' FROM n";
@@ -104,7 +104,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_looks_at() {
     let (found, next) = fixture.frontier.site_states().reports(true, 0, 10).unwrap();
     let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
     assert_eq!((names, next), (vec!["a.org"], None));
-    // All of them are listed in steps, each of which looks at so many.
+    // All of them are listed in steps, each of which checks so many.
     let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
     while let Some(from) = after {
         let (found, next) = fixture

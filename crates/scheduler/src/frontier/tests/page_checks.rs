@@ -17,12 +17,12 @@ fn begin(fixture: &mut Fixture, day: i64) {
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
 
-/// Looks at up to `most` pages, one after another; the list has links to all others.
-fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
+/// Checks up to `most` pages, one after another; the list has links to all others.
+fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     let now_ms = day * DAY_MS + 1_000;
     let links: Vec<String> = (0..20).map(|nth| format!("/{nth}")).collect();
-    let mut looked_at = Vec::new();
-    while looked_at.len() < most {
+    let mut checked = Vec::new();
+    while checked.len() < most {
         let Some(site) = fixture.frontier.sites().admit(i64::MAX, 1).unwrap().pop() else {
             break;
         };
@@ -37,7 +37,7 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
                 ..report(&task)
             };
             fixture.report_at(&found, now_ms);
-            looked_at.push(task.url);
+            checked.push(task.url);
         }
         fixture
             .frontier
@@ -45,10 +45,10 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
             .put_back(site.id, &site.clock)
             .unwrap();
     }
-    looked_at
+    checked
 }
 
-fn look(url: &str, day: i64, verdict: Verdict) -> PageCheck {
+fn check(url: &str, day: i64, verdict: Verdict) -> PageCheck {
     PageCheck {
         app_id: "app".into(),
         crawl_id: "crawl".into(),
@@ -70,14 +70,14 @@ fn numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
 fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
     let mut fixture = watched(Some(5));
     fixture.feed_for(&[LIST], &[], DAY_MS + 1);
-    assert_eq!(look_at(&mut fixture, 100, 1).len(), 21);
+    assert_eq!(check_pages(&mut fixture, 100, 1).len(), 21);
     let mut seen = BTreeMap::new();
     for day in 2..=14 {
         begin(&mut fixture, day);
         fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
-        let looked_at = look_at(&mut fixture, 5, day);
-        assert_eq!((looked_at.len(), &*looked_at[0]), (5, LIST), "day {day}");
-        for url in looked_at {
+        let checked = check_pages(&mut fixture, 5, day);
+        assert_eq!((checked.len(), &*checked[0]), (5, LIST), "day {day}");
+        for url in checked {
             *seen.entry(url).or_insert(0) += 1;
         }
         fixture.assert_conserved();
@@ -86,7 +86,7 @@ fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
 }
 
 #[test]
-fn no_page_starves_where_each_run_looks_at_so_many_pages_of_a_site() {
+fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
     let mut fixture = fixture_with(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.domain_max_pages = Some(5);
@@ -95,9 +95,9 @@ fn no_page_starves_where_each_run_looks_at_so_many_pages_of_a_site() {
     for day in 1..=14 {
         begin(&mut fixture, day);
         fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
-        let looked_at = look_at(&mut fixture, 100, day);
-        assert_eq!((looked_at.len(), &*looked_at[0]), (5, LIST), "day {day}");
-        for url in looked_at {
+        let checked = check_pages(&mut fixture, 100, day);
+        assert_eq!((checked.len(), &*checked[0]), (5, LIST), "day {day}");
+        for url in checked {
             *seen.entry(url).or_insert(0) += 1;
         }
         fixture.assert_conserved();
@@ -109,7 +109,7 @@ fn no_page_starves_where_each_run_looks_at_so_many_pages_of_a_site() {
 fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
     let mut fixture = watched(None);
     fixture.feed_for(&[LIST], &[], DAY_MS + 1);
-    look_at(&mut fixture, 1, 1);
+    check_pages(&mut fixture, 1, 1);
     let other = CrawlSpec {
         priority: 45,
         ..CrawlSpec::new("app", "other")
@@ -126,7 +126,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
         .frontier
         .beside(|db| db.execute_batch(&sql))
         .unwrap();
-    let first = look_at(&mut fixture, 2, 1);
+    let first = check_pages(&mut fixture, 2, 1);
     assert_eq!(first[1], "http://a.org/other", "{first:?}");
 }
 
@@ -136,25 +136,25 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
     let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     fixture.feed_for(&urls[..5], &[], DAY_MS + 1);
-    look_at(&mut fixture, 100, 1);
+    check_pages(&mut fixture, 100, 1);
     for url in &urls[..5] {
-        let looks = [
-            look(url, 1, Verdict::New),
-            look(url, 60, Verdict::Unchanged),
+        let checks = [
+            check(url, 1, Verdict::New),
+            check(url, 60, Verdict::Unchanged),
         ];
         fixture
             .frontier
             .runs()
-            .count_checks(&looks, i64::MAX)
+            .count_checks(&checks, i64::MAX)
             .unwrap();
     }
     begin(&mut fixture, 2);
     fixture.feed_for(&urls, &[], 2 * DAY_MS + 1);
-    assert_eq!(look_at(&mut fixture, 1, 2), [urls[5]]);
+    assert_eq!(check_pages(&mut fixture, 1, 2), [urls[5]]);
 }
 
 #[test]
-fn what_changes_often_comes_first_and_each_look_counts_once() {
+fn what_changes_often_comes_first_and_each_check_counts_once() {
     let mut fixture = watched(Some(2));
     let urls = [
         "http://a.org/1",
@@ -163,7 +163,7 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
         "http://a.org/4",
     ];
     fixture.feed_for(&urls, &[], DAY_MS + 1);
-    look_at(&mut fixture, 100, 1);
+    check_pages(&mut fixture, 100, 1);
     let found = |url: &str, day| match (day, url) {
         (1, _) => Verdict::New,
         (_, "http://a.org/3") => Verdict::Changed,
@@ -171,16 +171,16 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     };
     for _ in 0..2 {
         for day in 1..=9 {
-            let looks = urls.map(|url| look(url, day, found(url, day)));
+            let checks = urls.map(|url| check(url, day, found(url, day)));
             fixture
                 .frontier
                 .runs()
-                .count_checks(&looks, i64::MAX)
+                .count_checks(&checks, i64::MAX)
                 .unwrap();
         }
     }
-    let looks = numbers(&mut fixture, "SELECT checks FROM page_checks ORDER BY task");
-    assert_eq!(looks, [9, 9, 9, 9]);
+    let checks = numbers(&mut fixture, "SELECT checks FROM page_checks ORDER BY task");
+    assert_eq!(checks, [9, 9, 9, 9]);
     let changes = numbers(
         &mut fixture,
         "SELECT changes FROM page_checks ORDER BY task",
@@ -193,11 +193,11 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     assert_eq!(pages, [3, 1]);
     begin(&mut fixture, 10);
     fixture.feed_for(&urls, &[], 10 * DAY_MS + 1);
-    assert_eq!(look_at(&mut fixture, 1, 10), ["http://a.org/3"]);
+    assert_eq!(check_pages(&mut fixture, 1, 10), ["http://a.org/3"]);
 }
 
-/// A run that looks at one page.
-fn look_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
+/// A run that checks one page.
+fn check_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
     begin(fixture, day);
     fixture.feed_for(&["http://a.org/1"], &[], day * DAY_MS + 1);
     let task = fixture.lease_all_at(day * DAY_MS + 1).remove(0);
@@ -209,10 +209,10 @@ fn look_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
 }
 
 #[test]
-fn a_page_that_its_server_calls_unchanged_was_looked_at() {
+fn a_page_that_its_server_calls_unchanged_was_checked() {
     let mut fixture = watched(None);
     for day in 1..=3 {
-        look_once(&mut fixture, day, Outcome::NotModified);
+        check_once(&mut fixture, day, Outcome::NotModified);
     }
     assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [3]);
     assert_eq!(
@@ -221,14 +221,14 @@ fn a_page_that_its_server_calls_unchanged_was_looked_at() {
     );
     let rates = "SELECT CAST(1000 * shape / exposure AS INTEGER) FROM page_checks";
     let unchanged = numbers(&mut fixture, rates);
-    look_once(&mut fixture, 4, Outcome::Ok);
+    check_once(&mut fixture, 4, Outcome::Ok);
     assert_eq!(
         numbers(&mut fixture, "SELECT changes FROM page_checks"),
         [1]
     );
     assert!(numbers(&mut fixture, rates) > unchanged);
-    look_once(&mut fixture, 5, Outcome::NotModified);
-    look_once(&mut fixture, 35, Outcome::Ok);
+    check_once(&mut fixture, 5, Outcome::NotModified);
+    check_once(&mut fixture, 35, Outcome::Ok);
     let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "it was due without conditions");
 }
@@ -239,38 +239,38 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
         spec.run_began_ms = Some(DAY_MS);
         spec.changes = true;
     });
-    look_once(&mut fixture, 1, Outcome::NotModified);
-    look_once(&mut fixture, 2, Outcome::Ok);
+    check_once(&mut fixture, 1, Outcome::NotModified);
+    check_once(&mut fixture, 2, Outcome::Ok);
     assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [0]);
-    let looks = [look("http://a.org/1", 999, Verdict::New)];
+    let checks = [check("http://a.org/1", 999, Verdict::New)];
     fixture
         .frontier
         .runs()
-        .count_checks(&looks, 3 * DAY_MS)
+        .count_checks(&checks, 3 * DAY_MS)
         .unwrap();
-    let looks = [look("http://a.org/1", 4, Verdict::Changed)];
+    let checks = [check("http://a.org/1", 4, Verdict::Changed)];
     fixture
         .frontier
         .runs()
-        .count_checks(&looks, 4 * DAY_MS)
+        .count_checks(&checks, 4 * DAY_MS)
         .unwrap();
     let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "a clock was ahead once");
 }
 
 #[test]
-fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
+fn checks_of_what_is_not_watched_or_not_known_change_nothing() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
     fixture.done(&task, &["/2"]);
-    let mut of_nobody = look("http://a.org/1", 1, Verdict::Changed);
+    let mut of_nobody = check("http://a.org/1", 1, Verdict::Changed);
     of_nobody.crawl_id = "other".into();
-    let looks = [look("http://a.org/1", 1, Verdict::Changed), of_nobody];
+    let checks = [check("http://a.org/1", 1, Verdict::Changed), of_nobody];
     fixture
         .frontier
         .runs()
-        .count_checks(&looks, i64::MAX)
+        .count_checks(&checks, i64::MAX)
         .unwrap();
     assert_eq!(
         numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
@@ -284,7 +284,7 @@ fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
 fn what_is_known_of_pages_goes_with_their_crawl() {
     let mut fixture = watched(None);
     fixture.feed_for(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
-    look_at(&mut fixture, 100, 1);
+    check_pages(&mut fixture, 100, 1);
     assert_eq!(
         numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
         [2]

@@ -104,7 +104,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
             vec![0, 5, 30, 35, 60, 120],
         ),
         (Outcome::HttpError, Some(502), 1_000, vec![0, 5, 30]),
-        // A second look, by the word of the name server.
+        // A second check, by the word of the name server.
         (Outcome::DnsError, None, 1_000, vec![0, 5]),
         // It asks for an hour, or blocks for one.
         (Outcome::HttpError, Some(503), 3_600_000, vec![0]),

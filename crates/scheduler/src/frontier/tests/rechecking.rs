@@ -15,12 +15,12 @@ fn begin(fixture: &mut Fixture, began_ms: i64) {
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
 
-fn look_at_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
-    let mut looked_at = 0;
+fn check_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
+    let mut checked = 0;
     loop {
         let tasks = fixture.lease_all_at(now_ms);
         if tasks.is_empty() {
-            return looked_at;
+            return checked;
         }
         for task in tasks {
             let found = TaskDone {
@@ -28,7 +28,7 @@ fn look_at_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
                 ..report(&task)
             };
             fixture.report_at(&found, now_ms);
-            looked_at += 1;
+            checked += 1;
         }
     }
 }
@@ -41,7 +41,7 @@ fn rows(fixture: &mut Fixture) -> i64 {
 }
 
 #[test]
-fn each_run_looks_at_each_page_once_and_the_file_does_not_grow() {
+fn each_run_checks_each_page_once_and_the_file_does_not_grow() {
     let mut fixture = watched(None);
     for run in 0..4 {
         let began_ms = FIRST_MS + run * 4_000;
@@ -49,7 +49,7 @@ fn each_run_looks_at_each_page_once_and_the_file_does_not_grow() {
         // However long the run takes.
         for now_ms in [began_ms + 10, began_ms + 2_000] {
             fixture.feed_for(&["http://a.org/", "http://a.org/list"], &[], now_ms);
-            look_at_all(&mut fixture, &["/", "/list", "/page"], now_ms);
+            check_all(&mut fixture, &["/", "/list", "/page"], now_ms);
         }
         let status = fixture.status();
         assert_eq!(
@@ -64,7 +64,7 @@ fn each_run_looks_at_each_page_once_and_the_file_does_not_grow() {
 }
 
 #[test]
-fn what_a_run_has_left_is_looked_at_in_the_next_one_and_once() {
+fn what_a_run_has_left_is_checked_in_the_next_one_and_once() {
     let mut fixture = watched(None);
     fixture.feed(&["http://a.org/1", "http://b.org/2"]);
     let one = fixture.lease_all().remove(0);
@@ -98,8 +98,8 @@ fn budgets_of_sites_are_those_of_a_run() {
                 .is_beyond_budget(fixture.crawl)
                 .unwrap()
         );
-        let looked_at = look_at_all(&mut fixture, &[], began_ms + 2);
-        assert_eq!((looked_at, fixture.status().queued), (2, 1), "run {run}");
+        let checked = check_all(&mut fixture, &[], began_ms + 2);
+        assert_eq!((checked, fixture.status().queued), (2, 1), "run {run}");
         assert!(
             fixture
                 .frontier
@@ -124,19 +124,19 @@ fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
             .give_back(task.task, delivery, false, 0)
             .unwrap();
     }
-    assert_eq!(look_at_all(&mut fixture, &[], 2_000), 1);
+    assert_eq!(check_all(&mut fixture, &[], 2_000), 1);
 }
 
 #[test]
-fn a_clock_that_is_set_back_does_not_have_a_page_looked_at_twice() {
+fn a_clock_that_is_set_back_does_not_have_a_page_checked_twice() {
     let mut fixture = watched(None);
     begin(&mut fixture, SECOND_MS);
-    let mut looked_at = 0;
+    let mut checked = 0;
     for now_ms in [SECOND_MS - 4_000, SECOND_MS - 3_000] {
         fixture.feed_for(&["http://a.org/"], &[], now_ms);
-        looked_at += look_at_all(&mut fixture, &["/", "/page"], now_ms);
+        checked += check_all(&mut fixture, &["/", "/page"], now_ms);
     }
-    assert_eq!(looked_at, 2);
+    assert_eq!(checked, 2);
     assert_eq!(fixture.status().done, 2);
 }
 
@@ -145,7 +145,7 @@ fn a_run_that_is_opened_again_goes_on() {
     let mut fixture = watched(None);
     begin(&mut fixture, SECOND_MS);
     fixture.feed_for(&["http://a.org/"], &[], SECOND_MS + 1);
-    look_at_all(&mut fixture, &[], SECOND_MS + 2);
+    check_all(&mut fixture, &[], SECOND_MS + 2);
     fixture.frontier.crawls().set_fed(fixture.crawl, 7).unwrap();
     begin(&mut fixture, SECOND_MS);
     let status = fixture.status();
@@ -158,7 +158,7 @@ fn a_run_that_is_opened_again_goes_on() {
 fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
     let mut fixture = watched(None);
     fixture.feed(&["http://a.org/"]);
-    look_at_all(&mut fixture, &[], 2_000);
+    check_all(&mut fixture, &[], 2_000);
     begin(&mut fixture, SECOND_MS);
     let wanted = EndedTasks {
         crawl: fixture.crawl,
@@ -172,14 +172,14 @@ fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
         .reopening()
         .queue_slice(&mut walk, SECOND_MS + 1)
         .unwrap();
-    look_at_all(&mut fixture, &[], SECOND_MS + 2);
+    check_all(&mut fixture, &[], SECOND_MS + 2);
     let status = fixture.status();
     assert_eq!((status.discovered, status.done), (1, 1));
     fixture.assert_conserved();
 }
 
 #[test]
-fn records_of_another_run_do_not_keep_a_page_from_being_looked_at() {
+fn records_of_another_run_do_not_keep_a_page_from_being_checked() {
     let mut fixture = watched(None);
     fixture.feed_for(&["http://a.org/"], &["people/1"], 0);
     let task = fixture.lease_one();

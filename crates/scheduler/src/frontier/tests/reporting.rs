@@ -115,7 +115,7 @@ fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
 }
 
 #[test]
-fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for() {
+fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked_for() {
     let mut fixture = fixture();
     fixture.feed(&[
         "http://a.org/1",
@@ -134,7 +134,7 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
         .reports()
         .queued_sites(fixture.crawl, 10)
         .unwrap();
-    let told: Vec<(&str, u64, Option<u64>, Option<u32>)> = sites
+    let reported: Vec<(&str, u64, Option<u64>, Option<u32>)> = sites
         .iter()
         .map(|site| {
             (
@@ -146,7 +146,7 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("a.org", 2, None, None),
             ("b.org", 1, Some(0), Some(7_000)),

@@ -12,7 +12,7 @@ fn watched() -> Fixture {
     })
 }
 
-/// What a night finds, and how pages answer that it looks at.
+/// What a night finds, and how pages answer that it checks.
 struct Night<'n> {
     links: &'n [&'n str],
     missing: &'n [&'n str],
@@ -45,17 +45,17 @@ impl Night<'_> {
     }
 }
 
-/// Looks at all that is queued.
-fn look_at_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<String> {
-    let mut looked_at = Vec::new();
+/// Checks all that is queued.
+fn check_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<String> {
+    let mut checked = Vec::new();
     loop {
         let tasks = fixture.lease_all_at(now_ms);
         if tasks.is_empty() {
-            return looked_at;
+            return checked;
         }
         for task in tasks {
             fixture.report_at(&night.answer(&task), now_ms);
-            looked_at.push(task.url.trim_start_matches("http://a.org").to_owned());
+            checked.push(task.url.trim_start_matches("http://a.org").to_owned());
         }
     }
 }
@@ -76,17 +76,17 @@ fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
     }
 }
 
-/// A whole run; the unlinked pages that it looks at.
+/// A whole run; the unlinked pages that it checks.
 fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = day * DAY_MS + 1_000;
     fixture.feed_for(&[LIST], &[], now_ms);
-    look_at_queued(fixture, night, now_ms);
+    check_queued(fixture, night, now_ms);
     queue_unlinked(fixture, AT_ONCE, now_ms);
-    let unlinked = look_at_queued(fixture, night, now_ms);
+    let unlinked = check_queued(fixture, night, now_ms);
     assert_eq!(queue_unlinked(fixture, AT_ONCE, now_ms), 0, "each once");
-    // What a run has not looked at it has not counted.
+    // What a run has not checked it has not counted.
     let status = fixture.status();
     let skipped: u64 = status.skipped.values().sum();
     let all = status.queued + status.leased + status.done + skipped;
@@ -94,14 +94,14 @@ fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     unlinked
 }
 
-/// The days on which one page is looked at as an unlinked page.
+/// The days on which one page is checked as an unlinked page.
 fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) -> Vec<i64> {
-    let looked_at = |day: &i64| !run(fixture, *day, &all_there(&["/there"])).is_empty();
-    days.filter(looked_at).collect()
+    let checked = |day: &i64| !run(fixture, *day, &all_there(&["/there"])).is_empty();
+    days.filter(checked).collect()
 }
 
 #[test]
-fn a_page_that_nothing_leads_to_is_looked_at_ever_more_rarely_and_once_in_ninety_days() {
+fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_days() {
     let mut fixture = watched();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     let days = days_of_unlinked(&mut fixture, 2..=400);
@@ -119,35 +119,35 @@ fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
         let now_ms = day * DAY_MS;
         fixture.feed_for(&[LIST], &[], now_ms);
         let night = all_there(&["/there"]);
-        look_at_queued(&mut fixture, &night, now_ms);
+        check_queued(&mut fixture, &night, now_ms);
         if queue_unlinked(&mut fixture, AT_ONCE, now_ms) > 0 {
             days.push(day);
         }
-        look_at_queued(&mut fixture, &night, now_ms);
+        check_queued(&mut fixture, &night, now_ms);
     }
     assert_eq!(days, [2, 3, 5, 9, 17]);
 }
 
 #[test]
-fn one_that_is_missing_is_looked_at_on_the_next_nights_until_it_is_known_to_be_gone() {
+fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gone() {
     let mut fixture = watched();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     let gone = Night {
         links: &["/there"],
         missing: &["/lost"],
     };
-    let looked_at: Vec<bool> = (2..=10)
+    let checked: Vec<bool> = (2..=10)
         .map(|day| !run(&mut fixture, day, &gone).is_empty())
         .collect();
-    assert_eq!(looked_at[..3], [true; 3]);
-    assert_eq!(looked_at[3..], [false; 6]);
+    assert_eq!(checked[..3], [true; 3]);
+    assert_eq!(checked[3..], [false; 6]);
     // Found again, it is a page as any other.
     run(&mut fixture, 11, &all_there(&["/there", "/lost"]));
     assert_eq!(run(&mut fixture, 12, &gone), ["/lost"]);
 }
 
 #[test]
-fn one_that_was_served_for_long_is_looked_at_again_on_the_night_after_it_is_missing() {
+fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missing() {
     let mut fixture = watched();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     days_of_unlinked(&mut fixture, 2..=16);
@@ -162,7 +162,7 @@ fn one_that_was_served_for_long_is_looked_at_again_on_the_night_after_it_is_miss
 }
 
 #[test]
-fn one_that_is_found_again_is_looked_at_at_once_when_it_is_lost_again() {
+fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
     let mut fixture = watched();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=8), [2, 3, 5]);
@@ -184,7 +184,7 @@ fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
 }
 
 #[test]
-fn without_changes_to_be_told_nothing_is_looked_at() {
+fn without_changes_to_be_reported_nothing_is_checked() {
     let mut fixture = watched();
     fixture.spec.changes = false;
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
@@ -205,19 +205,19 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = 5 * DAY_MS + 1_000;
     fixture.feed_for(&[LIST], &[], now_ms);
-    look_at_queued(&mut fixture, &all_there(&[]), now_ms);
+    check_queued(&mut fixture, &all_there(&[]), now_ms);
     let (has_more, tally) = fixture
         .frontier
         .runs()
         .queue_unlinked(fixture.crawl, 5, now_ms)
         .unwrap();
     assert_eq!((has_more, tally.accepted), (true, 5));
-    let mut first = look_at_queued(&mut fixture, &all_there(&[]), now_ms);
+    let mut first = check_queued(&mut fixture, &all_there(&[]), now_ms);
     first.sort_unstable();
     assert_eq!(
         first,
         names[..5],
-        "those of day 3; the others were looked at then and wait since"
+        "those of day 3; the others were checked then and wait since"
     );
 }
 

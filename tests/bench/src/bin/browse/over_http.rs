@@ -15,7 +15,7 @@ use crate::Failure;
 const PLACE: &str = "127.7.7.7:8081";
 
 /// Requests after the first one, and the pause between two.
-const LOOKS: usize = 20;
+const CHECKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
 const OVERVIEW: &str = "/dashboard/";
@@ -38,7 +38,7 @@ pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
     let _dashboard = Dashboard::start(store, folder.path())?;
     let (first, mut page) = visit(PLACE, OVERVIEW)?;
     let mut later = Duration::ZERO;
-    for _ in 0..LOOKS {
+    for _ in 0..CHECKS {
         std::thread::sleep(PAUSE);
         let waited;
         (waited, page) = visit(PLACE, OVERVIEW)?;
@@ -79,12 +79,12 @@ impl Dashboard {
             .current_dir(folder)
             .stderr(Stdio::piped())
             .spawn()?;
-        let told = dashboard
+        let output = dashboard
             .stderr
             .take()
             .ok_or("its standard error is piped")?;
         let dashboard = Dashboard(dashboard);
-        let mut lines = BufReader::new(told).lines();
+        let mut lines = BufReader::new(output).lines();
         let mut said = Vec::new();
         while said.last().is_none_or(|line| line != "ready") {
             let line = lines

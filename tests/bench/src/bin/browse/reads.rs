@@ -16,7 +16,7 @@ const ROWS: u32 = 50;
 /// Pages of a list that are read one after another.
 const SLICES: usize = 20;
 /// Reads at other positions of the store.
-const LOOKS: u64 = 20;
+const CHECKS: u64 = 20;
 /// The limit of counts on the dashboard.
 const COUNT_TO: u64 = 10_000;
 
@@ -118,8 +118,8 @@ async fn pages(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
 
 async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
-    for look in 0..LOOKS {
-        let crawl = CrawlId::new("app", format!("c{}", 1 + look * 37 % SMALL_CRAWLS));
+    for check in 0..CHECKS {
+        let crawl = CrawlId::new("app", format!("c{}", 1 + check * 37 % SMALL_CRAWLS));
         let began = Instant::now();
         browse.crawl_counts(&crawl, COUNT_TO).await?;
         let filter = PageFilter {
@@ -136,9 +136,9 @@ async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
 async fn sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     let sites = made.pages / PAGES_OF_SITE;
-    for look in 0..LOOKS {
+    for check in 0..CHECKS {
         let filter = PageFilter {
-            site: Some(format!("s{}.example", look * 999_983 % sites)),
+            site: Some(format!("s{}.example", check * 999_983 % sites)),
             ..PageFilter::default()
         };
         let began = Instant::now();
@@ -167,11 +167,11 @@ async fn records(browse: &dyn Browse) -> Result<Duration, Failure> {
 
 async fn ids(browse: &dyn Browse) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
-    for look in 0..LOOKS {
+    for check in 0..CHECKS {
         let filter = RecordFilter {
             dataset: Some("people".into()),
-            id_prefix: Some(format!("{:03}", look * 47 % 900)),
-            state: (look % 2 == 0).then_some(RecordState::Open),
+            id_prefix: Some(format!("{:03}", check * 47 % 900)),
+            state: (check % 2 == 0).then_some(RecordState::Open),
             ..RecordFilter::default()
         };
         let began = Instant::now();

@@ -120,7 +120,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
 }
 
 fn judge(plan: &Plan, alone: &[Turn], open: &[Turn]) -> Vec<Verdict> {
-    for (name, turns) in [("nobody looks", alone), ("three browsers", open)] {
+    for (name, turns) in [("no browser", alone), ("three browsers", open)] {
         let shares: Vec<String> = turns
             .iter()
             .map(|turn| format!("{:.2}", 100.0 * turn.share))

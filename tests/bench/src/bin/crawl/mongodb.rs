@@ -94,11 +94,11 @@ struct Counted(Vec<(Instant, i64)>);
 impl Counting {
     fn start(uri: &str) -> Result<Counting, Failure> {
         let over = Arc::new(AtomicBool::new(false));
-        let (uri, told) = (uri.to_owned(), Arc::clone(&over));
+        let (uri, reported) = (uri.to_owned(), Arc::clone(&over));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let thread = std::thread::spawn(move || runtime.block_on(count(&uri, &told)));
+        let thread = std::thread::spawn(move || runtime.block_on(count(&uri, &reported)));
         Ok(Counting { over, thread })
     }
 

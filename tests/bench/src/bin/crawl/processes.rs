@@ -82,7 +82,7 @@ pub fn measure(
 }
 
 impl Cost {
-    fn note_memory(&mut self, tree: &[Process], tell: &mut impl FnMut(&Roles)) {
+    fn note_memory(&mut self, tree: &[Process], report: &mut impl FnMut(&Roles)) {
         let mut sum = Memory::default();
         let mut roles = Roles::new();
         for process in tree.iter().filter(|process| process.role != "crawl") {
@@ -92,7 +92,7 @@ impl Cost {
             *count += 1;
             role_sum.add(memory);
         }
-        tell(&roles);
+        report(&roles);
         if sum.pss_kib > self.peak.pss_kib {
             self.peak = sum;
             self.peak_roles = roles;

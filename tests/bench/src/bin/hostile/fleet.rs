@@ -111,12 +111,12 @@ impl Fleet {
         let info = json!({"action": "info", "appid": "honest", "crawlid": "crawled"});
         let begun = Instant::now();
         loop {
-            let told = client.ask(&info, READY_WITHIN)?;
-            if told["done"] == pages {
+            let answer = client.ask(&info, READY_WITHIN)?;
+            if answer["done"] == pages {
                 return Ok(());
             }
             if begun.elapsed() > CRAWLED_WITHIN {
-                return Err(format!("the crawl does not end: {told}").into());
+                return Err(format!("the crawl does not end: {answer}").into());
             }
             std::thread::sleep(Duration::from_millis(200));
         }

@@ -8,7 +8,7 @@ use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, name_of, url};
 use crate::{Failure, Plan};
 
 /// How often each view is requested, each time for other sites, crawls and URLs.
-const LOOKS: u64 = 10;
+const CHECKS: u64 = 10;
 
 /// The longest wait for a view, with its name.
 pub type Waited = (&'static str, Duration);
@@ -20,11 +20,11 @@ struct Place {
     shows: String,
 }
 
-pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
+pub fn browse(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
     // The first visitor waits for the reading that all others share.
     let mut waits = vec![("the overview, at first", visit(address, "/dashboard/")?.0)];
-    for look in 0..LOOKS {
-        for place in places(look, plan, made) {
+    for check in 0..CHECKS {
+        for place in places(check, plan, made) {
             let (waited, page) = visit(address, &place.path)?;
             if !page.contains(&place.shows) {
                 return Err(format!("{} does not show {}", place.path, place.shows).into());
@@ -38,11 +38,11 @@ pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waite
     Ok(waits)
 }
 
-fn places(look: u64, plan: &Plan, made: &Made) -> [Place; 7] {
+fn places(check: u64, plan: &Plan, made: &Made) -> [Place; 7] {
     // From the first URL on, in equal steps.
-    let nth = plan.urls / LOOKS * look;
+    let nth = plan.urls / CHECKS * check;
     let site = nth / URLS_OF_SITE;
-    let crawl = crawl_id(CRAWLS / LOOKS * look);
+    let crawl = crawl_id(CRAWLS / CHECKS * check);
     let place = |name, path: String, shows: String| Place { name, path, shows };
     [
         place("the overview", "/dashboard/".into(), crawl_id(CRAWLS - 1)),

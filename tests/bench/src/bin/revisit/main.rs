@@ -36,7 +36,7 @@ fn main() -> Result<ExitCode, Failure> {
         for order in ORDERS {
             let judged = judge(order, budget, seeds);
             println!(
-                "  {:<14} {:>5.1} % {:>7.2} {:>7.2}   longest gap between looks {:>4}",
+                "  {:<14} {:>5.1} % {:>7.2} {:>7.2}   longest gap between checks {:>4}",
                 order.name(),
                 judged.share() * 100.0,
                 judged.mean(),
@@ -93,7 +93,7 @@ fn verdicts_of(judged: &Judged, budget: usize, wanted: (f64, f64, f64)) -> [Verd
             Limit::AtMost(tail),
         ),
         of(
-            "nights between two looks at a page",
+            "nights between two checks of a page",
             f64::from(judged.longest_gap),
             longest,
         ),

@@ -9,7 +9,7 @@ pub struct Known {
     nth: u64,
     is_listing: bool,
     /// The night of the last check.
-    pub looked: Option<u32>,
+    pub checked: Option<u32>,
     rate: Rate,
     nutch: f64,
     storm: f64,
@@ -20,15 +20,15 @@ impl Known {
         Known {
             nth,
             is_listing: class == PageClass::Listing,
-            looked: None,
+            checked: None,
             rate: Rate::usual(class),
             nutch: 1.0,
             storm: 1.0,
         }
     }
 
-    pub fn note_look(&mut self, night: u32, changed: bool) {
-        if let Some(last) = self.looked {
+    pub fn note_check(&mut self, night: u32, changed: bool) {
+        if let Some(last) = self.checked {
             let gap_ms = i64::from(night - last) * DAY_MS;
             self.rate = self.rate.after_check(gap_ms, changed);
             // AdaptiveFetchSchedule, with its default rates.
@@ -41,7 +41,7 @@ impl Known {
             };
             self.storm = self.storm.clamp(least, 14.0);
         }
-        self.looked = Some(night);
+        self.checked = Some(night);
     }
 
     fn slot(&self) -> u8 {
@@ -50,8 +50,8 @@ impl Known {
 
     /// When it is due by an interval, in days.
     fn due(&self, interval: f64) -> f64 {
-        self.looked
-            .map_or(f64::MIN, |looked| f64::from(looked) + interval)
+        self.checked
+            .map_or(f64::MIN, |checked| f64::from(checked) + interval)
     }
 }
 
@@ -121,11 +121,11 @@ fn plan(pages: &[&Known], night: u32, budget: usize) -> Plan {
 }
 
 fn key(plan: &Plan, page: &Known) -> i64 {
-    match page.looked {
+    match page.checked {
         None => plan.key_of_new(50),
-        Some(looked) => {
-            let looked_ms = i64::from(looked) * DAY_MS;
-            plan.key(page.nth, page.slot(), page.rate.per_day(), looked_ms)
+        Some(checked) => {
+            let checked_ms = i64::from(checked) * DAY_MS;
+            plan.key(page.nth, page.slot(), page.rate.per_day(), checked_ms)
         }
     }
 }

@@ -82,7 +82,7 @@ impl World {
             self.change(f64::from(night));
             let known: Vec<&Known> = self.pages.iter().map(|page| &page.known).collect();
             for nth in order.choose(&known, night, budget) {
-                self.look_at(nth, night, judged);
+                self.check(nth, night, judged);
             }
         }
         // Changes that are still unnoticed have been so for at least this long.
@@ -106,15 +106,15 @@ impl World {
         }
     }
 
-    fn look_at(&mut self, nth: usize, night: u32, judged: &mut Judged) {
+    fn check(&mut self, nth: usize, night: u32, judged: &mut Judged) {
         let page = &mut self.pages[nth];
         let changes = std::mem::take(&mut page.unnoticed);
         let delays = changes.iter().filter(|at| is_judged(**at));
         judged.delays.extend(delays.map(|at| f64::from(night) - at));
-        if let Some(last) = page.known.looked {
+        if let Some(last) = page.known.checked {
             judged.longest_gap = judged.longest_gap.max(night - last);
         }
-        page.known.note_look(night, !changes.is_empty());
+        page.known.note_check(night, !changes.is_empty());
     }
 }
 

@@ -44,9 +44,9 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
         right: vec![number_of(&pages[0], "h1", "Ada")],
         ..Pointed::default()
     };
-    let told = candidates("name", &[said], &pages).unwrap();
-    let all = told["candidates"].as_array().unwrap();
-    assert!((2..=3).contains(&all.len()), "{told:#}");
+    let reported = candidates("name", &[said], &pages).unwrap();
+    let all = reported["candidates"].as_array().unwrap();
+    assert!((2..=3).contains(&all.len()), "{reported:#}");
     assert_ne!(all[0]["anchor"], all[1]["anchor"]);
     let values: Vec<&str> = (0..4)
         .map(|page| all[0]["values"][page]["value"].as_str().unwrap())
@@ -54,8 +54,11 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
     assert_eq!(values, NAMES);
     let span = number_of(&pages[3], "span", "Dora");
     assert_eq!(all[0]["values"][3]["elements"], json!([span]));
-    assert_eq!(told["pages"], json!([0, 1, 2, 3]));
-    assert!(told["url_patterns"][0]["pattern"].is_string(), "{told:#}");
+    assert_eq!(reported["pages"], json!([0, 1, 2, 3]));
+    assert!(
+        reported["url_patterns"][0]["pattern"].is_string(),
+        "{reported:#}"
+    );
 }
 
 #[test]
@@ -73,11 +76,11 @@ fn a_red_click_removes_chains_that_read_the_element() {
         ..Pointed::default()
     };
     // The second page contradicts the first, unless the learner knows that its town is not meant.
-    let told = candidates("town", std::slice::from_ref(&right), &pages).unwrap();
-    assert_eq!(told["candidates"][0]["values"][1]["value"], "town 1");
-    let told = candidates("town", &[right, wrong], &pages).unwrap();
-    for candidate in told["candidates"].as_array().unwrap() {
-        assert_ne!(candidate["values"][1]["value"], "town 1", "{told:#}");
+    let reported = candidates("town", std::slice::from_ref(&right), &pages).unwrap();
+    assert_eq!(reported["candidates"][0]["values"][1]["value"], "town 1");
+    let reported = candidates("town", &[right, wrong], &pages).unwrap();
+    for candidate in reported["candidates"].as_array().unwrap() {
+        assert_ne!(candidate["values"][1]["value"], "town 1", "{reported:#}");
     }
 }
 
@@ -93,11 +96,12 @@ fn a_section_is_not_a_value_and_the_user_learns_that() {
         )],
         ..Pointed::default()
     };
-    let told = candidates("name", &[said], &pages);
-    let told = told.map_or_else(|why| why, |told| told.to_string());
+    let reported = candidates("name", &[said], &pages);
+    let reported = reported.map_or_else(|why| why, |reported| reported.to_string());
     assert!(
-        told.contains("point at a smaller element") || told.contains("none of the known values"),
-        "{told}"
+        reported.contains("point at a smaller element")
+            || reported.contains("none of the known values"),
+        "{reported}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Changes of pages are told once, whatever dies and whenever the store answers.
+//! Changes of pages are reported once, whatever dies and whenever the store answers.
 
 use webfill_changes::PageCheck;
 
@@ -10,7 +10,7 @@ fn watch(when: &str, about: &[&str]) -> Value {
            "schedule": "0 0 29 2 *", "notify": [hook]}})
 }
 
-/// A store with two changes, and a watch of which somebody is to be told.
+/// A store with two changes, and a watch with a recipient.
 fn asked_for(when: &str, about: &[&str]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::of(core_in(&folder, 0), folder);
@@ -32,17 +32,17 @@ impl World {
             let url = format!("http://a.org/{}", store.len() + 1);
             store.push(json!({"kind": "gone", "url": url, "at": at_ms}));
         }
-        let look = PageCheck {
+        let check = PageCheck {
             app_id: "watches".into(),
             crawl_id: "w".into(),
             url: "http://a.org/".into(),
             at_ms: 0,
             verdict: webfill_changes::Verdict::Changed,
         };
-        self.core.pages_checked(&[look], 0).unwrap();
+        self.core.pages_checked(&[check], 0).unwrap();
     }
 
-    /// Runs once, and returns what it tells and brings to its receiver.
+    /// Runs once, and returns what it reports and delivers to its receiver.
     fn run_once(&mut self, number: u64, now_ms: i64) -> Vec<String> {
         let reported = self.fail_a_run(number, now_ms);
         self.deliver(reported, now_ms + 1_000)
@@ -66,7 +66,7 @@ fn gone(number: u64) -> String {
 }
 
 #[test]
-fn a_digest_tells_what_has_changed_since_somebody_asked_and_each_once() {
+fn a_digest_reports_each_change_since_the_subscription_once() {
     let mut world = asked_for("digest", &["changes"]);
     world.change(2);
     assert!(world.tick(1_000).is_empty(), "the run has not ended");
@@ -80,7 +80,7 @@ fn a_digest_tells_what_has_changed_since_somebody_asked_and_each_once() {
 }
 
 #[test]
-fn what_is_told_at_once_does_not_wait_for_the_end_of_a_run() {
+fn immediate_notifications_do_not_wait_for_the_end_of_a_run() {
     let mut world = asked_for("at_once", &["changes"]);
     world.change(1);
     let reported = world.tick(1_000);
@@ -107,7 +107,7 @@ fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn a_run_whose_looks_are_judged_late_is_told_without_and_they_are_told_when_they_are() {
+fn a_run_with_checks_judged_late_is_reported_without_them_and_they_follow() {
     let mut world = asked_for("digest", &["changes", "runs"]);
     let store = world.store.take();
     assert_eq!(world.run_once(1, 1_000), [""; 0], "it waits");
@@ -129,13 +129,13 @@ fn a_run_whose_looks_are_judged_late_is_told_without_and_they_are_told_when_they
 }
 
 #[test]
-fn a_dispatcher_that_dies_before_it_has_told_tells_after_its_start() {
+fn a_dispatcher_that_dies_before_it_has_reported_reports_after_its_start() {
     let mut world = asked_for("digest", &["changes", "runs"]);
     world.change(1);
     let store = world.store.take();
     assert_eq!(world.run_once(1, 1_000), [""; 0]);
     world.store = store;
-    // It has counted what the run has found, and dies before the next look.
+    // It has counted what the run has found, and dies before the next check.
     assert!(world.answer(3_000));
     let mut world = world.kill(4_000);
     let reported = world.tick(5_000);
@@ -146,7 +146,7 @@ fn a_dispatcher_that_dies_before_it_has_told_tells_after_its_start() {
 }
 
 #[test]
-fn who_asks_later_is_not_told_what_was_before() {
+fn a_later_subscriber_gets_no_earlier_changes() {
     let mut world = asked_for("digest", &["runs"]);
     world.change(1);
     assert_eq!(world.run_once(1, 1_000).len(), 1);
@@ -183,10 +183,10 @@ fn more_changes_than_a_notification_holds_come_in_several() {
 }
 
 #[test]
-fn a_page_that_changes_between_question_and_answer_is_told_soon() {
+fn a_page_that_changes_between_question_and_answer_is_reported_soon() {
     let mut world = asked_for("at_once", &["changes"]);
     world.change(1);
-    world.look(1_000);
+    world.check(1_000);
     world.change(1);
     assert!(world.answer(1_100));
     world.change(1);
@@ -199,7 +199,7 @@ fn a_page_that_changes_between_question_and_answer_is_told_soon() {
 }
 
 #[test]
-fn what_changes_while_the_store_is_away_after_somebody_has_asked_is_told() {
+fn changes_while_the_store_is_away_are_reported_to_a_subscriber() {
     for when in ["digest", "at_once"] {
         let folder = tempfile::tempdir().unwrap();
         let mut world = World::of(core_in(&folder, 0), folder);
@@ -221,7 +221,7 @@ fn what_changes_while_the_store_is_away_after_somebody_has_asked_is_told() {
 }
 
 #[test]
-fn what_a_digest_has_left_is_told_after_a_crash() {
+fn the_rest_of_a_digest_is_reported_after_a_crash() {
     let mut world = asked_for("digest", &["changes"]);
     world.change(1_000);
     let first = world.fail_a_run(1, 1_000);

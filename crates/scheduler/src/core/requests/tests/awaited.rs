@@ -45,8 +45,8 @@ fn info_says_why_something_pending_does_not_move() {
     let waits = |fixture: &mut Fixture, expected: Option<&str>| {
         for question in [action("info"), about_app()] {
             let info = fixture.accept(&question);
-            let told = info.get("waiting_for").and_then(Value::as_str);
-            assert_eq!(told, expected, "{info}");
+            let reported = info.get("waiting_for").and_then(Value::as_str);
+            assert_eq!(reported, expected, "{info}");
         }
     };
     waits(&mut fixture, Some("a supervisor"));

@@ -70,8 +70,8 @@ fn a_second_stop_gets_the_same_answer() {
     let answer = fixture.action_answer(first).unwrap();
     assert_eq!(answer["total_purged"], 2);
     assert_eq!(fixture.action_answer(second), Some(answer));
-    let told: Vec<Value> = fixture.notifications();
-    let names: Vec<&Value> = told
+    let reported: Vec<Value> = fixture.notifications();
+    let names: Vec<&Value> = reported
         .iter()
         .map(|notification| &notification["action"])
         .collect();
@@ -94,7 +94,7 @@ fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
     assert_eq!(
         is_early,
         fixture.core().next_tick_ms() > now_ms + 1,
-        "it looks then"
+        "it checks then"
     );
     fixture.now_ms += 1;
     fixture.turn();

@@ -15,14 +15,14 @@ fn about(action: &str, crawl: &str) -> Value {
 }
 
 /// The crawls whose settings were sent, with their lanes.
-fn told(fixture: &Fixture) -> Vec<(String, Lane)> {
-    let told = fixture.outgoing.iter().filter_map(|message| match message {
+fn sent_crawls(fixture: &Fixture) -> Vec<(String, Lane)> {
+    let sent = fixture.outgoing.iter().filter_map(|message| match message {
         OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { crawls, .. }) => {
             Some(crawls)
         }
         _ => None,
     });
-    told.flatten()
+    sent.flatten()
         .map(|crawl| (crawl.crawl_id.clone(), crawl.lane))
         .collect()
 }
@@ -53,7 +53,10 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 
     fixture.join_as(Lane::Browser, 2);
     fixture.turn();
-    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Browser)]);
+    assert_eq!(
+        sent_crawls(&fixture),
+        [("scripts".to_owned(), Lane::Browser)]
+    );
     assert_eq!(urls(&fixture.tasks()), ["http://a.org/"]);
     let info = fixture.accept(&about("info", "scripts"));
     assert_eq!(info.get("waiting_for"), None);
@@ -73,14 +76,14 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let mut fixture = fixture();
     fixture.join();
-    let told = |fixture: &mut Fixture| {
+    let reported = |fixture: &mut Fixture| {
         let status = fixture.accept(&json!({"action": "status"}));
         (
             status["supervisors"][0]["pages"].clone(),
             status["messages"].clone(),
         )
     };
-    let (brought, before) = told(&mut fixture);
+    let (brought, before) = reported(&mut fixture);
     assert_eq!(brought, 0);
     let failing = json!({"url": "http://b.org/", "crawlid": "failing"});
     fixture.accept(&request(failing));
@@ -91,7 +94,7 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
             ..done(&tasks[0], &[])
         });
     });
-    let (brought, before_page) = told(&mut fixture);
+    let (brought, before_page) = reported(&mut fixture);
     assert_eq!(brought, 0, "what brings no page is none");
     let more = before_page["received"].as_u64() > before["received"].as_u64();
     assert!(more, "{before} {before_page}");
@@ -99,13 +102,13 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     fixture.accept(&request(json!({"url": "http://a.org/"})));
     let tasks = fixture.tasks();
     fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
-    let (brought, after) = told(&mut fixture);
+    let (brought, after) = reported(&mut fixture);
     assert_eq!(brought, 1);
     let more = |key: &str| after[key].as_u64().unwrap() - before[key].as_u64().unwrap();
     assert_eq!(more("received"), 1);
     assert!(more("sent") >= 1, "{before} {after}");
     fixture.join_as(Lane::Http, 2);
-    assert_eq!(told(&mut fixture).0, 0, "it has joined again");
+    assert_eq!(reported(&mut fixture).0, 0, "it has joined again");
 }
 
 #[test]
@@ -155,18 +158,21 @@ fn a_later_request_changes_the_lane_and_workers_hear_of_it() {
     let mut unsaid = scripts(next("1"));
     unsaid.as_object_mut().unwrap().remove("spiderid");
     fixture.accept(&unsaid);
-    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Browser)]);
+    assert_eq!(
+        sent_crawls(&fixture),
+        [("scripts".to_owned(), Lane::Browser)]
+    );
     assert_eq!(fixture.tasks().len(), 2);
     let mut plain = scripts(json!({"url": "http://c.org/"}));
     plain["spiderid"] = "link".into();
     fixture.accept(&plain);
-    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Http)]);
+    assert_eq!(sent_crawls(&fixture), [("scripts".to_owned(), Lane::Http)]);
     let info = fixture.accept(&about("info", "scripts"));
     assert_eq!(info["spiderid"], "link");
 }
 
 #[test]
-fn an_answer_tells_the_crawls_own_spider_or_the_one_that_was_named() {
+fn an_answer_has_the_crawls_own_spider_or_the_named_one() {
     let mut fixture = fixture();
     fixture.accept(&scripts(json!({})));
     fixture.accept(&request(json!({})));
@@ -193,7 +199,7 @@ fn an_answer_tells_the_crawls_own_spider_or_the_one_that_was_named() {
 }
 
 #[test]
-fn an_expired_crawl_is_told_with_its_own_spider() {
+fn an_expired_crawl_is_reported_with_its_own_spider() {
     let mut fixture = fixture();
     let expires = fixture.now_ms / 1_000 + 10;
     fixture.accept(&scripts(json!({"expires": expires})));

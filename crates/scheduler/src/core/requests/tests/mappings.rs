@@ -63,10 +63,10 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
     fixture.join();
-    let told = sent(&mut fixture);
+    let reported = sent(&mut fixture);
     assert!(
-        matches!(&told[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings == "a"),
-        "{told:?}"
+        matches!(&reported[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings == "a"),
+        "{reported:?}"
     );
     fixture.join();
     assert_eq!(sent(&mut fixture), []);

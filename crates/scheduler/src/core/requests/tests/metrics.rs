@@ -1,4 +1,4 @@
-//! How long what is due has waited, as Prometheus is told.
+//! How long due tasks have waited, as reported to Prometheus.
 
 use super::*;
 

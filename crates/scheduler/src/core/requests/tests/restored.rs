@@ -37,8 +37,8 @@ fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
     let mut fixture = fixture();
     fixture.restart_with(Backups::Declared);
     fixture.accept(&request(json!({})));
-    let told = fixture.holds().expect("it says that it waits");
-    assert!(told.contains("40 s"), "{told}");
+    let reported = fixture.holds().expect("it says that it waits");
+    assert!(reported.contains("40 s"), "{reported}");
 
     fixture.join();
     fixture.now_ms += QUIET_MS - 1;
@@ -70,8 +70,8 @@ fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() 
     for clock_ms in [3_600_000, -7_200_000] {
         fixture.now_ms += clock_ms;
         fixture.restart_with(Backups::Refused);
-        let told = fixture.holds().expect("it says that it waits");
-        assert!(told.contains("25 s"), "{told}");
+        let reported = fixture.holds().expect("it says that it waits");
+        assert!(reported.contains("25 s"), "{reported}");
     }
     turns(&mut fixture, 25);
     assert_eq!(fixture.holds(), None);

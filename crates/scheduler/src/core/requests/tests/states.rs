@@ -166,7 +166,7 @@ fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
 }
 
 #[test]
-fn a_supervisor_is_told_to_forget_crawls_before_they_are_too_many() {
+fn a_supervisor_forgets_crawls_before_they_are_too_many() {
     let mut fixture = fixture();
     let one = |n: u32| {
         request(json!({"crawlid": format!("c{n}"), "url": format!("http://a{}.org/{n}", n % 500)}))
@@ -174,7 +174,7 @@ fn a_supervisor_is_told_to_forget_crawls_before_they_are_too_many() {
     let list: Value = (0..11_000).map(one).collect();
     fixture.accept(&list);
     fixture.join();
-    let (mut told, mut most, mut forgotten) = (0, 0, 0);
+    let (mut reported, mut most, mut forgotten) = (0, 0, 0);
     while forgotten == 0 {
         let mut tasks = Vec::new();
         for message in std::mem::take(&mut fixture.outgoing) {
@@ -183,7 +183,7 @@ fn a_supervisor_is_told_to_forget_crawls_before_they_are_too_many() {
                     _,
                     DispatcherToSupervisor::ForgetCrawls { session: 1 },
                 ) => {
-                    (told, forgotten) = (0, forgotten + 1);
+                    (reported, forgotten) = (0, forgotten + 1);
                 }
                 OutgoingMessage::ToSupervisor(
                     _,
@@ -193,14 +193,14 @@ fn a_supervisor_is_told_to_forget_crawls_before_they_are_too_many() {
                         ..
                     },
                 ) => {
-                    told += crawls.len();
+                    reported += crawls.len();
                     tasks.extend(more);
                 }
                 _ => {}
             }
-            most = most.max(told);
+            most = most.max(reported);
         }
-        assert!(forgotten > 0 || !tasks.is_empty(), "{told} told");
+        assert!(forgotten > 0 || !tasks.is_empty(), "{reported} sent");
         fixture.credit(10_000_000);
         fixture.report(|outcomes| {
             outcomes

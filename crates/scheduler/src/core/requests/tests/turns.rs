@@ -42,39 +42,52 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
     assert_eq!(answered.count(), 3, "{stops:?}");
 }
 
-/// Of a large crawl it is told again for two seconds what takes a look at its sites, whatever others feed.
+/// For two seconds, a large crawl is reported with the same counts of its sites, whatever others feed.
 #[test]
-fn what_takes_a_look_at_many_sites_is_told_again_for_a_moment() {
+fn counts_over_many_sites_are_reported_again_for_a_moment() {
     let mut fixture = fixture();
     fixture.accept(&requests("c", 1_001));
     let about = json!({"action": "info", "appid": "app", "crawlid": "c"});
-    let told = fixture.accept(&about);
-    assert_eq!(told["total_domains"], 1_001, "{told}");
+    let reported = fixture.accept(&about);
+    assert_eq!(reported["total_domains"], 1_001, "{reported}");
     fixture.accept(&request(
         json!({"crawlid": "c", "url": "http://further.org/"}),
     ));
-    let told = fixture.accept(&about);
-    let counts = |told: &Value| (told["total_pending"].clone(), told["total_domains"].clone());
-    assert_eq!(counts(&told), (json!(1_002), json!(1_001)), "{told}");
+    let reported = fixture.accept(&about);
+    let counts = |reported: &Value| {
+        (
+            reported["total_pending"].clone(),
+            reported["total_domains"].clone(),
+        )
+    };
+    assert_eq!(
+        counts(&reported),
+        (json!(1_002), json!(1_001)),
+        "{reported}"
+    );
     fixture.now_ms += 2_000;
-    let told = fixture.accept(&about);
-    assert_eq!(counts(&told), (json!(1_002), json!(1_002)), "{told}");
+    let reported = fixture.accept(&about);
+    assert_eq!(
+        counts(&reported),
+        (json!(1_002), json!(1_002)),
+        "{reported}"
+    );
 }
 
 #[test]
-fn asking_about_many_large_crawls_in_turn_looks_at_few_sites_of_most() {
+fn asking_about_many_large_crawls_in_turn_checks_few_sites_of_most() {
     let mut fixture = fixture();
-    let looked_at = |told: &Value| {
-        let waits = told["waits"].as_array().unwrap().iter();
+    let checked = |reported: &Value| {
+        let waits = reported["waits"].as_array().unwrap().iter();
         waits.filter_map(|wait| wait["sites"].as_u64()).sum::<u64>()
     };
-    let mut looks = Vec::new();
+    let mut checks = Vec::new();
     for nth in 0..12 {
         let crawl = format!("c{nth}x");
         fixture.accept(&requests(&crawl, 1_001));
-        let told = fixture.accept(&json!({"action": "info", "appid": "app", "crawlid": crawl}));
-        looks.push(looked_at(&told));
+        let reported = fixture.accept(&json!({"action": "info", "appid": "app", "crawlid": crawl}));
+        checks.push(checked(&reported));
     }
-    assert_eq!(looks[..10], [1_001; 10], "{looks:?}");
-    assert_eq!(looks[10..], [500; 2], "{looks:?}");
+    assert_eq!(checks[..10], [1_001; 10], "{checks:?}");
+    assert_eq!(checks[10..], [500; 2], "{checks:?}");
 }

@@ -1,4 +1,4 @@
-//! In its first run a watch meets all of its pages: they are not told as new.
+//! In its first run a watch meets all of its pages: they are not reported as new.
 
 use super::*;
 use crate::effects::StoreWrite;
@@ -20,7 +20,7 @@ fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
 }
 
 #[test]
-fn the_first_run_of_a_crawl_is_told_by_when_both_began() {
+fn the_first_run_of_a_crawl_is_known_by_when_both_began() {
     let mut world = World::new("0 2 * * *");
     // Whoever judges its pages takes a run for the first one if it began no later than the crawl.
     let (run_ms, crawl_ms) = written_at(&mut world, 2 * HOUR_MS);
