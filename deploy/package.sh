@@ -8,7 +8,7 @@
 # what all of Debian relies on. It is in Debian itself, so it is here within seconds, and needs no metadata in
 # manifests.
 set -euo pipefail
-# What is packed is for everybody.
+# Everybody may read the packed files.
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -181,7 +181,7 @@ pub struct DispatcherSetup {
     pub default_delay_ms: u32,
     /// The bounds of sites that share an address or a provider.
     pub group_bounds: GroupBounds,
-    /// Which failures are retried, and when.
+    /// The failures that are retried, and when.
     pub retries: RetryTable,
     /// How long sites in trouble back off.
     pub backoff: BackoffTable,

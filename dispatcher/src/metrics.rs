@@ -36,7 +36,7 @@ struct Shared {
     health: Health,
     state: PathBuf,
     starts: u64,
-    /// Whose disks have to have room.
+    /// The folders whose disks must have room.
     folders: Vec<PathBuf>,
     clock: SteadyClock,
     /// `None`: the frontier is being opened.

@@ -65,7 +65,7 @@ struct Account {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
-    /// Of a key: its connections with work in progress.
+    /// For a key: its connections with work in progress.
     connections: AtomicUsize,
 }
 
@@ -174,7 +174,7 @@ pub(crate) enum Hearing {
 #[derive(Debug)]
 pub(crate) enum Admission {
     Taken(Permit),
-    /// There is too much of its sender, as the text says; the permit is that of the refusal.
+    /// Its sender has too much in progress, as the text says; the permit is that of the refusal.
     Refused(Permit, &'static str),
     /// Its sender does not read the refusals either.
     Unheard,

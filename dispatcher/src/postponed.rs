@@ -1,4 +1,4 @@
-//! Which events a turn of the dispatcher's loop applies, so that none takes long.
+//! The events that a turn of the dispatcher's loop applies, so that no turn takes long.
 //!
 //! An outcome may bring the 50,000 URLs of a sitemap, and hundreds of such outcomes may wait. A turn takes
 //! [`TURN_BYTES`] of outcomes and leaves the rest to the next ones, in their order. Everything else goes before them:

@@ -159,7 +159,7 @@ impl Queue {
     }
 }
 
-/// What a dead worker process held.
+/// The tasks of a dead worker process.
 #[derive(Debug, Default)]
 pub struct Lost {
     pub returned: Vec<TaskReturned>,

@@ -46,7 +46,7 @@ pub struct WorkerProcess {
     last_message_at: Instant,
 }
 
-/// What [`WorkerProcess::poll`] found.
+/// The result of [`WorkerProcess::poll`].
 pub enum ProcessChange {
     /// Alive, or still waiting to be started again.
     Unchanged,

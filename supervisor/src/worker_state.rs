@@ -1,4 +1,4 @@
-//! What the supervisor's core knows about one of its workers. The operating system's process is
+//! The supervisor's core's view of one of its workers. The operating system's process is
 //! [`crate::worker_process`]'s.
 
 use std::collections::HashSet;

@@ -70,7 +70,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     resolve = f"*:80:127.0.0.1:{server.server_address[1]}"
     given = table()
-    # What making the table took does not count.
+    # The time to make the table does not count.
     Path("/proc/self/clear_refs").write_text("5")
     before = peak_mib()
     with tempfile.TemporaryDirectory() as folder:

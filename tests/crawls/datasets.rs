@@ -252,7 +252,7 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Ada"), &json!("a@new.example"))
     );
-    // Whoever gave the other value, a person has checked it since.
+    // A person has checked the other value since, wherever it came from.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
     // An emptied cell withdraws its former value.

@@ -334,7 +334,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     for (n, site) in served.iter().enumerate() {
         serve_pages(site, PEOPLE);
         if n % 2 == 0 {
-            // Of a kind that is always empty.
+            // A page of a kind that is always empty.
             site.serve("/people/7", page("").html("<script src=/app.js></script>"));
         }
     }

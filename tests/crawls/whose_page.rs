@@ -1,4 +1,4 @@
-//! Whose page it is: a record is filled only from pages about it.
+//! A record is filled only from pages about it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};

@@ -1,4 +1,4 @@
-//! Who is admitted, and with which rights.
+//! Access: visitors and their rights.
 
 use serde_json::json;
 use webfill_test_browser::{Browser, ENTER};

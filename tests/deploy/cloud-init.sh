@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two machines make themselves a fleet at their first start, by deploy/cloud-init. Their provider is a folder (NoCloud).
-# What is different here: packages come by file, because there is no network; the store is a file of each, because
+# Differences here: packages come by file, because there is no network; the store is a file of each, because
 # there is no server; and there is no swap, which a machine within a machine cannot have.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
@@ -39,7 +39,7 @@ END
     # Lists of packages are not looked for: there is no network.
     : >"$root/etc/apt/sources.list"
     printf "%s\n" "apt: {preserve_sources_list: true}" "network: {config: disabled}" >"$root/etc/cloud/cloud.cfg.d/99-test.cfg"
-    # What it needs for this is not in our root.
+    # Its requirements are not in our root.
     sed --in-place "/^ - locale$/d" "$root/etc/cloud/cloud.cfg"
     # It would only wait for one.
     chroot "$root" systemctl mask --quiet systemd-networkd-wait-online.service
@@ -65,7 +65,7 @@ judge_set_up() {
     [ -z "$said" ] || fail "$name: $said"
 }
 
-# What `users` says: logs in by the key, may become root, has no password.
+# As `users` says: logs in by the key, may become root, has no password.
 judge_operator() {
     local said
     said=$(nsenter --target "$leader" --net ssh -i "$work/login" -o BatchMode=yes -o StrictHostKeyChecking=no \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What of deploy/container can be tried without a daemon: the Dockerfile's commands in a root of Debian 12, and the
+# The parts of deploy/container that need no daemon: the Dockerfile's commands in a root of Debian 12, and the
 # compose file's script for keys in it, as the image's user; then who has which secret key.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"

@@ -7,7 +7,7 @@ umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 TOOLS=(binutils debhelper debootstrap iproute2 nftables procps python3-venv systemd-container)
-# What deploy/cloud-init installs is there already, so that machines need no network.
+# The packages of deploy/cloud-init are there already, so that machines need no network.
 PACKAGES=(apt-utils ca-certificates chromium cloud-init curl dbus fail2ban iproute2 libzmq5 nftables openssh-server
     procps python3-apt python3-systemd sudo systemd-sysv systemd-timesyncd unattended-upgrades)
 ANSIBLE=(ansible-core==2.16.14 ansible-lint==24.12.2)

@@ -6,7 +6,7 @@
 # A function that fails without a word ends the script, too: -E has the trap report where.
 set -eEuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# What is made here is the root of machines, which users other than root must be able to enter.
+# The files made here are the root of machines, which users other than root must be able to enter.
 umask 022
 
 base=$PWD/.cache/deploy/root
@@ -36,7 +36,7 @@ finish() {
     exit "$status"
 }
 
-# All that a failure may be due to; nobody can inspect the machines afterwards.
+# All possible causes of a failure: nobody can inspect the machines afterwards.
 explain() {
     set +e
     echo "=== $0 has failed with status $1 after $SECONDS s; load, memory and space of this machine:"
@@ -195,7 +195,7 @@ expect() {
     is "$@" || fail "$1 has $2=$(value "$1" "$2"), not $3"
 }
 
-# What is to go wrong, with this in what it says.
+# Runs a command that must fail, with this text in its output.
 refused() {
     local why=$1 said
     shift

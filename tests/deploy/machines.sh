@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cloud-init and Ansible are given is valid by their own checks. cloud-init.sh and ansible.sh carry it out.
+# The input of cloud-init and Ansible is valid by their own checks. cloud-init.sh and ansible.sh carry it out.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 

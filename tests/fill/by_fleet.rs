@@ -218,7 +218,8 @@ fn what_dies_in_the_fleet_changes_nothing() {
     assert_same(&alone, &fleet.work);
     let visits = fleet.web.visits();
     visits.assert_polite(DELAY);
-    // What was not stored yet is asked again. Pages are stored every quarter of a second, which is three at each site.
+    // Pages that were not stored yet are requested again. Pages are stored every quarter of a second, which is three at
+    // each site.
     let counts = visits.pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 2 * 4 * SITES.len(), "{again} again: {counts:#?}");
@@ -304,7 +305,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 4 * SITES.len(), "{again} again: {counts:#?}");
 
-    // What the store has dropped meanwhile is fetched again, and nothing else.
+    // Pages that the store has dropped meanwhile are fetched again, and nothing else.
     let dropped = Documents::open(fleet.database.uri()).run(doc! {
         "delete": "pages",
         "deletes": [{"q": {"url": {"$regex": SITES[0]}}, "limit": 0}],

@@ -113,7 +113,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
     assert_eq!(client.all("books"), books);
-    // What a person writes over it is known, and stays.
+    // A value that a person writes over it is known, and stays.
     let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};

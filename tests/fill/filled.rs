@@ -84,7 +84,7 @@ fn a_dry_run_plans_and_does_nothing_else() {
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
 }
 
-/// What a page does not have stays a gap, and what is gone stays one as well.
+/// A field that a page lacks stays a gap, and so does one of a page that is gone.
 #[test]
 fn a_page_without_the_value_leaves_the_gap() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -1,4 +1,4 @@
-//! What is written fits its column, and the table that is there when it is written.
+//! Written values fit their column, and the table as it is when they are written.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use super::made_web::{is_gap, rows, truth};
 const HOST: &str = "one.example";
 const BOOKS: usize = 60;
 
-/// What surrounds the values.
+/// The surroundings of the values.
 const REVIEWS: &str = "<div class=\"review\"><h4>A reader</h4><p>Read it <em>twice</em>.</p><span>5 stars</span></div>";
 const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>Pages</dt><dd><code>300</code></dd></dl><hr><blockquote>An \
      excerpt</blockquote>";
@@ -115,7 +115,7 @@ fn values_behind_a_link_are_found() {
     // A few links are tried to find the one that leads on.
     let tried = counts.keys().filter(|url| url.contains("similar")).count();
     assert!(tried <= 5, "{counts:#?}");
-    // Of a book whose year and publisher are known nothing more is needed.
+    // A book whose year and publisher are known needs nothing more.
     let details = counts.keys().filter(|url| url.contains("details")).count();
     let lacking = (0..BOOKS)
         .filter(|&book| is_gap(book, 2) || is_gap(book, 3))

@@ -112,7 +112,7 @@ fn html(site: usize, book: usize, lacks: bool) -> String {
     )
 }
 
-/// Which pages differ from what the table expects.
+/// The pages that differ from the table's expectation.
 #[derive(Default, Clone)]
 pub struct Oddities {
     /// Books whose page does not name a publisher.

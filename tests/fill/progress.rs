@@ -1,4 +1,4 @@
-//! What programs see of a run: `--progress json`, and the end of a run whose parent has died.
+//! A run as programs see it: `--progress json`, and the end of a run whose parent has died.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;

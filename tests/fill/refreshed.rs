@@ -14,7 +14,7 @@ const BOOKS: usize = 24;
 /// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
 const SECOND: Duration = Duration::from_millis(1_100);
 
-/// What the site does: mottos of its first day, those of its second day, the same without the page of the first book,
+/// The site's behaviour: mottos of its first day, those of its second day, the same without the page of the first book,
 /// all pages again.
 fn serve(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));

@@ -210,7 +210,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     );
 }
 
-/// Of each view in each size: `judge` gets its name and width.
+/// Visits each view in each size: `judge` gets its name and width.
 fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {

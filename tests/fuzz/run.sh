@@ -4,7 +4,7 @@
 #   make fuzz                               TIME=120 seconds for each target
 #   make fuzz TIME=600 TARGETS="urls pages"
 #
-# What is new and harmless is kept in target/fuzzing/, so the next run goes on from there. An input
+# New harmless inputs are kept in target/fuzzing/, so the next run continues from there. An input
 # that panics, takes too long or too much memory ends the run with its path and how to replay it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

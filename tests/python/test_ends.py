@@ -81,7 +81,7 @@ def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
     _, said = process.communicate(timeout=90)
     assert said.rstrip().endswith(b"KeyboardInterrupt"), said
     assert process.returncode != 0
-    # What was under way was drained, so nothing is asked twice.
+    # Requests under way were drained, so nothing is requested twice.
     wait_for("no process is left", lambda: not processes_of(site), seconds=15)
     webfill.fill(made_site.rows(), **site.options())
     assert len(site.asked) == len(set(site.asked))

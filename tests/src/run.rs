@@ -39,7 +39,7 @@ pub fn binary() -> PathBuf {
     binary
 }
 
-/// Which build of webfill runs.
+/// The build of webfill that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
     /// The build under test.
@@ -434,7 +434,7 @@ impl Finished {
         self
     }
 
-    /// What `--summary json` printed.
+    /// The output of `--summary json`.
     pub fn summary(&self) -> Summary {
         Summary::parse(&self.stdout)
     }

@@ -46,7 +46,7 @@ def main(folder, urls):
     files = sorted(glob.glob(os.path.join(os.path.abspath(folder), "*.warc.gz")))
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        # What pywb prints is for people.
+        # The output of pywb is for people.
         with contextlib.redirect_stdout(sys.stderr):
             manage(["init", "pages"])
             manage(["add", "pages", *files])

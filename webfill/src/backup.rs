@@ -43,7 +43,7 @@ pub struct BackupOptions {
     pub cache: Option<String>,
 }
 
-/// What is copied.
+/// The files to copy.
 struct Sources {
     state: PathBuf,
     store: StoreUri,

@@ -78,7 +78,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     Ok(status)
 }
 
-/// What is open from before the fleet starts until after it has ended.
+/// Resources that are open from before the fleet starts until after it has ended.
 type Opening = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 
 /// A crawl whose settings are valid.
@@ -322,7 +322,7 @@ impl Crawl {
         Ok((opened, retried, before))
     }
 
-    /// What is counted at the end.
+    /// The counts at the end.
     fn wanted(&self) -> findings::Wanted {
         let changes = self.spec.changes;
         findings::Wanted {

@@ -35,7 +35,7 @@ use columns::Column;
 use csv::CsvFile;
 use parquet::ParquetFile;
 
-/// What to write, and how.
+/// The selection to write, and its form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
     pub what: ExportWhat,

@@ -116,7 +116,7 @@ struct Fill {
     project: Project,
     table: Table,
     answers: Answers,
-    /// What a person has accepted, by row and column.
+    /// The values that a person has accepted, by row and column.
     accepted: BTreeMap<(u64, usize), Change>,
     /// Held from the beginning, if the table is a copy.
     lock: Option<StateFolder>,
@@ -209,7 +209,7 @@ impl Fill {
         let most = usize::from(self.options.sample);
         let mut mappings = Mappings::load(project)?;
         let mut sample = sample::of(table, most);
-        // Of a site without a known value only what others teach can be learned.
+        // A site without a known value can only be learned from other sites.
         let knowing = sample::knowing_sites(table);
         sample.retain(|&link| {
             let link = &table.links[link as usize];

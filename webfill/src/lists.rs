@@ -136,7 +136,7 @@ async fn confirm(
     Ok((list, judged))
 }
 
-/// What is shown of lists.
+/// The rows of lists that are shown.
 #[derive(Default)]
 struct Shown {
     counts: ListCounts,

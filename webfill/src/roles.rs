@@ -69,7 +69,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     log_fault(webfill_dispatcher::run(setup, sent, read_again))
 }
 
-/// What protects requests by HTTP.
+/// The protection of requests by HTTP.
 fn protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
     match is_local {
         true => Ok(Protection::default()),

@@ -30,7 +30,7 @@ pub use list_cells::{ListCells, ListSeparator};
 pub use request::SeedRequest;
 use table::Header;
 
-/// How much of a broken line is shown, in characters.
+/// The characters of a broken line that are shown.
 const SHOWN_CHARS: usize = 160;
 
 /// Where a crawl begins: one or more URLs, and perhaps the record whose fields they may fill.

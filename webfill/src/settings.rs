@@ -51,7 +51,7 @@ pub struct Settings {
     /// The folder of keys; without it, webfill only communicates within this machine.
     pub keys: Option<PathBuf>,
     pub dispatcher: DispatcherConfig,
-    /// What the watches of a fleet may read.
+    /// The sources that the watches of a fleet may read.
     pub watches: WatchesConfig,
     /// How notifications of watches leave this machine, and what they may use of it.
     pub notifications: NotificationsConfig,
@@ -71,7 +71,7 @@ pub struct Settings {
     pub bodies: BodiesConfig,
     /// The browser, and which pages need it.
     pub browser: BrowserConfig,
-    /// Which failed tasks are retried, and when.
+    /// The failed tasks that are retried, and when.
     pub retries: RetryTable,
     /// How long failing sites back off.
     pub backoff: BackoffTable,
@@ -151,7 +151,7 @@ impl Settings {
         })
     }
 
-    /// What watches may read on this machine.
+    /// The sources on this machine that watches may read.
     pub fn watch_sources(&self) -> Result<WatchSources, Fault> {
         Ok(WatchSources::new(&self.watches, &self.store_uri()?))
     }
@@ -239,7 +239,7 @@ impl Settings {
         }
     }
 
-    /// Which pages a worker has a browser for. A worker of `webfill crawl` has one at hand if this machine has a
+    /// The pages that a worker has a browser for. A worker of `webfill crawl` has one at hand if this machine has a
     /// browser.
     pub fn browser_use(&self, is_local: bool) -> BrowserUse {
         match self.has_browsers() {

@@ -21,7 +21,7 @@ use crate::task_result::TaskResult;
 /// notice that a body exceeds [`BEGINNING_BYTES`].
 const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 
-/// What an answer is compared with: the earlier answers of its site.
+/// The earlier answers of a site, with which an answer is compared.
 pub struct Before<'a> {
     pub repeated: &'a mut RepeatedPages,
     pub site: &'a str,

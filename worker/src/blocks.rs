@@ -87,7 +87,7 @@ pub struct Sign {
     /// The id of a signature, or of the rule of [`RepeatedPages`].
     pub signature: &'static str,
     pub grade: Grade,
-    /// What was seen, in a few words for a log, without any of the page's text.
+    /// The finding, in a few words for a log, without any of the page's text.
     pub evidence: String,
 }
 
@@ -122,7 +122,7 @@ pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
     scan::visible(beginning, characters) < characters
 }
 
-/// What an HTML page shows.
+/// The visible content of an HTML page.
 #[derive(Debug)]
 pub struct Shown<'a> {
     /// Its title and its text, in lower case.

@@ -116,7 +116,7 @@ pub struct Page<'a> {
     pub user_agent: &'a str,
 }
 
-/// What rendering a page yielded.
+/// The result of rendering a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rendered {
     /// The document after its scripts ran, as HTML.

@@ -33,7 +33,7 @@ impl Default for WorkerConfig {
     }
 }
 
-/// Which pages a worker has a browser for.
+/// The pages that a worker has a browser for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserUse {
     /// It has none.
@@ -67,7 +67,7 @@ pub struct WorkerSetup {
     pub documents: DocumentsConfig,
     /// Whether the texts of a few pages are kept, for repairing mappings.
     pub keeps_samples: bool,
-    /// How much of each body is kept, in crawls that keep bodies.
+    /// The bytes of each body that are kept, in crawls that keep bodies.
     pub bodies: BodiesConfig,
     pub browser: BrowserConfig,
     pub browser_use: BrowserUse,

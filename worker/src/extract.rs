@@ -194,7 +194,7 @@ pub fn start(
         })
 }
 
-/// What is kept of pages besides the values found by mappings.
+/// The parts of pages that are kept beside the values found by mappings.
 pub(crate) struct Keeping {
     sampler: Option<Sampler>,
     repeats: Repeats,
@@ -301,7 +301,7 @@ fn kind_and_encoding(
 ) -> (Kind, &'static encoding_rs::Encoding) {
     let content_type = result.content_type.as_deref();
     if is_rendered {
-        // Of the body that the page came with, only the facts from its head are left.
+        // Only the facts from the head of the page's original body are left.
         return (
             Kind::Html,
             charset::encoding_of(b"", content_type, Kind::Html),

@@ -42,7 +42,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// What the page waits for, if it may be fetched.
+    /// The wait of the page, if it may be fetched.
     pub fn turn(&self) -> Option<Turn> {
         match self {
             Permission::Allowed { turn, .. } => Some(*turn),
@@ -51,7 +51,7 @@ impl Permission {
     }
 }
 
-/// What a worker knows about its sites, and its politeness settings.
+/// A worker's knowledge of its sites, and its politeness settings.
 #[derive(Clone, Copy)]
 pub struct Knowledge<'a> {
     pub politeness: &'a PolitenessConfig,
@@ -59,7 +59,7 @@ pub struct Knowledge<'a> {
     pub robots: &'a RefCell<RobotsFiles>,
 }
 
-/// What the caller of a [`PermissionCheck`] does next.
+/// The next action of the caller of a [`PermissionCheck`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Look the robots.txt of this origin up in the shared cache; then
@@ -130,7 +130,7 @@ impl PermissionCheck {
         check
     }
 
-    /// What to do next.
+    /// The next action.
     pub fn step(&self) -> Step {
         match &self.state {
             State::LookingUp { origin, .. } => Step::LookUp(origin.clone()),

@@ -29,7 +29,7 @@ pub struct PageToRead {
     pub was_readable: bool,
 }
 
-/// What mappings find on a page now.
+/// The values that mappings find on a page now.
 #[derive(Debug)]
 pub struct PageRead {
     /// `ok`, or the reason why it could not be read.

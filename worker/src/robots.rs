@@ -166,7 +166,7 @@ pub struct RobotsResponse {
     pub body: Vec<u8>,
     /// Where a redirect leads, absolute or relative.
     pub redirect: Option<String>,
-    /// What went wrong, in words.
+    /// The error, in words.
     pub error: Option<String>,
     /// See [`Evidence`].
     pub no_route: bool,
@@ -397,7 +397,7 @@ fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
         Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
         Some(408 | 425 | 429) => false,
-        // Of the others, 304 answers a condition that was not sent, and 300 offers a choice.
+        // Among the others, 304 answers a condition that was not sent, and 300 offers a choice.
         Some(400..=499) => true,
         status => is_redirect(status),
     }

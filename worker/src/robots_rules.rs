@@ -16,7 +16,7 @@ pub use lines::is_text;
 use lines::{RuleLine, Selected};
 use pattern::{Pattern, comparable_path};
 
-/// How much of a robots.txt counts, in bytes: the minimum of RFC 9309 (2.5), and Google's limit.
+/// The bytes of a robots.txt that count: the minimum of RFC 9309 (2.5), and Google's limit.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
 /// The rules that concern one agent, in a compact form for caching: a few bytes besides the text of the patterns. The

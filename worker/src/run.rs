@@ -161,7 +161,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     Err(saver_fault(saved))
 }
 
-/// What a worker's loop waits for.
+/// The events that a worker's loop waits for.
 struct Inputs {
     arrived: mpsc::UnboundedReceiver<Vec<u8>>,
     /// Faults of its threads, which end the worker.

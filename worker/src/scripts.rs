@@ -301,7 +301,7 @@ pub fn unread_kind(
     Some((kind, shell.is_some(), seen))
 }
 
-/// What the browser added to a page, for people; `None` if nothing.
+/// The content that the browser added to a page, for people; `None` if nothing.
 pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
     let new = after.fields.keys();
     let new: Vec<&str> = new

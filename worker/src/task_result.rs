@@ -32,7 +32,7 @@ pub struct TaskResult {
     pub task: Task,
     pub crawl: Arc<CrawlSettings>,
     pub outcome: Outcome,
-    /// What went wrong, for the log.
+    /// The error, for the log.
     pub error: Option<String>,
     pub status_code: Option<u16>,
     pub content_type: Option<String>,

@@ -58,7 +58,7 @@ pub struct Subject {
     pub spider: Option<Spider>,
 }
 
-/// Which counters are shown.
+/// The counters to show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfoQuestion {
     pub subject: Subject,
@@ -66,7 +66,7 @@ pub struct InfoQuestion {
     pub after: Option<String>,
 }
 
-/// Which of a crawl's ended tasks are to be queued again.
+/// The ended tasks of a crawl to queue again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryAction {
     pub subject: Subject,
@@ -78,7 +78,7 @@ pub struct RetryAction {
     pub site: Option<String>,
 }
 
-/// Which crawls of an application are to be dropped: one, or all without recent activity.
+/// The crawls of an application to drop: one, or all without recent activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneAction {
     pub subject: Subject,
@@ -107,7 +107,7 @@ pub struct SiteAction {
     pub wake: bool,
 }
 
-/// Which sites are listed.
+/// The sites to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitesQuestion {
     pub uuid: Option<String>,
@@ -117,7 +117,7 @@ pub struct SitesQuestion {
     pub after: u64,
 }
 
-/// Which URL is asked about, and in which crawls.
+/// The URL in question, and the crawls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhyQuestion {
     pub uuid: Option<String>,

@@ -50,7 +50,7 @@ pub struct Batch {
 pub struct CrawlOrder {
     pub app_id: String,
     pub crawl_id: String,
-    /// What the requests say about the crawl, merged: a later request wins over an earlier one.
+    /// The requests' settings of the crawl, merged: a later request wins over an earlier one.
     pub changes: SpecChanges,
     pub seeds: Vec<Seed>,
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct Refusal {
     /// The JSON path of the fault within the message; `$` is the message itself.
     pub path: String,
-    /// What is wrong there: one clause, in lower case, without a full stop.
+    /// The fault there: one clause, in lower case, without a full stop.
     pub message: String,
     /// Nothing is wrong with the message itself: it may be sent again unchanged later.
     pub retry: bool,

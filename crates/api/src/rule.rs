@@ -25,7 +25,7 @@ pub(crate) struct Key {
     pub(crate) meaning: &'static str,
 }
 
-/// What a value must be.
+/// The rule that a value must follow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
     /// Text of 1 to at most this many characters.
@@ -68,7 +68,7 @@ pub(crate) enum Rule {
 /// The HTTP statuses that servers send, including nonstandard ones.
 const STATUSES: RangeInclusive<u64> = 100..=999;
 
-/// How much of an unknown key a refusal repeats, in characters.
+/// The characters of an unknown key that a refusal repeats.
 const SHOWN_CHARS: usize = 60;
 
 /// Checks that all keys of a message are known, that their values keep the rules, and that none of
@@ -128,7 +128,7 @@ fn member(path: &str, name: &str) -> String {
     }
 }
 
-/// What is wrong with a value.
+/// The fault of a value.
 #[derive(Debug)]
 struct Fault {
     /// The JSON path within the value: empty, or the index of a list's item.

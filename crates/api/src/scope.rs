@@ -68,7 +68,7 @@ impl ScopeError {
         }
     }
 
-    /// What is wrong with the entry, without its path.
+    /// The fault of the entry, without its path.
     pub(crate) fn fault(&self) -> String {
         let whole = self.to_string();
         let fault = whole.strip_prefix(&format!("{}: ", self.path()));

@@ -1,4 +1,4 @@
-// What every page of the dashboard does when scripts run: times are shown in the reader's zone.
+// For every page of the dashboard, when scripts run: shows times in the reader's zone.
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const near = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -22,7 +22,7 @@ showTimes(document);
 const shownZone = document.getElementById("zone");
 if (shownZone) shownZone.textContent = `in ${zone}`;
 
-// What cannot be taken back is asked once more.
+// Actions that cannot be undone need a confirmation.
 document.addEventListener("submit", (event) => {
   const sure = event.submitter?.dataset.sure;
   if (sure && !confirm(sure)) event.preventDefault();

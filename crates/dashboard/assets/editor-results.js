@@ -1,4 +1,4 @@
-// What trials, traces and proposals have shown.
+// The results of trials, traces and proposals.
 
 import { button, el, shown, table } from "./editor-dom.js";
 

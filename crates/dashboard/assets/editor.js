@@ -94,7 +94,7 @@ function take(reply, isNew = true) {
   at("save").disabled = count > 0;
   at("save").title = count ? "Fix the errors first" : "";
   at("file-name").readOnly = Boolean(draft.edited.version);
-  // What was said of something else stays.
+  // Messages about other things stay.
   const isOfChecks = / to fix$|^Checked|^$/.test(at("status").textContent);
   if (!isNew && (count || isOfChecks)) say(count ? `${count} to fix` : "No errors found", count > 0);
   return count;

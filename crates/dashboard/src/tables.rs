@@ -291,7 +291,7 @@ fn append(file: &Path, line: &str) -> std::io::Result<()> {
         .read(true)
         .write(true)
         .open(file)?;
-    // Of several dashboards one writes at a time.
+    // Only one of several dashboards writes at a time.
     opened.lock()?;
     let mut end = opened.seek(SeekFrom::End(0))?;
     let mut last = [b'\n'];

@@ -1,5 +1,5 @@
-//! What a page costs in memory while it is parsed and read: at most what is estimated, and at most
-//! what the limit permits. Judged by all allocations of the thread.
+//! The memory of a page while it is parsed and read stays within the estimate and the limit. Judged by all
+//! allocations of the thread.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ thread_local! {
 struct Counting;
 
 fn note(more: usize, less: usize) {
-    // What one thread allocates, another one may free.
+    // Memory allocated by one thread may be freed by another.
     let now = (ALLOCATED.get() + more).saturating_sub(less);
     PEAK.set(PEAK.get().max(ALLOCATED.get() + more));
     ALLOCATED.set(now);

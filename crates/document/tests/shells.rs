@@ -1,4 +1,4 @@
-//! Which pages are taken for empty shells: pages as the tools of the web write them, of both kinds.
+//! The pages that are taken for empty shells: pages as the tools of the web write them, of both kinds.
 
 use webfill_document::{Document, Limits};
 

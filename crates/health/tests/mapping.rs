@@ -13,9 +13,9 @@ struct Site {
     version: &'static str,
     known: Vec<(String, bool)>,
     template: &'static str,
-    /// What every URL is served, if it is one content.
+    /// The content that every URL is served, if it is one.
     content: Option<&'static str>,
-    /// Which alternatives serve.
+    /// The alternatives that serve.
     alternatives: Map<String, Value>,
 }
 

@@ -29,7 +29,7 @@ fn most_pages() -> usize {
     reported.map_or(20_000, |text| text.parse().expect("a number of pages"))
 }
 
-/// What a mapping has read on a page.
+/// The values that a mapping has read on a page.
 struct Read {
     template: Option<String>,
     fields: Map<String, Value>,
@@ -49,7 +49,7 @@ enum Order {
     Clumps,
 }
 
-/// What one order of pages has brought.
+/// The result of one order of pages.
 #[derive(Default)]
 struct Report {
     pages: usize,
@@ -173,7 +173,7 @@ fn check(manual: &Manual, order: Order, most: usize) -> Report {
                         let alert = health.alert().expect("it was raised");
                         println!("{}: {}", manual.name, alert.text());
                         reported.alerts += 1;
-                        // Whoever heard of it has a mapping that is right: all begins anew.
+                        // The user has corrected the mapping: all begins anew.
                         health = MappingHealth::new(manual.name);
                         break;
                     }

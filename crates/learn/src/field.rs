@@ -285,7 +285,7 @@ fn spread(
     kept
 }
 
-/// Which of the known values a candidate reads.
+/// The known values that a candidate reads.
 fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
     let of_label = |label: &Label| -> Vec<bool> {
         let values = &readings[label.page].values;

@@ -91,7 +91,7 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
                 with += &format!("${{{}}}", at + 1);
             }
         }
-        // What is written otherwise is another kind of text.
+        // A text in another form is of another kind.
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
         Some(Formed {
             place: at,

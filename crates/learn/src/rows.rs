@@ -171,7 +171,7 @@ fn sheets<'d>(
     chosen.iter().zip(documents).map(sheet).collect()
 }
 
-/// Which of these records are on a page. Two values of the record must be, one of them a text that occurs in few
+/// Those of these records that are on a page. Two values of the record must be, one of them a text that occurs in few
 /// places.
 pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// The most places of a value that identifies its record.

@@ -6,7 +6,7 @@
 //! Their strength is such that over all kinds they break as much as real ones do. Kinds marked as estimates occurred
 //! in neither, or too rarely, and are placed between their neighbours.
 
-/// What a candidate depends on.
+/// The parts of a page that a candidate depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Anchor {
     JsonLd,

@@ -49,7 +49,7 @@ pub struct KnownRow {
     pub nodes: Vec<String>,
 }
 
-/// Which rows to learn.
+/// The rows to learn.
 #[derive(Debug, Clone)]
 pub struct RowsTask {
     pub task: Task,
@@ -57,7 +57,7 @@ pub struct RowsTask {
     pub dataset: String,
 }
 
-/// What to learn.
+/// The fields to learn.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The name of the mapping. If several are learned, a number is appended from the second on.
@@ -179,8 +179,8 @@ pub struct FieldReport {
     /// Pages whose record is more likely wrong than the page: its value is nowhere on it, and chains with different
     /// anchors read another one. They count neither for the field nor against it.
     pub doubted: Vec<Disagreement>,
-    /// URLs of pages with a known value, and whether the best candidate found without the page reads it there. `doubted`
-    /// pages are not among them. A single page cannot show this.
+    /// URLs of pages with a known value, and whether the best candidate found without the page reads it there.
+    /// `doubted` pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
     /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several

@@ -43,7 +43,7 @@ pub struct ProposedField {
     pub is_list: bool,
 }
 
-/// What a slot of the unknown site says, which is probably the field.
+/// The value of a slot of the unknown site, which is probably the field.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     pub field: String,
@@ -53,7 +53,7 @@ pub struct Proposal {
     pub values: Vec<Vec<String>>,
 }
 
-/// What values of a field look like: a chain whose value is missing on a page may read something else there.
+/// The usual appearance of a field's values: a chain whose value is missing on a page may read something else there.
 pub struct Looks(Profile);
 
 impl Looks {
@@ -328,7 +328,7 @@ fn share_held(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     slot.values.iter().zip(known).map(of_page).sum()
 }
 
-/// What a slot says of a page. Several values where there is one say nothing.
+/// The value of a slot on a page. Several values where one is expected count as none.
 fn said(values: &[Value], is_list: bool) -> Vec<String> {
     let mut forms = BTreeSet::new();
     let distinct: Vec<String> = values

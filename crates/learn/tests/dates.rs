@@ -55,7 +55,7 @@ const LANGUAGES: &[(&str, &str, &str)] = &[
     ("zh", "Y年M月D日", "1 2 3 4 5 6 7 8 9 10 11 12"),
 ];
 
-/// What stands around a date.
+/// The surroundings of a date.
 const LAYOUTS: &[(&str, &str)] = &[
     (
         "a cell",
@@ -173,7 +173,7 @@ fn the_order_of_dates_in_numbers_is_learned_from_known_values() {
 
 #[test]
 fn an_order_that_no_known_value_shows_is_not_guessed() {
-    // Of each known date day and month are the same number.
+    // In each known date, day and month are the same number.
     let same = |number: usize| 1 + number % 12;
     let pages: Vec<Page> = (0..10)
         .map(|number| {

@@ -7,7 +7,7 @@ mod made;
 use made::{page, task};
 use webfill_learn::learn;
 
-/// Of the process at its largest. The trees of a group may take 1 GiB.
+/// The process's memory at its largest. The trees of a group may take 1 GiB.
 const MOST_MIB: u64 = 1_600;
 
 fn learn_from(what: &str, text: &str) {
@@ -64,7 +64,7 @@ fn hostile_pages_do_no_harm() {
     }
 }
 
-/// What stands in a class or an address as a part of a name is a value as well.
+/// Parts of names in classes and addresses are values as well.
 #[test]
 fn no_known_value_becomes_an_anchor() {
     let clubs = [

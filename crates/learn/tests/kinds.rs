@@ -9,13 +9,13 @@ use webfill_learn::{Learned, Page, learn};
 
 use made::{page, read, task};
 
-/// What stands around a value, where `V` is the value and `N` a number of the page.
+/// The surroundings of a value, where `V` is the value and `N` a number of the page.
 struct Kind {
     name: &'static str,
     html: &'static str,
     /// As the record writes it, and as the page does.
     values: &'static [(&'static str, &'static str)],
-    /// What the page has that is not learned from, and what must be read there.
+    /// The page that is not learned from, and the value to be read there.
     last: (&'static str, Option<&'static str>),
 }
 
@@ -242,7 +242,7 @@ fn pages(kind: &Kind) -> Vec<Page> {
     pages
 }
 
-/// What is read of the last page by a mapping that was learned without it.
+/// The value that a mapping reads on the last page, learned without that page.
 fn read_unseen(pages: &[Page]) -> (Option<Value>, Learned) {
     let (last, known) = pages.split_last().unwrap();
     let learned = learn(known, &[], &task()).unwrap();
@@ -337,7 +337,7 @@ fn a_field_that_is_likelier_wrong_than_right_is_left_out_and_named() {
             number * 7
         )
     };
-    // What is known of most pages stands nowhere on them.
+    // Most pages lack their known values.
     let pages: Vec<Page> = (0..10)
         .map(|number| {
             let kind = format!("thing {number}");

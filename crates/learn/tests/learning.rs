@@ -1,4 +1,4 @@
-//! What the learner makes of pages that were written for it, judged by the engine of the crawl.
+//! The learner on pages that were written for it, judged by the engine of the crawl.
 
 mod made;
 

@@ -1,4 +1,4 @@
-//! What is learned of pages that list many records: judged on rows that were not known, in more than thirty layouts.
+//! Learning from pages that list many records: judged on rows that were not known, in more than thirty layouts.
 
 #[path = "rows/layouts.rs"]
 mod layouts;

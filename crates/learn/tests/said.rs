@@ -1,4 +1,4 @@
-//! What a person has said of a page counts as true.
+//! A person's statements about a page count as true.
 
 mod made;
 
@@ -28,7 +28,7 @@ fn what_a_person_rejects_is_not_chosen() {
     assert_eq!(read_last(&learned)["name"], "Rosa");
 }
 
-/// What is learned of `name` if a person has said this of the first page, and a record knows the rest.
+/// The chain learned for `name` if a person has stated this about the first page, and a record knows the rest.
 fn learn_with(said: Said, known: &[&str]) -> Learned {
     let pages: Vec<Page> = (0..4)
         .map(|number| {
@@ -145,7 +145,7 @@ mod pointed {
         assert_eq!(fields["born"], "1805");
         assert_eq!(fields["works"], json!(["Work 5a", "Work 5b"]));
         assert!(learned.mappings[0].draft, "one page says little");
-        // What the next question is about.
+        // The subject of the next question.
         let reported = &learned.mappings[0].fields;
         assert!(
             reported.iter().all(|field| !field.candidates.is_empty()),

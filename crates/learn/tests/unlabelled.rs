@@ -1,5 +1,5 @@
-//! What pages of which nothing is known say against a chain: copies that are cut off, anchors that they lack, filters
-//! that their values do not pass.
+//! Pages without known values can speak against a chain: by copies that are cut off, by anchors that they lack, by
+//! filters that their values do not pass.
 
 #[expect(dead_code, reason = "other tests use the rest")]
 mod made;
@@ -26,7 +26,7 @@ fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec
         .collect()
 }
 
-/// What is read wrongly, or not at all.
+/// The values that are read wrongly, or not at all.
 fn misread(pages: &[Page], truth: impl Fn(usize) -> String) -> (Vec<String>, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let mapping = &learned.mappings[0].mapping;
@@ -139,7 +139,7 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
             )
         };
         let (mut misread, learned) = misread(&pages(html, value), value);
-        // What is no mail address may be left out, as nothing is better than something else.
+        // A text that is no mail address may be left out: nothing is better than something else.
         if kind.starts_with("mail") {
             misread.retain(|one| !one.ends_with("None"));
         }
@@ -147,7 +147,7 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
     }
 }
 
-/// What ends in the dots of a grammar is whole, and the place that has it is read.
+/// A text that ends in the dots of its grammar is whole, and its place is read.
 #[test]
 fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
     let synopsis = |number: usize| match number % 3 {

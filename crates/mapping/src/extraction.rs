@@ -31,7 +31,7 @@ pub struct PageInput<'a> {
 /// Name and value of a document's metadata: `title`, `author`, `created`, `modified`, `pages`.
 pub type Metadatum = (&'static str, String);
 
-/// What to extract in addition to the fields.
+/// Extractions in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {
     /// The links that the mapping's url_parsers select.
@@ -85,7 +85,7 @@ pub struct Extraction {
     pub feeds: Vec<String>,
     /// Why the end of the page was not read.
     pub truncated: Option<String>,
-    /// What was cut, skipped or given up.
+    /// Everything that was cut, skipped or abandoned.
     pub warnings: Vec<String>,
 }
 

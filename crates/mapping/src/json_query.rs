@@ -15,7 +15,7 @@ const MAX_NESTING: usize = 64;
 /// The cost of a call of `match` or `search`, in visits of a value: each call compiles its expression.
 const REGEX_CALL_VISITS: usize = 256;
 
-/// What one value costs in memory at most.
+/// The most memory of one value.
 const VALUE_BYTES: usize = 300;
 
 /// Reads the JSON of `text` if that takes at most `memory_bytes`. Skips the wrappers that pages put around JSON.

@@ -10,11 +10,11 @@ use crate::entities;
 /// The deepest nesting, the same as in `serde_json`.
 const MAX_DEPTH: usize = 128;
 
-/// What a text holds.
+/// The values in a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct JsonText {
     pub(crate) values: Vec<Value>,
-    /// What was skipped, or why the rest was not read; shown as a warning.
+    /// The skipped part, or the reason why the rest was not read; shown as a warning.
     pub(crate) oddity: Option<String>,
 }
 

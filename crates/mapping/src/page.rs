@@ -26,7 +26,7 @@ pub(crate) struct Page<'a> {
     base: OnceCell<Url>,
     /// Texts of chains that were parsed as HTML.
     fragments: Arena<Document>,
-    /// How much of `limits.memory_bytes` fragments and JSON use.
+    /// The part of `limits.memory_bytes` that fragments and JSON use.
     memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,

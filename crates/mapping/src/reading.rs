@@ -1,4 +1,4 @@
-//! What a step reads: the nodes found by a path or selector, or the matches of an expression.
+//! The input of a step: the nodes found by a path or selector, or the matches of an expression.
 
 mod css_cures;
 mod names_there;
@@ -23,7 +23,7 @@ const SHOWN_MATCHES: usize = 5;
 /// The most branches of a union, or selectors of a list, that get a hint.
 const MOST_HINTS: usize = 3;
 
-/// What a step reads. For most processors the input alone shows this.
+/// The input of a step. For most processors the value alone shows it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reading {
     /// The first nodes found.

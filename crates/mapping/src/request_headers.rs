@@ -26,7 +26,7 @@ const MOST_BYTES: usize = 500;
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The fault.
 pub fn request_header(name: &str, value: &str) -> Result<(String, String), String> {
     let mut names = REQUEST_HEADERS.iter().map(|known| known.name);
     if !names.any(|known| known.eq_ignore_ascii_case(name)) {

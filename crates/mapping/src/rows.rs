@@ -9,7 +9,7 @@ use crate::mapping::{
 use crate::reader::{At, Key, Object, Reader};
 use crate::selectors::Selectors;
 
-/// Which parts of a page are rows, and which fields each has.
+/// The parts of a page that are rows, and the fields of each.
 pub(crate) struct RowRule {
     /// The dataset of the rows' records.
     pub(crate) dataset: String,

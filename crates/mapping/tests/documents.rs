@@ -1,4 +1,4 @@
-//! What mappings extract from documents (PDF, ...): their text, and what they say of themselves.
+//! Extraction from documents (PDF, ...): their text and their metadata.
 
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ fn read_case(path: &Path) -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What the page of a case yields, in the form of the case.
+/// The values from the page of a case, in the form of the case.
 fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     let url = expected["url"].as_str().expect("a case names its URL");
     let parsed = Url::parse(url).unwrap();

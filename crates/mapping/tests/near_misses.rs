@@ -1,4 +1,4 @@
-//! What a trace suggests for paths and selectors that find nothing: only what does find something.
+//! A trace suggests, for paths and selectors that find nothing, only those that do find something.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// What was found on the pages of one mapping.
+/// The findings on the pages of one mapping.
 #[derive(Default)]
 struct Filled {
     pages: usize,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::smtp_address::SmtpAddress;
 
-/// What the notifications of a fleet's watches may use of the dispatcher's machine, and how mail is sent.
+/// The resources of the dispatcher's machine that a fleet's notifications may use, and how mail is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotificationsConfig {

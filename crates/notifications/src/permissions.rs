@@ -1,6 +1,6 @@
-//! What notifications may use. Watches of a fleet come from other machines and may only use what the settings name. A
-//! watch on one machine may use everything that its user may. Permissions are checked when a watch is added, and
-//! again at each delivery.
+//! The permissions of notifications. Watches of a fleet come from other machines and may only use what the settings
+//! name. A watch on one machine may use everything that its user may. Permissions are checked when a watch is added,
+//! and again at each delivery.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;

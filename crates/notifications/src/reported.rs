@@ -18,7 +18,7 @@ const MOST_CHANGED: usize = 12;
 const MOST_CHANGED_CHARS: usize = 300;
 const MOST_VALUE_BYTES: usize = 120;
 
-/// What was reported of a watch.
+/// The reports about a watch so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reported {

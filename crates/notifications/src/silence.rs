@@ -88,7 +88,7 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     silent
 }
 
-/// How much of it the runs have found, latest run first.
+/// The amounts of it that the runs have found, latest run first.
 fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
     let evidence = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
@@ -151,7 +151,7 @@ fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
     !(is_unchanged && what == "fields" && found(&run.counts, what) == 0)
 }
 
-/// How much of it a run has found.
+/// The amount of it that a run has found.
 fn found(counts: &Map<String, Value>, what: &str) -> u64 {
     match counts.get(what) {
         Some(Value::Object(kinds)) => kinds.values().filter_map(Value::as_u64).sum(),

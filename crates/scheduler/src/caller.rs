@@ -1,4 +1,4 @@
-//! Who is at the other end of a supervisor's connection.
+//! The peer of a supervisor's connection.
 
 use webfill_wire::codec::WIRE_VERSION;
 use webfill_wire::socket::Peer;

@@ -31,10 +31,10 @@ pub enum Client {
     Http(HttpAsker),
 }
 
-/// Who waits for an answer by HTTP.
+/// The client that waits for an answer by HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpAsker {
-    /// Of the request.
+    /// The number of the request.
     pub number: u64,
     /// Its permit until it is answered.
     pub permit: Option<Arc<dyn RequestPermit>>,

@@ -64,7 +64,7 @@ pub enum LocalRequest {
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
     /// Records of crawls without a URL that could be had, the same way.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
-    /// What the feeder of a watch's run needs: the watch, its crawl, and how far its seeds are durable.
+    /// The needs of a watch's feeder: the watch, its crawl, and how far its seeds are durable.
     GetRun { watch: String, run: u64 },
     /// Whether the run is over.
     GetRunState { watch: String, run: u64 },
@@ -172,7 +172,7 @@ pub(crate) fn fed(tally: &FeedTally) -> Value {
 /// The sites of the crawls that back off.
 #[derive(Debug, Default)]
 pub(crate) struct Backoffs {
-    /// All that is left backs off beyond the asked time, until then; milliseconds since the epoch.
+    /// Everything left backs off beyond the given time, until then; milliseconds since the epoch.
     pub(crate) all_until_ms: Option<i64>,
     /// How many sites with queued tasks back off.
     pub(crate) sites: u64,

@@ -27,7 +27,7 @@ pub enum Sender {
     Address(Option<Arc<str>>),
 }
 
-/// Whom people know as the sender.
+/// The sender, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Who {
     /// The name of the key or token; none on this machine without keys.
@@ -37,7 +37,7 @@ pub struct Who {
 }
 
 impl Who {
-    /// Whoever sends signals to this process.
+    /// The sender of signals to this process.
     pub fn signal() -> Who {
         Who {
             way: Way::Signal,

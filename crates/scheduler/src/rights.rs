@@ -1,4 +1,4 @@
-//! Which requests the rights of a key or token permit. Only this module decides it, for the control socket and for
+//! The requests that the rights of a key or token permit. Only this module decides it, for the control socket and for
 //! HTTP, and before anything is carried out. There is no catch-all: a new action does not compile until it names the
 //! rights that it needs.
 
@@ -15,7 +15,7 @@ struct Need<'a> {
     reach: Reach<'a>,
 }
 
-/// Whom a request concerns.
+/// The applications that a request concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach<'a> {
     /// The crawls of one application.

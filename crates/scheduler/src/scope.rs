@@ -1,4 +1,4 @@
-//! Which URLs belong to a crawl: the compiled form of the scope in its [`CrawlSpec`]. A deny wins
+//! The URLs that belong to a crawl: the compiled form of the scope in its [`CrawlSpec`]. A deny wins
 //! over an allow. Domains, patterns and extensions are checked and brought into canonical form by
 //! [`webfill_api::scope`].
 

@@ -1,4 +1,4 @@
-//! What watches may read of the dispatcher's machine: files of seeds below a folder, and databases on
+//! The sources on the dispatcher's machine that watches may read: files of seeds below a folder, and databases on
 //! a list. Watches come from other machines, and are read with the rights of the dispatcher; so nothing
 //! is allowed that the settings do not name. It is judged when a watch is added, and again by the
 //! process that reads it in a run (`webfill watch feed`).

@@ -1,5 +1,5 @@
 //! A process that feeds, leases and finishes tasks is killed at any moment, again and again.
-//! What it said was committed must be in the file, and the file must add up, as another
+//! All that was reported as committed must be in the file, and the file must be consistent, as another
 //! connection sees it.
 
 use std::io::{BufRead, BufReader};
@@ -247,7 +247,7 @@ fn give_back_leases(frontier: &mut Frontier) {
     }
 }
 
-/// Whatever the last kill left ends in exactly one outcome.
+/// Everything that the last kill left ends in exactly one outcome.
 fn end_all_that_is_left(dir: &Path) {
     let mut frontier = opened(dir);
     let crawl = crawl(&mut frontier);

@@ -119,7 +119,7 @@ fn remove(file: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = file.as_os_str().to_owned();
         name.push(ending);
-        // What is not there needs no removing.
+        // A missing file needs no removal.
         let _ = std::fs::remove_file(PathBuf::from(name));
     }
 }

@@ -89,7 +89,7 @@ pub enum BodyChange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DroppedBodies {
     pub bodies: u64,
-    /// There is more to drop: call again.
+    /// More is left to drop: call again.
     pub has_more: bool,
 }
 

@@ -51,7 +51,7 @@ impl<T> Slice<T> {
     }
 }
 
-/// Which crawls are listed; the default is all.
+/// The crawls to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CrawlFilter {
     /// Only those of these applications.
@@ -59,7 +59,7 @@ pub struct CrawlFilter {
     pub state: Option<CrawlState>,
 }
 
-/// Which pages are listed; the default is all.
+/// The pages to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageFilter {
     pub crawl: Option<CrawlId>,
@@ -95,7 +95,7 @@ pub struct PageRow {
     pub attempts: u32,
 }
 
-/// Which records are listed; the default is all.
+/// The records to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordFilter {
     pub dataset: Option<String>,
@@ -189,7 +189,7 @@ pub struct CrawlCounts {
     pub resolved: Count,
 }
 
-/// Which changes of pages are listed; the default is all.
+/// The changes of pages to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeListFilter {
     pub crawl: Option<CrawlId>,

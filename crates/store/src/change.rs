@@ -96,7 +96,7 @@ impl Change {
     }
 }
 
-/// Which changes are read; the default is all.
+/// The changes to read; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeFilter {
     pub app_id: Option<String>,

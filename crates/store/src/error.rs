@@ -30,7 +30,7 @@ pub enum StoreError {
     Fatal {
         /// The store's URI, without credentials.
         store: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
     /// Only this entry cannot be stored; the rest of its batch was.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Entry {
         /// The entry, as "page ID" or "record ID".
         entry: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }

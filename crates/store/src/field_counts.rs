@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::record::doubts_of;
 use crate::row_counts::RowCounts;
 
-/// What the mappings extracted from the pages of a crawl, and what its records still lack.
+/// The fields that mappings extracted from the pages of a crawl, and those that its records still lack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldCounts {
     /// By the name of the mapping that extracted the page: pages with the outcome `ok`.

@@ -152,7 +152,7 @@ impl Doubt {
     }
 }
 
-/// What keeps a list from being complete.
+/// The reason why a list is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breach {
     pub url: String,
@@ -185,7 +185,7 @@ pub struct ListReading {
     pub doubt: Option<Doubt>,
 }
 
-/// Which rows [`judge_rows`] marks as gone.
+/// The rows that [`judge_rows`] marks as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
     Nothing,

@@ -1,13 +1,13 @@
 //! How a database is opened, and for what.
 
-/// What to do if the store does not exist.
+/// The action if the store does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     Create,
     MustExist,
 }
 
-/// What a database is opened for.
+/// The purpose of opening a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
     Store,

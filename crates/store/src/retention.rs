@@ -72,13 +72,13 @@ impl Cutoff {
     }
 }
 
-/// What one call of [`Retention::drop_old`](crate::Retention::drop_old) has dropped.
+/// The result of one call of [`Retention::drop_old`](crate::Retention::drop_old).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
     pub pages: u64,
     pub log_entries: u64,
     pub samples: u64,
-    /// There is more to drop: call again.
+    /// More is left to drop: call again.
     pub has_more: bool,
 }
 

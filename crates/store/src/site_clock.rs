@@ -13,7 +13,7 @@ pub(crate) fn poll_ms(delay_ms: u64) -> u64 {
     (delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS)
 }
 
-/// What a cache knows about a site, by the cache's own clock.
+/// A cache's knowledge of a site, by the cache's own clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SiteClock {
     /// Start of the last request; the epoch if there was none.

@@ -23,7 +23,7 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// Which of the wanted fields are refreshed although they have a value.
+    /// The wanted fields that are refreshed although they have a value.
     pub refresh: Refresh,
     /// The URLs that the input names for it.
     pub urls: Vec<String>,
@@ -45,7 +45,7 @@ impl From<Record> for DatasetRecord {
     }
 }
 
-/// Which fields of a record are refreshed although they have a value.
+/// The fields of a record that are refreshed although they have a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refresh {
     /// These, when the record enters the crawl.

@@ -117,7 +117,7 @@ async fn browse_all(browse: &dyn Browse) {
     browse.crawl_counts(&crawl_id(), 10).await.unwrap();
 }
 
-/// What the server says of the commands since it was asked to.
+/// The server's profile of the commands since it was switched on.
 async fn profile(database: &Database) -> Vec<Document> {
     database.run_command(doc! {"profile": 0}).await.unwrap();
     let profile: Collection<Document> = database.collection("system.profile");

@@ -18,7 +18,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// Nothing: an empty cell of a CSV file or a sheet, null, a member that an object lacks.

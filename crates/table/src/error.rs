@@ -11,7 +11,7 @@ pub enum TableError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is no table, or a broken one.
@@ -19,7 +19,7 @@ pub enum TableError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
     /// The output cannot be written. Nothing is left of it.
@@ -27,7 +27,7 @@ pub enum TableError {
     Write {
         /// The output.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A wish names a column that does not exist, or that several columns could be.
@@ -63,7 +63,7 @@ impl TableError {
 pub struct RowFault {
     /// The line or row, as a person counts.
     pub number: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: String,
     /// How it begins.
     pub beginning: String,

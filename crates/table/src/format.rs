@@ -1,4 +1,4 @@
-//! In which form a table is written.
+//! The formats in which a table is written.
 
 use std::fmt::{self, Display, Formatter};
 

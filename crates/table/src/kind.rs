@@ -1,4 +1,4 @@
-//! Of what kind a value is.
+//! The kind of a value.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,7 +7,7 @@ use webfill_values::Decimal;
 
 use crate::cell::Cell;
 
-/// Of what kind the values of a column are.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Anything.

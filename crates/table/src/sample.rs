@@ -16,7 +16,7 @@ use distinct::Repeats;
 const KEPT_CELLS: usize = 400_000;
 const KEPT_ROWS: usize = 4_000;
 
-/// Of a longer text the beginning is kept.
+/// Only the beginning of a longer text is kept.
 const KEPT_BYTES: usize = 2_000;
 
 /// So many faults are kept; all are counted.
@@ -42,7 +42,7 @@ pub struct Sample {
     pub(crate) profiles: Vec<Profile>,
 }
 
-/// What the cells of a column show.
+/// The findings in the cells of a column.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     /// Cells with nothing in them.

@@ -7,9 +7,9 @@ use crate::kind::Kind;
 /// The form that the values of a column have, as far as its cells show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Of what kind they are; of lists, their entries.
+    /// The kind of the values; of a list, of its entries.
     pub kind: Kind,
-    /// What separates several values in a cell of text.
+    /// The separator of several values in a cell of text.
     pub separator: Option<String>,
     /// Cells are lists of their own kind (JSON, Parquet).
     pub is_list: bool,

@@ -1,4 +1,4 @@
-//! What the columns of a table mean: which one identifies rows, which hold links, which have gaps to fill.
+//! The meaning of a table's columns: which one identifies rows, which hold links, which have gaps to fill.
 
 mod columns;
 mod display;
@@ -30,7 +30,7 @@ pub struct Wishes {
     pub keep: Vec<String>,
 }
 
-/// What a table is.
+/// The structure of a table.
 #[derive(Debug, Clone)]
 pub struct Understanding {
     /// The name of the file.
@@ -62,9 +62,9 @@ pub struct Understanding {
 pub struct Field {
     /// Its column.
     pub column: usize,
-    /// Of what kind its values are.
+    /// The kind of its values.
     pub kind: Kind,
-    /// What separates several values in a cell of text.
+    /// The separator of several values in a cell of text.
     pub separator: Option<String>,
     /// Cells that hold a list by themselves (JSON, Parquet).
     pub is_list: bool,

@@ -16,7 +16,7 @@ pub(crate) use whole::WholeFile;
 /// So many faults and refusals are kept; all are counted.
 const KEPT: usize = 1_000;
 
-/// What was written.
+/// The result of writing.
 #[derive(Debug, Default)]
 pub struct WrittenTable {
     /// Rows that can be used.

@@ -225,7 +225,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         {
             assert_eq!(old.compression(), new.compression());
         }
-        // What no reader shows here is stored as it was.
+        // Values that no reader shows here are stored as they were.
         let objects = |file: &SerializedFileReader<File>| {
             let rows = file.get_row_iter(None).unwrap();
             let shown = rows.map(|row| row.unwrap().to_string());
@@ -282,7 +282,7 @@ fn broken_files_are_errors() {
         let error = webfill_table::open(&cut.path).err().unwrap().to_string();
         assert!(error.contains("broken Parquet"), "{error}");
     }
-    // Of a file that is broken within, no row is made up: each is read, or reading ends with an error.
+    // No row of a broken file is made up: each is read, or reading ends with an error.
     for at in (8..whole.len()).step_by(1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;

@@ -1,4 +1,4 @@
-//! What is read of texts: their form, their columns, their rows, and what is wrong with some.
+//! Reading texts: their form, their columns, their rows, and what is wrong with some.
 
 mod common;
 

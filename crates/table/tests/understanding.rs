@@ -1,4 +1,4 @@
-//! What is understood of tables: the id, the links, the fields, the columns that are kept.
+//! Understanding tables: the id, the links, the fields, the columns that are kept.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What is written: the table as it was, but for the cells that got a value.
+//! The written table is as it was, but for the cells that got a value.
 
 mod common;
 

@@ -25,7 +25,7 @@ const SHARES_WEIGH: f64 = 6.0;
 /// As many cells as the table's shares weigh against those of one site or field.
 const TABLE_WEIGHS: f64 = 3.0;
 
-/// What is known of one layout's precision for one field.
+/// The estimated precision of one layout for one field.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub site: u32,

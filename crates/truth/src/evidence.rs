@@ -1,4 +1,4 @@
-//! What is judged: claims of pages and known values of records.
+//! The evidence: claims of pages and known values of records.
 
 /// Everything that is known of a table.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ pub struct Claim {
     /// Values that are equal but for their form have the same number.
     pub value: u32,
     pub page: u32,
-    /// Whose accuracy is measured, and whom others may copy.
+    /// A source with an accuracy, which others may copy.
     pub site: u32,
     /// A layout of the site, whose precision is measured by itself. Its number is its own over all sites; a site
     /// with one layout may give the number of the site.

@@ -65,7 +65,7 @@ fn probability(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// What the known value of an item says for a foreign page: the logarithm of the likelihoods' ratio.
+/// The weight of an item's known value for a foreign page: the logarithm of the likelihoods' ratio.
 fn says(index: &Index, model: &Model, item: &Item, reading: &Reading) -> Option<f64> {
     if index.shape(item) != FieldShape::Single {
         return None;

@@ -191,7 +191,7 @@ fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     (cells, cell_of)
 }
 
-/// What one site says of one item: a reading for each value, the leading one first.
+/// The statement of one site about one item: a reading for each value, the leading one first.
 fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
     let kinds = distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
     let mut found: Vec<(Reading, u32)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What comes out: values with confidence, precisions, errors of records, doubts, and what may be filled.
+//! The result: values with confidence, precisions, errors of records, doubts, and what may be filled.
 
 use crate::cells::Cell;
 use crate::evidence::FieldShape;
@@ -7,7 +7,7 @@ use crate::interval::{Interval, wilson};
 use crate::model::Model;
 use crate::{several, single};
 
-/// All that is concluded from the evidence.
+/// All conclusions from the evidence.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// Sorted by number; each item that a page claims anything of.
@@ -21,15 +21,15 @@ pub struct Judgement {
     cells: Vec<Cell>,
 }
 
-/// What is true of one item, as far as pages say.
+/// The truth about one item, as far as pages show it.
 #[derive(Debug, Clone)]
 pub struct ItemJudgement {
     pub item: u32,
     pub field: u32,
-    /// What to choose, as the pages alone have it: the record's own value is not asked. One value, or those of a
+    /// The values to choose by the pages alone, without the record's own value. One value, or those of a
     /// list that are more probable than not; then the most certain first.
     pub chosen: Vec<Judged>,
-    /// What else is claimed, the most probable first.
+    /// Other claims, the most probable first.
     pub rejected: Vec<Judged>,
     /// The probability that exactly the chosen values are true. A list may lack some that no chain reads.
     pub confidence: f64,
@@ -90,14 +90,14 @@ pub enum Why {
     Precise,
     /// It may be precise enough, but too few values were measured.
     TooFewMeasured,
-    /// What was measured speaks against it.
+    /// The measurements speak against it.
     NotPrecise,
     /// The layout claims nothing of the field.
     NothingRead,
 }
 
 impl Judgement {
-    /// Of a doubt: the record is more probably wrong than the page.
+    /// For a doubt: the record is more probably wrong than the page.
     pub const DOUBTED: f64 = 0.5;
     /// The certainty that a decision to fill needs: three measured values that all agree, where the neighbours of
     /// a layout are as usual and the wish is .95.

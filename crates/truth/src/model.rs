@@ -1,5 +1,5 @@
-//! What is known of sites, chains and records while it is learned: precisions, errors, and what they say of one
-//! reading. [`rounds`](crate::rounds) learns it.
+//! The learned properties of sites, chains and records: precisions, errors, and their weight for one reading.
+//! [`rounds`](crate::rounds) learns them.
 
 use crate::cells::{Cell, weigh_kinds};
 use crate::evidence::{FieldShape, Known, Presence};
@@ -55,7 +55,7 @@ pub(crate) struct Records {
     pub present_if_wrong: f64,
 }
 
-/// What one round counts.
+/// The counts of one round.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub right: [f64; PATTERNS],

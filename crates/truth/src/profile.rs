@@ -7,7 +7,7 @@ pub(crate) const FITS: usize = 3;
 /// Of fewer values there is no profile.
 const LEAST_VALUES: usize = 20;
 
-/// What values of one field look like.
+/// The usual appearance of one field's values.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     values: usize,

@@ -1,4 +1,4 @@
-//! What is learned of sites and records: expectation and maximisation in turn.
+//! Learning about sites and records: expectation and maximisation in turn.
 //!
 //! Given how precise each cell is and how often records are wrong, each item's truth has a probability; given
 //! these, precisions and errors are counted. Records' errors are apart from those of pages: where sites, kinds
@@ -52,7 +52,7 @@ impl Model {
             }
             for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
                 if reading.leads {
-                    // What a foreign page says is no fault of the chain.
+                    // The chain is not to blame for a foreign page.
                     let own = f64::from(self.own[item.readings.start + place]);
                     let right = right.min(own);
                     let wrong = own - right;

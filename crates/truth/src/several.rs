@@ -104,7 +104,7 @@ pub(crate) fn expect(
         if index.known(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
-            // What stands nowhere on the page is not missing in the list.
+            // A value that is nowhere on the page is not missing in the list.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {

@@ -19,7 +19,7 @@ impl Posterior {
     }
 }
 
-/// What is probably true, given the readings and, unless it is `None`, the record.
+/// The probable truth, given the readings and, unless it is `None`, the record.
 ///
 /// A site reads the truth with its precision. If it does not, it reads one of many wrong values, each with the
 /// probability of a collision; and the truth may be among what its other chains read.

@@ -1,4 +1,4 @@
-//! Which IP addresses a crawler may connect to.
+//! The IP addresses that a crawler may connect to.
 //!
 //! After the IANA special-purpose address registries for IPv4 and IPv6 (RFC
 //! 6890). IPv6 forms that contain an IPv4 address are judged by that address,
@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What may be done with an address.
+/// The permissions for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
     /// Globally reachable unicast.

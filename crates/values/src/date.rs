@@ -17,7 +17,7 @@ pub use names::{date_names, in_english, month_named};
 use parts::Parts;
 pub use zones::in_offsets;
 
-/// Which of two numbers of a date is the day.
+/// The one of two numbers of a date that is the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DateOrder {
     DayFirst,
@@ -58,7 +58,7 @@ impl Dates {
         Dates(written.collect())
     }
 
-    /// Which of two numbers is the day, as far as numbers over twelve show it.
+    /// The one of two numbers that is the day, as far as numbers over twelve show it.
     pub fn evidence(&self) -> DateEvidence {
         let mut evidence = DateEvidence::default();
         for (first, second) in self.numbers() {
@@ -94,7 +94,7 @@ impl Dates {
     }
 }
 
-/// What the texts of a field together show about the notation of its dates.
+/// The notation of a field's dates, as its texts show it together.
 #[derive(Debug, Clone, Default)]
 pub struct DateEvidence {
     day_first: bool,

@@ -59,7 +59,7 @@ impl Numbers {
         }
     }
 
-    /// What they together show about the notation of the field's numbers.
+    /// The notation of the field's numbers, as they show it together.
     pub fn evidence(&self) -> NumberEvidence {
         let mut evidence = NumberEvidence::default();
         for written in self.found.iter().flatten() {
@@ -87,7 +87,7 @@ impl Numbers {
     }
 }
 
-/// What the texts of a field together show about the notation of its numbers.
+/// The notation of a field's numbers, as its texts show it together.
 #[derive(Debug, Clone, Default)]
 pub struct NumberEvidence {
     /// Decimal marks that are the only possible one for some text.

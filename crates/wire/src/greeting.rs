@@ -53,7 +53,7 @@ impl Versions {
         (newest >= self.oldest.max(other.oldest)).then_some(newest)
     }
 
-    /// Which of the two roles is to be upgraded if a dispatcher and a supervisor share no version.
+    /// The one of two roles to upgrade if a dispatcher and a supervisor share no version.
     pub fn older_role(dispatcher: Versions, supervisor: Versions) -> &'static str {
         match dispatcher.newest < supervisor.newest {
             true => "dispatcher",

@@ -59,7 +59,7 @@ pub struct ClientKeys {
     pub trusted: TrustedKeys,
 }
 
-/// What a peer may do.
+/// The role of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Takes tasks and reports their outcomes.

@@ -201,7 +201,7 @@ pub struct Evidence {
     pub url: String,
     /// The HTTP status, if there was an answer.
     pub status_code: Option<u16>,
-    /// What was seen: the error, or the name of the sign by which a block was recognised.
+    /// The finding: the error, or the name of the sign by which a block was recognised.
     pub sign: String,
     /// The requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
     pub no_route: bool,

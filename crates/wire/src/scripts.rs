@@ -23,7 +23,7 @@ pub struct ScriptsReport {
     pub mapping: String,
     /// Their layout as the server sends them: a sketch, or the root of a shell.
     pub layout: String,
-    /// What was seen, for people.
+    /// The finding, for people.
     pub seen: String,
 }
 

@@ -189,7 +189,7 @@ pub trait Arrivals: Send + 'static {
     fn arrive(&mut self, arrived: Arrived);
 }
 
-/// How much of a frame is taken.
+/// The bytes of a frame that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     Whole,

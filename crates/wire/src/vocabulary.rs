@@ -113,8 +113,8 @@ pub enum TaskEnd {
 }
 
 impl Outcome {
-    /// All that webfill derives from an outcome: how the task ended, which trouble of its site it may show, and what it
-    /// means, for people. A new outcome is a variant at the end of the list above, because messages carry a variant's
+    /// All that webfill derives from an outcome: how the task ended, which trouble of its site it may show, and the
+    /// meaning, for people. A new outcome is a variant at the end of the list above, because messages carry a variant's
     /// number, and a line here.
     fn properties(self) -> (TaskEnd, Option<SiteTrouble>, &'static str) {
         use BackoffReason::{Blocked, Dns, Robots, Tls, Unreachable};
@@ -192,7 +192,7 @@ impl Outcome {
         self.properties().1
     }
 
-    /// What it means, for people.
+    /// Its meaning, for people.
     pub fn in_words(self) -> &'static str {
         self.properties().2
     }
@@ -253,7 +253,7 @@ named! {
 }
 
 named! {
-    /// Which links of a page are followed.
+    /// The links of a page that are followed.
     Follow {
         /// Those that the url_parsers of the page's mapping yield.
         Mapped = "mapped",

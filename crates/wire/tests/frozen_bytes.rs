@@ -298,7 +298,7 @@ fn the_greeting_never_changes() {
         (String::from("Greeting"), greeting::frame_of_hello(&hello())),
         (String::from("Refusal"), greeting::frame_of_refusal(171)),
     ]));
-    // What may change are the versions themselves, right behind the first byte of the greeting and at
+    // Only the versions themselves may change, right behind the first byte of the handshake and at
     // the end of the refusal.
     let versions = format!("{OLDEST_VERSION:02x}{WIRE_VERSION:02x}");
     assert_eq!(

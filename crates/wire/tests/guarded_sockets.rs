@@ -485,7 +485,7 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     assert!(flooding.is_refused(), "it comes back too soon");
     for (caller, name) in [(&calm, "news"), (&other, "shop")] {
         caller.say("still here");
-        // What came behind the flood is dropped.
+        // Messages after the flood are dropped.
         server.hears("still here", name);
         assert!(!caller.was_disconnected(), "{name}");
     }

@@ -103,7 +103,7 @@ impl Lines<'_> {
             Ok(()) => self.answer(),
             Err(refusal) => {
                 self.batch = Batch::default();
-                // Whatever the result of the stream, refusals go to the audit log.
+                // Refusals go to the audit log, whatever the result of the stream.
                 let _ = self.send_batch().await;
                 refusal
             }

@@ -48,7 +48,7 @@ impl Process {
                 self.refused_reload = None;
             }
             Err(fault) => {
-                // Who has sent a signal gets no answer.
+                // A signal has no answer.
                 if ended.asked.client.is_none() {
                     webfill_service::say!(
                         "webfill: reload refused, nothing changed: {}",

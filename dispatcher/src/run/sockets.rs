@@ -15,7 +15,7 @@ pub(super) const CONTROL: SocketName = 3;
 pub(super) const FIREHOSE: SocketName = 4;
 pub(super) const FEEDERS: SocketName = 5;
 
-/// What a socket is called in metrics.
+/// The name of a socket in metrics.
 pub(super) fn name_of(socket: SocketName) -> &'static str {
     match socket {
         TASKS => "tasks",

@@ -48,7 +48,7 @@ class Filled(Table):
     complete : bool
         False if a limit was reached or this machine is offline; the same call resumes.
     text : str
-        What the program printed: the plan, and its summary in sentences.
+        The output of the program: the plan, and its summary in sentences.
     """
 
     evidence: Table

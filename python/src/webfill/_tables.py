@@ -49,7 +49,7 @@ class Table:
         self._is_ours = is_ours
         self._lines = lines if lines is not None or _ending_of(path) not in {".jsonl", ".ndjson"} else path
         self._engine = engine
-        # What streams of DuckDB are read from, which must not end before them. All others own what they read.
+        # The source of a DuckDB stream, which must not end before it. Other streams own their sources.
         self._sources: list[Any] = []
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:

@@ -152,7 +152,7 @@ def test(
     Returns
     -------
     Tested
-        What was extracted.
+        The extracted values.
 
     Raises
     ------

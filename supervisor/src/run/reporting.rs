@@ -59,7 +59,7 @@ impl Process {
         self.health.note_turn(holds);
     }
 
-    /// What the supervisor waits for before it can work, in words.
+    /// The reason why the supervisor cannot work yet, in words.
     pub(super) fn waits_for(&self) -> Option<String> {
         let dispatcher = &self.setup.tasks_endpoint;
         if self.supervisor.is_welcome() {

@@ -90,7 +90,7 @@ def main():
         for source in candidates:
             data = source.read_bytes()
             damaged = damage(data, chance)
-            # What has nothing of the kind cannot be damaged so.
+            # A file without such a part cannot be damaged this way.
             if made == SOURCES_OF_EACH or damaged == data or not has_text(source):
                 continue
             made += 1

@@ -37,7 +37,7 @@ pub struct Break {
     pub fields: BTreeSet<String>,
     /// Every field that was right before still is.
     pub is_unharmed: bool,
-    /// What the mapping read before, page by page.
+    /// The values that the mapping read before, page by page.
     pub before: Vec<(Url, Values)>,
     /// The true ones among these values.
     pub known: Vec<Values>,

@@ -326,7 +326,7 @@ impl Judge {
     }
 }
 
-/// What an answer shows about the site.
+/// The state of the site that an answer shows.
 fn sense(request: Request, response: &Response) -> Answer {
     let Request::Robots { hop } = request else {
         return response.answer;

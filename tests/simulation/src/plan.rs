@@ -187,7 +187,7 @@ impl Plan {
         }
     }
 
-    /// Which failures are retried, and when.
+    /// The failures that are retried, and when.
     pub(crate) fn retry_table(&self) -> RetryTable {
         let waits = RETRY_AFTER_S.to_vec();
         RetryTable {

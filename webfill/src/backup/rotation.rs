@@ -18,7 +18,7 @@ const DAY: usize = "2026-11-27".len();
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Which backups are kept.
+/// The backups to keep.
 pub(super) struct Rotation<'f> {
     pub(super) folder: &'f Path,
     /// How many of the latest ones.

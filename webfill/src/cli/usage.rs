@@ -24,7 +24,7 @@ pub fn print_usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// What is wrong with a typed command, in one sentence.
+/// The fault of a typed command, in one sentence.
 pub fn usage_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -18,7 +18,7 @@ use crate::summary::{FieldsByMapping, Findings, ListCounts};
 /// How often a request to stop is checked for.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// What to count in a crawl.
+/// The counts to make in a crawl.
 pub struct Wanted {
     /// The fields that mappings extract.
     pub fields: FieldsByMapping,

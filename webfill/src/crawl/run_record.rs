@@ -21,7 +21,7 @@ use crate::summary::Summary;
 /// How often a run is resumed after its processes were killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// What a crawl must know about its watch.
+/// The watch of a crawl, as far as the crawl must know it.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,

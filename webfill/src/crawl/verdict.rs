@@ -7,7 +7,7 @@ use webfill_wire::{Outcome, TaskEnd};
 use super::watch::End;
 use crate::summary::{Counters, Summary};
 
-/// What makes a finished crawl end in 1.
+/// The conditions that make a finished crawl end in 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A mapping found no rows, or found a field on none of its pages or rows

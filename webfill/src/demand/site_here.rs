@@ -13,7 +13,7 @@ use webfill_service::state::{StateFolder, socket_folder};
 use super::connection::Connection;
 use crate::backup::require_frontier;
 
-/// What can be set without a dispatcher.
+/// Settings that need no dispatcher.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {

@@ -9,7 +9,7 @@ use super::columns::{Kind, is_long_number};
 /// The number of digits that doubles always hold.
 const EXACT_DIGITS: usize = 15;
 
-/// What is known about the values of a field.
+/// The known kinds of a field's values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
     /// The kind of the values that are not texts.

@@ -283,7 +283,7 @@ impl Report {
         table(&heads, &rows.collect::<Vec<Vec<String>>>())
     }
 
-    /// What was not read, and why.
+    /// The pages that were not read, and why.
     fn left_out(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, what) in [

@@ -32,7 +32,7 @@ pub struct Taken {
     pub earlier_line: Option<u64>,
 }
 
-/// Which fields are refreshed although they have a value.
+/// The fields that are refreshed although they have a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RefreshRule {
     /// All wanted ones, when their record enters the crawl.

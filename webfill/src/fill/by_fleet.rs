@@ -51,7 +51,7 @@ const PRINT_EVERY: Duration = Duration::from_secs(60);
 /// The default wait while only dead and failing sites are left.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What sites wait for that do not answer, as the dispatcher names it.
+/// The wait of sites that do not answer, as the dispatcher names it.
 const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 
 /// How the dispatcher answers about a crawl that it has pruned, or never had.
@@ -68,7 +68,7 @@ struct Crawls {
     crawls: Vec<String>,
 }
 
-/// What to fetch.
+/// The pages to fetch.
 #[derive(Debug, Default)]
 pub struct Orders {
     /// URLs that were never fetched.

@@ -1,7 +1,7 @@
 //! A collection of MongoDB as the table: its documents are copied into the project folder and completed there as a
 //! table of JSON lines, and what was found is written back to them.
 //!
-//! What is written is noted first, durably, with what stood there before. A later run copies the latter: so it fills the
+//! Each write is noted first, durably, with the value that it replaces. A later run copies the latter: so it fills the
 //! same gaps, with the same evidence, and takes none of its own values for known ones. The server compares before it
 //! writes: a value that somebody has entered meanwhile stays.
 
@@ -41,12 +41,12 @@ pub struct Collection {
     runtime: Runtime,
 }
 
-/// What was written to a member of a document.
+/// A write to a member of a document.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Written {
     document: String,
     member: String,
-    /// What stood there.
+    /// The value before it.
     old: Value,
     /// The newest last.
     values: Vec<Value>,
@@ -233,7 +233,7 @@ fn ids_of(copy: &Path) -> PathBuf {
     copy.with_extension("ids")
 }
 
-/// What differs between the copy and the completed copy, which have the same lines.
+/// The differences between the copy and the completed copy, which have the same lines.
 struct Changes {
     ids: Lines<BufReader<File>>,
     before: Lines<BufReader<File>>,

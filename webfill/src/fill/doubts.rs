@@ -3,7 +3,7 @@
 //!
 //! The review in the dashboard answers the same doubts ([`super::review`]).
 //!
-//! What is accepted is what the page had, as the project has noted it: a spreadsheet may have changed the cells.
+//! The accepted value is that of the page, as the project has noted it: a spreadsheet may have changed the cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::ErrorKind;
@@ -49,7 +49,7 @@ struct Shown {
 /// A doubt that was listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Of the row. Where there is none, the links distinguish rows: numbers of rows change.
+    /// The id of the row. Where there is none, the links distinguish rows: numbers of rows change.
     id: Option<String>,
     links: Vec<String>,
     column: String,
@@ -58,7 +58,7 @@ pub struct Listed {
     shown: Shown,
 }
 
-/// What a person says about a doubt.
+/// A person's answer to a doubt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     doubt: Listed,

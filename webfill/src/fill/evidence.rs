@@ -33,7 +33,7 @@ const COLUMNS: [(&str, Kind); 15] = [
     ("fetched_at", Kind::Time),
 ];
 
-/// What evidence is made of.
+/// The source of evidence.
 pub struct Sources<'s> {
     pub table: &'s Table,
     pub pages: &'s Pages<'s>,

@@ -7,7 +7,7 @@ use webfill_table::Kind;
 /// So many of a hundred known values must be of a kind.
 const MOST: usize = 95;
 
-/// What nearly all of these known values are; a few may be of other kinds by mistake.
+/// The kind of nearly all of these known values; a few may be of other kinds by mistake.
 pub fn of<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
     let count = known().count();
     let kinds = [

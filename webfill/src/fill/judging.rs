@@ -15,7 +15,7 @@ use super::pages::{Pages, rows_of_targets};
 use super::reading::{FieldReading, Reading, Readings, agrees, is_among, is_misspelt};
 use super::table::{Refused, Row, Table};
 
-/// What came of a cell.
+/// The result for a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// A gap that has a value now.
@@ -54,13 +54,13 @@ impl State {
     }
 }
 
-/// What came of a cell, and from where.
+/// The result for a cell, and its source.
 #[derive(Debug)]
 pub struct Cell {
     pub row: u32,
     pub field: usize,
     pub state: State,
-    /// What was read, as the page has it.
+    /// The read text, as the page has it.
     pub values: Vec<String>,
     /// How likely these are right; of a contradicted one, that the table is wrong.
     pub confidence: f64,
@@ -137,7 +137,7 @@ impl Values {
     }
 }
 
-/// What the pages of a row say of its known values of a field.
+/// The verdict of a row's pages on its known values of a field.
 #[derive(Default)]
 struct OfKnown {
     /// Whether chains were chosen by them.
@@ -167,7 +167,7 @@ impl OfKnown {
         }
     }
 
-    /// Of a value that no page was compared with, nothing is known.
+    /// Nothing is known of a value that no page was compared with.
     fn of(&self, place: usize) -> (Presence, f32) {
         let presence = self.presences.get(place).copied();
         presence.unwrap_or((Presence::Unknown, 0.0))
@@ -373,7 +373,7 @@ fn chosen(
         if of_field.proposed.is_some() {
             return None;
         }
-        // What comes after the first processor depends on the form of the values.
+        // The processors after the first depend on the form of the values.
         let chain = mappings.chain(mappings.set.name(mapping), &field.name, 0);
         let next = places.len() as u32;
         let place = chain.get(0).map(|first| {
@@ -392,7 +392,7 @@ fn chosen(
     chosen.collect()
 }
 
-/// What a known value says about a chain.
+/// The verdict of a known value on a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Test {
     /// The chain was chosen without it.
@@ -456,7 +456,7 @@ struct Deciding<'d> {
     looks: HashMap<usize, Looks>,
 }
 
-/// What a page has for a cell.
+/// The reading of a page for a cell.
 struct Read<'r> {
     url: &'r str,
     mapping: MappingIndex,
@@ -532,7 +532,7 @@ impl Deciding<'_> {
             let (same, others): (Vec<&Read<'_>>, Vec<&Read<'_>>) = readings
                 .iter()
                 .partition(|read| agrees(known, &read.values));
-            // What was judged to be true instead.
+            // The values that were judged to be true instead.
             let instead = doubt.and_then(|doubt| doubt.instead);
             let has_instead = |read: &&&Read<'_>| {
                 instead.is_some_and(|instead| self.numbers(&read.values, known).contains(&instead))
@@ -591,7 +591,7 @@ impl Deciding<'_> {
             true => judged.confidence.min(DISPUTED),
             false => judged.confidence,
         };
-        // What is written stands on one page, whole.
+        // A written list stands on one page, whole.
         let is_sure = confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
         let state = match judged.rejected.is_empty() {
             _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
@@ -602,7 +602,7 @@ impl Deciding<'_> {
         Some(cell(state, &best.values, confidence, Some(best.url)))
     }
 
-    /// What other sites propose, if they propose one thing.
+    /// The proposal of other sites, if they agree.
     fn decide_proposed<F>(
         &mut self,
         field: usize,

@@ -1,5 +1,5 @@
-//! What a row knows, in little memory: a table may have millions of rows, and lists of lists take several times as much
-//! as the values in them.
+//! The known values of rows, in little memory: a table may have millions of rows, and lists of lists take several times
+//! as much as the values in them.
 
 /// The values of a row's cells by field; a field without values is a gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -56,7 +56,7 @@ pub fn learn_new(
     Ok(has_new)
 }
 
-/// What pages of new kinds of URL are noted under, beside those of other layouts.
+/// The name under which pages of new kinds of URL are noted, beside those of other layouts.
 fn new_kind(site: &str) -> String {
     format!("{site} new")
 }

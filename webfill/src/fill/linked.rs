@@ -54,7 +54,7 @@ pub fn to_explore(
             .and_then(|record| record.parse::<u64>().ok());
         let row = row.and_then(|number| table.rows.iter().position(|row| row.number == number));
         let Some(row) = row else { continue };
-        // What many pages link to is the navigation of the site.
+        // A page that many pages link to belongs to the navigation of the site.
         let distinctive = all[at].iter().filter(|link| {
             counts[link.as_str()] * 2 <= pages.len().max(2) && !table.has_link(link)
         });

@@ -19,7 +19,7 @@ use crate::mapping_command::writing::write_atomically;
 pub struct Origin {
     /// Of its pages.
     pub site: String,
-    /// Of the file as it was written: one of another version was edited by a person since.
+    /// The version of the file as it was written: one of another version was edited by a person since.
     pub version: String,
     /// URLs of the pages that it was learned from.
     pub pages: Vec<String>,

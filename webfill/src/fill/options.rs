@@ -52,7 +52,7 @@ pub struct FillOptions {
     pub web: FillWebOptions,
 }
 
-/// Which complete rows are fetched.
+/// The complete rows to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Check {
     /// Only those that are learned from, and no columns without gaps

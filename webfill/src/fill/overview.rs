@@ -53,7 +53,7 @@ impl Step {
 pub struct Overview<'o> {
     pub table: &'o Table,
     pub pages: &'o Pages<'o>,
-    /// What had to be reached.
+    /// The required precision.
     pub precision: f64,
 }
 

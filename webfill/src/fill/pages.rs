@@ -63,7 +63,7 @@ pub struct Pages<'o> {
     pub requested: usize,
     /// URLs that this run has asked: each is asked once.
     asked: BTreeSet<String>,
-    /// What is older by then is fetched again, once.
+    /// Pages older than this are fetched again, once.
     began_ms: i64,
 }
 
@@ -89,7 +89,7 @@ impl<'o> Pages<'o> {
         Ok(pages)
     }
 
-    /// What is stored of the page of a URL, which may be a redirect.
+    /// The stored page of a URL, which may be a redirect.
     pub fn get(&self, url: &str) -> Option<&StoredPage> {
         self.stored.get(url)
     }
@@ -134,7 +134,7 @@ impl<'o> Pages<'o> {
         self.to_ask(url).is_none()
     }
 
-    /// What to ask for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
+    /// The request for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
     fn to_ask<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let is_failing = |url: &str| self.failing.contains(url);
         let asked = match self.stored.get(url) {
@@ -413,7 +413,7 @@ impl<'o> Pages<'o> {
     }
 }
 
-/// What is stored of the pages of one crawl after another.
+/// The stored pages of one crawl after another.
 #[derive(Default)]
 struct Found {
     stored: BTreeMap<String, StoredPage>,

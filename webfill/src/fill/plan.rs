@@ -1,4 +1,4 @@
-//! What will be fetched, before anything is: sites, rows, gaps, pages, and the time that politeness asks for.
+//! The plan before anything is fetched: sites, rows, gaps, pages, and the time that politeness asks for.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -49,7 +49,7 @@ impl Project {
         self.folder.join(&self.table)
     }
 
-    /// What was written back to a collection.
+    /// The values that were written back to a collection.
     pub fn written(&self) -> PathBuf {
         self.folder.join("written.jsonl")
     }
@@ -125,7 +125,7 @@ impl Project {
         self.folder.join("state").join("no-mappings")
     }
 
-    /// What a person has said about doubts.
+    /// A person's answers to doubts.
     pub fn answers(&self) -> PathBuf {
         self.folder.join("answers.json")
     }

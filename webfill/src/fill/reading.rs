@@ -1,4 +1,4 @@
-//! What the mappings read on the kept pages.
+//! Reading the kept pages with the mappings.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const OTHERS: usize = 24;
 const LONGEST_OF_OTHERS: usize = 1_000;
 const ROWS_OF_OTHERS: usize = 2_000;
 
-/// What was read of a page.
+/// The values read on a page.
 #[derive(Debug)]
 pub struct Reading {
     /// Its place in the set that is used now.
@@ -221,7 +221,7 @@ impl Column {
             .collect();
         let compared = unread.into_iter().map(|value| {
             let stands = text.has(&value);
-            let is_telling = value.chars().count() >= LEAST_TELLING;
+            let is_distinctive = value.chars().count() >= LEAST_CHARS;
             let own = form(&value);
             let (mut all, mut standing) = (0.0, 0.0);
             for (other, stands) in &others {
@@ -235,7 +235,7 @@ impl Column {
                 standing += if *stands { rows } else { 0.0 };
             }
             Unread {
-                stands: (!stands || is_telling).then_some(stands),
+                stands: (!stands || is_distinctive).then_some(stands),
                 chance: standing / (all + 1.0),
                 value,
             }

@@ -36,7 +36,7 @@ pub struct Report<'r> {
     pub tallies: &'r Tallies,
     /// The surest first.
     pub doubtful: &'r [&'r Cell],
-    /// What had to be reached.
+    /// The required precision.
     pub precision: f64,
 }
 
@@ -351,7 +351,7 @@ fn some_of<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     cells[..least].iter().copied().chain(spread).collect()
 }
 
-/// What a reason means.
+/// The meaning of a reason.
 fn meaning(state: State) -> &'static str {
     match state {
         State::Conflicting => "several values were read, and none is sure enough",

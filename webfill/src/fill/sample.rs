@@ -1,4 +1,4 @@
-//! Which pages are learned from: of each site and kind of URL those whose rows know most.
+//! The pages to learn from: those of each site and kind of URL whose rows know most.
 //!
 //! Layouts show on pages only. Before there are any, URLs of one shape stand for them.
 

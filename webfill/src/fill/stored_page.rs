@@ -5,7 +5,7 @@ use webfill_wire::Outcome;
 
 use super::passing;
 
-/// What is stored of a page, beside its body.
+/// A stored page without its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredPage {
     pub outcome: Outcome,

@@ -1,4 +1,4 @@
-//! What came of a table, in eight lines.
+//! The result for a table, in eight lines.
 
 use std::path::Path;
 

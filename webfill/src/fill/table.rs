@@ -36,7 +36,7 @@ pub struct Table {
     linking: Vec<u32>,
     linking_at: Vec<u32>,
     by_url: ByUrl,
-    /// Of the file as it was read.
+    /// The hash of the file as it was read.
     sum: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Table {
 #[derive(Debug, Clone)]
 pub struct Change {
     pub values: Vec<String>,
-    /// What has to stand there; nothing: a gap.
+    /// The value to be there; nothing: a gap.
     pub old: Vec<String>,
 }
 
@@ -59,13 +59,13 @@ pub struct Field {
     pub title: String,
     /// As mappings have it.
     pub name: String,
-    /// What stands between the values of a cell, if it is a list.
+    /// The separator between the values of a cell, if it is a list.
     pub separator: Option<String>,
     /// Cells hold lists by themselves.
     is_list: bool,
     /// It is filled. One that has no gaps is compared only.
     pub has_gaps: bool,
-    /// What nearly all known values are.
+    /// The kind of nearly all known values.
     form: Kind,
     /// The digits after the point that nearly all known numbers have.
     decimals: Option<usize>,
@@ -235,7 +235,7 @@ impl Table {
         };
         let understanding = webfill_table::understand(&sample, &wishes).map_err(Fault::usage)?;
         let mut names = BTreeSet::new();
-        // What has no gaps shows which page is whose, and may be wrong as well.
+        // A column without gaps shows which page belongs to which row, and may be wrong as well.
         let is_complete = |(_, reason): &&(usize, String)| reason == "no gaps";
         let complete = understanding.reasons.kept.iter().filter(is_complete);
         let complete = complete.filter(|_| options.check != Check::None);
@@ -335,7 +335,7 @@ impl Table {
         }
     }
 
-    /// What was understood holds for the file as it was read: in another, the lines are other rows.
+    /// The understanding holds for the file as it was read: in another, the lines are other rows.
     fn require_unchanged(&self) -> Result<(), Fault> {
         match sum_of(&self.path)? == self.sum {
             true => Ok(()),

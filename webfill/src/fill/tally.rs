@@ -103,7 +103,7 @@ impl Tallies {
     }
 }
 
-/// Of the page that a cell was read from, or would have been.
+/// The site of the page that a cell was read from, or would have been.
 fn site_of(cell: &Cell) -> String {
     let url = cell.url.as_deref().and_then(|url| Url::parse(url).ok());
     url.map_or_else(|| String::from("no site"), |url| site(&url))

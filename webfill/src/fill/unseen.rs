@@ -67,7 +67,7 @@ impl Known {
             let Some((target, page)) = pages.target(&link.url) else {
                 continue;
             };
-            // Of the page of several rows nobody knows what it shows.
+            // Nobody knows which of its rows a page of several rows shows.
             if page.content_hash.is_some() && rows.len() == 1 {
                 let of_site = known.all.entry(site.clone()).or_default();
                 of_site.insert(target.to_owned());
@@ -255,7 +255,7 @@ pub fn propose(
         let learned = learning::learn_pages(table, pages, &site, &joined)?;
         let fields = learned.mappings.iter().flat_map(|one| &one.fields);
         let read: BTreeSet<&str> = fields.map(|field| field.field.as_str()).collect();
-        // What the former ones read, as on pages behind links, is not lost for a proposal.
+        // Values of the former readings, as on pages behind links, are not lost for a proposal.
         let keeps_all = mappings.learned_of(&site).all(|name| read.contains(name));
         if !learned.mappings.is_empty() && keeps_all {
             mappings.replace_proposed(project, &site, learned.mappings, &confidences)?;

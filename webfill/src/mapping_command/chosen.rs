@@ -1,4 +1,4 @@
-//! Which mapping is tried on a page, and which of its fields.
+//! The mapping to try on a page, and its fields.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which rows of a golden case differ, and in which fields.
+//! The rows of a golden case that differ, and the fields.
 
 use std::collections::{HashMap, HashSet};
 

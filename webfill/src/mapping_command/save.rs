@@ -69,7 +69,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// What a golden case compares, including links.
+/// The values that a golden case compares, including links.
 pub fn wants() -> Wants {
     Wants {
         mapped_links: true,

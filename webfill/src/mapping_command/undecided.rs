@@ -116,7 +116,7 @@ fn several_numbers(
     ))
 }
 
-/// Which texts are undecided without a setting, or with the first or the second one.
+/// The texts that are undecided without a setting, or with the first or the second one.
 fn undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
     if processor == "number" {
         let notation = NumberNotation {

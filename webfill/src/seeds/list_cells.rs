@@ -101,7 +101,7 @@ impl ListSeparator {
     }
 }
 
-/// Which cells of a table are lists, and how they are written.
+/// The cells of a table that are lists, and how they are written.
 #[derive(Debug, Clone)]
 pub struct ListCells {
     pub separator: ListSeparator,

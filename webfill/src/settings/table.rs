@@ -9,7 +9,7 @@ pub struct Setting {
     /// Its path in the file.
     pub key: &'static str,
     pub kind: Kind,
-    /// What the setting means, as Markdown whose links begin in `docs/reference/`.
+    /// The meaning of the setting, as Markdown whose links begin in `docs/reference/`.
     pub meaning: &'static str,
     /// For a setting without a default: an example value as TOML, and what applies without it.
     pub unset: Option<(&'static str, &'static str)>,

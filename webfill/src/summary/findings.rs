@@ -64,7 +64,7 @@ struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
-    /// Of the empty ones, those where the text was ambiguous.
+    /// Those of the empty ones where the text was ambiguous.
     undecided: u64,
     /// The share of pages with a value in the previous crawl, if the mapping read any.
     share_before: Option<f64>,

@@ -10,7 +10,7 @@ use super::steps::Step;
 /// The most feeders that are listed.
 const MOST_FEEDERS: usize = 20;
 
-/// What a feeder has fed to a crawl, according to the audit log.
+/// The requests of one feeder to a crawl, according to the audit log.
 #[derive(Debug)]
 struct Fed {
     first: Value,

@@ -1,4 +1,4 @@
-//! What documents name exists: a file that moves, or a function that is renamed, makes this fail
+//! The names in documents exist: a file that moves, or a function that is renamed, makes this fail
 //! with document, line and name.
 //!
 //! The documents are all `.md` files of the repository. Code blocks are not checked. The rules:
@@ -25,7 +25,7 @@ use std::path::Path;
 use crate::markdown::{Document, Piece, code_spans, links};
 use crate::repository::{Repository, SKIPPED_FOLDERS, joined, normal, words};
 
-/// What looks like ours and is not: names of other programs, files of users, media types.
+/// Names that look like ours and are not: those of other programs, files of users, media types.
 const NOT_OURS: &[&str] = &[
     "N/A",
     "application/json",
@@ -42,7 +42,7 @@ const NOT_OURS: &[&str] = &[
     "seen/",
 ];
 
-/// What is wrong with the names in a document, a line each.
+/// The faulty names in a document, a line each.
 fn faults(document: &Document, repository: &Repository, documents: &[Document]) -> Vec<String> {
     let prose = document.prose();
     let spans = code_spans(&prose);

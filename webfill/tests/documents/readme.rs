@@ -3,7 +3,7 @@
 use crate::markdown::Document;
 use crate::program::{text, webfill};
 
-/// What people read before they decide; everything else has a page of its own.
+/// The parts that people read before they decide; everything else has a page of its own.
 const MOST_BYTES: usize = 12_288;
 
 #[test]

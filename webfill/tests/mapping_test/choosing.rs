@@ -1,4 +1,4 @@
-//! Which mapping is tried, and which of its fields.
+//! The mapping to try, and its fields.
 
 use serde_json::json;
 

@@ -79,7 +79,7 @@ fn differences_are_reported_and_end_in_1() {
     let first = &answer["differing"][0];
     assert_eq!(first["expected"]["fields"]["born"], "1815");
     assert_eq!(first["found"]["fields"], json!({"name": "Ada"}));
-    // What is right now is kept anew, in the same place.
+    // The current values are kept anew, in the same place.
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
     assert_eq!(

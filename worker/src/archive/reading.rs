@@ -24,7 +24,7 @@ const ENDINGS: [&str; 4] = [".warc.gz", ".warc", ".warc.gz.open", ".warc.open"];
 pub struct ArchivedAnswer {
     /// The requested URL.
     pub url: String,
-    /// Of the payload, as the file writes it.
+    /// The hash of the payload, as the file writes it.
     pub payload_digest: Option<String>,
     pub content_type: Option<String>,
     pub body: ArchivedBody,

@@ -57,7 +57,7 @@ const WORDS_OF_CHALLENGES: [&str; 11] = [
     "security",
 ];
 
-/// What the scripts of challenges do: set a cookie, move on, send a form, hide what they do. Scripts
+/// Typical actions of the scripts of challenges: set a cookie, move on, send a form, hide what they do. Scripts
 /// that only change their page are an application's.
 const SCRIPTS_OF_CHALLENGES: [&str; 15] = [
     "document.cookie",

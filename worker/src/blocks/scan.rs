@@ -13,7 +13,7 @@ use super::script;
 use super::tag::{attribute, end_of_tag, tag_name};
 use super::target::Refresh;
 
-/// How much of a body is inspected.
+/// The bytes of a body that are inspected.
 pub const BEGINNING_BYTES: usize = 64 << 10;
 
 /// Titles are cut to this many bytes.
@@ -53,7 +53,7 @@ const PLACES_OF_APPLICATIONS: [&str; 7] = [
 /// Classes that mark the place of a captcha.
 const CAPTCHA_CLASSES: [&str; 3] = ["g-recaptcha", "h-captcha", "cf-turnstile"];
 
-/// What was found on a page.
+/// The findings on a page.
 #[derive(Debug, Default)]
 pub struct Scan<'a> {
     /// As written, up to a bounded length.
@@ -74,7 +74,7 @@ pub struct Scan<'a> {
     pub features: Features,
 }
 
-/// What a page has or does. Only [`scan_all`] checks for it.
+/// A property or an action of a page. Only [`scan_all`] checks for it.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Features {
     /// An inline script loads the page again.

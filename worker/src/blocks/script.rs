@@ -14,7 +14,7 @@ const LONGEST_ADDRESS: usize = 2048;
 const LONG_TOKEN: usize = 16;
 const SHORT_TOKEN: usize = 6;
 
-/// What follows `location` when a script reads its own page's address.
+/// The text after `location` when a script reads its own page's address.
 const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 
 /// Whether `script` contains a statement that loads the page at `url` again: `location.reload()`,

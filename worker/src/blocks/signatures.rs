@@ -36,7 +36,7 @@ pub struct Signature {
     pub healthy: String,
 }
 
-/// What a response must have. All given conditions must hold.
+/// The conditions on a response. All given conditions must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Conditions {
@@ -58,9 +58,9 @@ struct Conditions {
     all_texts: Vec<String>,
     /// One of these strings, in lower case, within what the page shows.
     words: Vec<String>,
-    /// What the page does or has.
+    /// The properties and actions of the page.
     features: Vec<Feature>,
-    /// What the page neither does nor has.
+    /// Properties and actions that the page must not have.
     without: Vec<Feature>,
 }
 
@@ -72,7 +72,7 @@ struct HeaderCondition {
     values: Vec<String>,
 }
 
-/// What a page does or has.
+/// A property or an action of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Feature {

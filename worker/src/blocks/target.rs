@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use webfill_urls::{Url, site};
 
-/// What an address must have to be a challenge. All given conditions must hold.
+/// The conditions on the address of a challenge. All given conditions must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TargetCondition {

@@ -40,7 +40,7 @@ pub enum ReadError {
     Denied,
 }
 
-/// What a page did wrong.
+/// The fault of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageFault {
     /// Its tab crashed, mostly from too much memory.

@@ -1,7 +1,7 @@
 //! Reads a `Content-Type` header as browsers do: the Fetch Standard's "extract a MIME type" from the
 //! list of its values, each parsed by the MIME Sniffing Standard (4.4).
 
-/// What a `Content-Type` header says.
+/// The content of a `Content-Type` header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ContentType {
     /// Type and subtype, in lower case: `text/html`.

@@ -28,7 +28,7 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// How much of a crashed process's standard error is kept.
+/// The bytes of a crashed process's standard error that are kept.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
 /// How many times its CPU time a reader may take by the clock, because other processes use the processors as well.

@@ -22,7 +22,7 @@ pub struct Fetched {
     pub refusal_body: Vec<u8>,
     /// Absolute or relative, as the server sent it.
     pub redirect: Option<String>,
-    /// What went wrong, for the log.
+    /// The error, for the log.
     pub error: Option<String>,
     /// See [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,

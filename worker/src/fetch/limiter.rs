@@ -39,7 +39,7 @@ const BOTH: &str = "ratelimit";
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
-/// What an answer means for politeness.
+/// The meaning of an answer for politeness.
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many(headers),

@@ -42,7 +42,7 @@ impl<'a> PageRequest<'a> {
     }
 }
 
-/// What to request, and how to read its answer.
+/// The request, and how to read its answer.
 pub(super) struct RequestSpec<'a> {
     pub(super) url: &'a Url,
     pub(super) user_agent: Option<&'a str>,

@@ -1,6 +1,6 @@
-//! What a body is used for, which decides how it is read.
+//! The use of a body, which decides how it is read.
 
-/// What a body is used for, which decides how it is read.
+/// The use of a body, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRule {
     /// A page: only text is read, and the files that are accepted as well. A body over the limit is an outcome.

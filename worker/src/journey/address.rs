@@ -1,4 +1,4 @@
-//! Which address a task's requests are counted for. The dispatcher bounds the requests to each address, but only
+//! The address that a task's requests are counted for. The dispatcher bounds the requests to each address, but only
 //! workers resolve names.
 
 use std::collections::HashMap;

@@ -26,7 +26,7 @@ use crate::sites::Turn;
 use crate::snapshot::{self, Known, Recheck};
 use crate::task_result::TaskResult;
 
-/// What is known about a page to be compared.
+/// The knowledge of a page to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckKind {
     /// It is fetched once: it is not compared, or only in its rendered form.

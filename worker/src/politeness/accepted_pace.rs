@@ -171,7 +171,7 @@ mod tests {
     use super::super::tests::TokenBucket;
     use super::*;
 
-    /// Which of this many requests are refused, and the rate of the last half of them.
+    /// Those of this many requests that are refused, and the rate of the last half of them.
     fn refusals(
         per_second: f64,
         burst: f64,

@@ -32,11 +32,11 @@ pub struct PolitenessConfig {
     pub allow_private_networks: bool,
     /// After a slow answer, leave the site alone for at least as long as the answer took.
     pub adaptive: bool,
-    /// Which process keeps the sites' clocks.
+    /// The process that keeps the sites' clocks.
     pub clock: ClockOwner,
 }
 
-/// Which process keeps a site's clock.
+/// The process that keeps a site's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockOwner {

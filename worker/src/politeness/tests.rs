@@ -340,7 +340,7 @@ fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     }
 }
 
-/// Whatever the pace, they cost their own waits and a few minutes to find out.
+/// At any pace, they cost their own waits and a few minutes to find out.
 #[test]
 fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
     for (blocks, delay_ms) in [

@@ -34,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(10);
 /// The system's resolver needs little stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What is known about a name before its lookup. The highest class comes first.
+/// The knowledge of a name before its lookup. The highest class comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// It was found quickly the last time.

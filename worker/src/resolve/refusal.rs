@@ -57,7 +57,7 @@ pub enum LookupError {
     BrokenOff,
 }
 
-/// What is wrong with an address.
+/// The fault of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("a loopback, private or link-local address, which --allow-private-networks permits")]

@@ -190,7 +190,7 @@ struct Group<'a> {
     crawl_delays: Vec<&'a [u8]>,
 }
 
-/// What has been read so far. A group begins with one or more agent lines and ends at the first agent line after a
+/// The rules read so far. A group begins with one or more agent lines and ends at the first agent line after a
 /// rule; other lines do not end it (RFC 9309, 2.2.4).
 #[derive(Debug, Default)]
 struct Reading<'a> {

@@ -52,7 +52,7 @@ struct Kind {
     hidden: Option<fn(&str) -> String>,
 }
 
-/// Which entry of a target's value is wrong, if not the whole, and why.
+/// The faulty entry of a target's value, if it is not the whole, and the fault.
 type Wrong = (Option<usize>, &'static str);
 
 /// All kinds; an item of `notify` names exactly one target.

@@ -85,7 +85,7 @@ pub struct SavedFile {
     pub version: String,
 }
 
-/// Which mapping is edited: the only one in its file, or one of its list.
+/// The edited mapping: the only one in its file, or one of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Edited {
     pub file: String,

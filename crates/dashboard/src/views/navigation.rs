@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::visit::Visit;
 
-/// What a view needs to show anything.
+/// The requirements of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     /// More than tables.

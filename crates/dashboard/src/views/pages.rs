@@ -8,7 +8,7 @@ use super::reading::{List, ROWS, place, store, within};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// Which pages are listed.
+/// The pages to list.
 pub(crate) enum PagesOf<'a> {
     All,
     Crawl(&'a str, &'a str),

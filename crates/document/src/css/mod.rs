@@ -49,7 +49,7 @@ impl SelectorError {
         self.offset
     }
 
-    /// What is wrong, without the selector.
+    /// The fault, without the selector.
     pub fn reason(&self) -> &str {
         &self.reason
     }

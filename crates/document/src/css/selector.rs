@@ -23,7 +23,7 @@ pub(crate) struct Compound {
     pub(crate) scoped: bool,
 }
 
-/// What a pseudo-element takes from the matching elements.
+/// The part of the matching elements that a pseudo-element selects.
 pub(crate) enum Extract {
     Text,
     Attribute(usize),

@@ -13,7 +13,7 @@ enum End {
     Proper,
     /// At its `>` or at the end of the page, in a way that forces quirks mode.
     Quirks,
-    /// Whatever follows up to the next `>` is ignored.
+    /// The rest up to the next `>` is ignored.
     Ignored { force_quirks: bool },
 }
 

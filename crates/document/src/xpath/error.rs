@@ -27,7 +27,7 @@ impl XPathError {
         self.offset
     }
 
-    /// What is wrong, without the expression.
+    /// The fault, without the expression.
     pub fn reason(&self) -> String {
         self.fault.to_string()
     }

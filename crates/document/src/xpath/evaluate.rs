@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// How much of a node-set is needed.
+/// The needed part of a node-set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     All,

@@ -359,7 +359,7 @@ impl Mapping {
                     self.health.hold_alert();
                     self.held_since = Some(Instant::now());
                 }
-                // Who hears of the alert hears of all of it.
+                // The recipients of the alert get all of it.
                 Event::MoreFell if self.health.holds_alert() => {}
                 event => self.events.push((owner.clone(), event)),
             }

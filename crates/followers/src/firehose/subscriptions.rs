@@ -1,4 +1,4 @@
-//! Which topics of the firehose have subscribers.
+//! The topics of the firehose that have subscribers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};

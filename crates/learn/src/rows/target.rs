@@ -1,4 +1,4 @@
-//! Which elements of the pages are rows, judging by the known ones.
+//! The elements of the pages that are rows, judging by the known ones.
 
 use std::collections::{BTreeMap, HashSet};
 

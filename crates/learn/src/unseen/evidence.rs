@@ -1,4 +1,4 @@
-//! What speaks for it that a slot of one site holds a field that others have.
+//! Evidence that a slot of one site holds a field that other sites have.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const WEIGHTS: [f64; KINDS] = [
 
 pub(super) const KINDS: usize = 20;
 
-/// What the taught sites show of a field.
+/// A field as the taught sites show it.
 #[derive(Default)]
 pub(super) struct FieldModel<'s> {
     /// Words of the name of the column.
@@ -24,7 +24,7 @@ pub(super) struct FieldModel<'s> {
     pub(super) right: Vec<&'s Slot>,
     /// Labels and properties of other slots of the same sites.
     pub(super) wrong: BTreeSet<String>,
-    /// Of the known values, and of those of each right slot, as their pages write them.
+    /// Profiles of the known values, and of those of each right slot, as their pages write them.
     pub(super) profiles: Vec<Profile>,
     /// The share of different values.
     pub(super) distinct: f64,

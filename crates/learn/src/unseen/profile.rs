@@ -1,4 +1,4 @@
-//! What the values of a field look like: their forms, lengths, words and range.
+//! The usual appearance of a field's values: their forms, lengths, words and range.
 
 use std::collections::{BTreeMap, BTreeSet};
 

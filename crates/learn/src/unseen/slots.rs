@@ -33,7 +33,7 @@ const MOST_ON_PAGE: usize = 30;
 /// The most slots of a site; those of most pages.
 const MOST_SLOTS: usize = 3_000;
 
-/// What stands in one place of the pages of a site.
+/// One place of the pages of a site, with its contents.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Slot {
     /// The words before it, folded and without a colon.
@@ -48,14 +48,14 @@ pub(super) struct Slot {
     pub(super) in_title: f64,
     /// By page; an empty list where it is missing.
     pub(super) values: Vec<Vec<Value>>,
-    /// What they look like.
+    /// Their appearance.
     pub(super) profile: Profile,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Value {
     pub(super) text: String,
-    /// What all spellings of the value share.
+    /// The common part of all spellings of the value.
     pub(super) form: String,
 }
 
@@ -154,7 +154,7 @@ impl Site {
         let least = (owned.len() / 5).max(2.min(owned.len()));
         slots.retain(|slot| slot.pages() >= least && slot.per_page() <= MOST_ON_PAGE as f64);
         slots.retain(|slot| {
-            // What is the same on all pages describes none of them.
+            // A text that all pages share describes none of them.
             let first = slot.all().next().map(|value| &value.text);
             owned.len() < 3 || slot.all().any(|value| Some(&value.text) != first)
         });
@@ -226,7 +226,7 @@ impl Slot {
     }
 }
 
-/// What texts share at their beginning, or at their end, up to the last boundary of words.
+/// The common beginning, or end, of texts, up to the last boundary of words.
 fn shared(sorted: &[&str], at_end: bool) -> String {
     let turned = |text: &str| -> Vec<char> {
         match at_end {
@@ -291,7 +291,7 @@ fn stem(word: &str) -> String {
     }
 }
 
-/// What identifies a slot.
+/// Identifies a slot.
 #[derive(Default)]
 struct Found {
     key: String,

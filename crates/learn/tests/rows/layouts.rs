@@ -11,7 +11,7 @@ pub struct Layout {
     pub before: &'static str,
     pub rows: &'static [&'static str],
     pub separator: &'static str,
-    /// What stands before the row of this number, of every page.
+    /// The content before the row of this number, on every page.
     pub between: &'static [(usize, &'static str)],
     pub after: &'static str,
     /// The fields that are written there.

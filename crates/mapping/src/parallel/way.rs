@@ -27,7 +27,7 @@ pub(super) struct Piece {
 /// See the module.
 pub(super) struct Way {
     pub(super) pieces: Vec<Piece>,
-    /// What is read at the end: an attribute or a text; the element if empty.
+    /// The last part: an attribute or a text; the element if empty.
     end: String,
     /// The processors after it.
     rest: Vec<Value>,

@@ -23,14 +23,14 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     // Due sites come from the disk.
     window::fill(cx, now_ms)?;
     let mut empty_grants = 0;
-    // Which site is next, which supervisor gets its tasks, how many and when.
+    // Choose the next site, the supervisor that gets its tasks, their number and the time.
     while let Some(grant) = cx.dispatch.next_grant(now_ms) {
         if let Some(clock) = &grant.new_owner {
             // In the same commit as its leases: after a restart the leases of a site belong to its
             // owner.
             cx.frontier.sites().save_clock(grant.site, clock)?;
         }
-        // Which crawl's turn it is at the site, and which of its tasks go.
+        // Choose the crawl whose turn it is at the site, and the tasks that go.
         let batch = cx
             .frontier
             .tasks()

@@ -142,8 +142,8 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
     let mut reported = done.clock;
     let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
-        // What is queued need not wait until the site may be requested again, which its worker and the
-        // cache know.
+        // Queued tasks need not wait until the site may be requested again: its worker and the cache
+        // know that time.
         reported.next_in_ms = 0;
     }
     if let Some((site, clock)) = cx.dispatch.end_lease(done.task, reported, now_ms) {

@@ -88,7 +88,7 @@ impl Core {
     ) -> Option<(Option<AuditedAction>, Result<Reply, FrontierError>)> {
         let changes = rights::changes_something(&asked);
         if changes {
-            // Whoever has changed something gets reports of how things are after it.
+            // Reports after a change show the state after it.
             match asked {
                 Asked::Act(_) => {
                     self.reports.forget();

@@ -1,4 +1,4 @@
-//! Which machines have fewer sites than their share, so that sites of others move there, and which are
+//! The machines that have fewer sites than their share, so that sites of others move there, and those that are
 //! cut off.
 //!
 //! Every grant needs this. Checking hundreds of machines costs far more than the rest of a grant, so the result is

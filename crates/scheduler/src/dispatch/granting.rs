@@ -12,7 +12,7 @@ use crate::frontier::{LeaseBatch, SiteId};
 /// come in the same order each time.
 const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Which supervisor gets the next task of a site.
+/// The supervisor that gets the next task of a site.
 enum Receiver {
     /// Its owner, or the one that it moves to.
     Owner(String),

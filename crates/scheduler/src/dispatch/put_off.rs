@@ -1,9 +1,9 @@
 //! Sites that were granted and had nothing to hand out.
 //!
-//! Whatever the reason, such a site is not granted again in the same turn of the loop, so that it blocks no other. If
-//! the frontier has moved, or has only corrected which crawl is next, the site comes again in the next turn.
-//! Otherwise another grant would yield nothing again: the site is *set aside*, for longer each time, until tasks of
-//! it are handed out. Any event at the site brings it back immediately: a new task, a released crawl, an outcome, a
+//! For any of these reasons, such a site is not granted again in the same turn of the loop, so that it blocks no other.
+//! If the frontier has moved, or has only corrected which crawl is next, the site comes again in the next turn.
+//! Otherwise another grant would yield nothing again: the site is *set aside*, for longer each time, until tasks of it
+//! are handed out. Any event at the site brings it back immediately: a new task, a released crawl, an outcome, a
 //! changed rule or backoff, another supervisor.
 
 use super::schedule::Schedule;

@@ -236,7 +236,7 @@ impl AuditedAction {
         AuditedAction::Act { action, about }
     }
 
-    /// Of a feed: how many of its requests were accepted. The others were refused.
+    /// For a feed: the number of accepted requests. The others were refused.
     pub fn count_answer(&mut self, answer: &Value) {
         if let AuditedAction::Feed(fed) = self {
             fed.accepted = answer["accepted"].as_u64().unwrap_or(0);

@@ -29,7 +29,7 @@ pub enum HeldBy {
     Retries,
 }
 
-/// Whose queued tasks are asked about.
+/// The crawls and sites with the queued tasks in question.
 #[derive(Debug, Clone, Copy)]
 pub enum Asked<'a> {
     Crawl(CrawlKey),

@@ -1,6 +1,6 @@
 //! Rests of sites: what attempts say of a site moves its state, which is stored with the evidence
-//! ([`site_states`](super::site_states)). While a site backs off nothing of it is handed out; a task whose failure is the site's
-//! is queued again. The tasks of a site that is unreachable are handed out once more, to be recorded as
+//! ([`site_states`](super::site_states)). While a site backs off nothing of it is handed out; a task whose failure is
+//! the site's is queued again. The tasks of a site that is unreachable are handed out once more, to be recorded as
 //! failed without a request ([`unreachable`](super::unreachable)).
 //!
 //! [`backing_off`](super::backing_off) reports the states of sites.
@@ -109,7 +109,7 @@ pub(super) enum Disposition {
     Waits,
 }
 
-/// Which tasks of a site may be handed out.
+/// The tasks of a site that may be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leasable {
     All,

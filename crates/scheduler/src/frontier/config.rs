@@ -25,7 +25,7 @@ pub struct FrontierConfig {
     pub excluded: ExcludedSites,
     /// Query parameters that do not make a URL another one.
     pub dropped_parameters: DroppedParameters,
-    /// Which failures are retried, and when.
+    /// The failures that are retried, and when.
     pub retries: RetryTable,
     /// How long sites in trouble back off.
     pub backoff: BackoffTable,

@@ -46,7 +46,7 @@ impl CrawlsInMemory {
         Some(&self.crawls.get(key)?.crawl)
     }
 
-    /// Whoever gets the crawl may change it.
+    /// A crawl to be changed.
     pub(super) fn get_mut(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
         let kept = self.crawls.get_mut(key)?;
         kept.is_recent = true;

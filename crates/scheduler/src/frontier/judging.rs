@@ -268,7 +268,7 @@ pub(super) fn queue_at_backing_off_site(
     turns::turn(cx, task.site, NextCrawl { priority, crawl })
 }
 
-/// Which tasks of a site may be handed out.
+/// The tasks of a site that may be handed out.
 pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasable> {
     if cx.backoff.unreachable.contains_key(&site) {
         return Ok(Leasable::Unreachable);

@@ -11,7 +11,7 @@ use super::crawl::Crawl;
 use super::model::SiteId;
 use super::scripts::{ScriptedSites, want_browser};
 
-/// Which lanes are served, and which crawls wait for one.
+/// The served lanes, and the crawls that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     /// A supervisor of the lane `browser` is connected.

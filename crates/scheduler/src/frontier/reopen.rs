@@ -26,7 +26,7 @@ const MOST_READ: u64 = 10_000;
 /// One slice queues at most this many tasks.
 const MOST_QUEUED: usize = 250;
 
-/// Which ended tasks of a crawl are to be queued again.
+/// The ended tasks of a crawl to queue again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedTasks {
     pub crawl: CrawlKey,

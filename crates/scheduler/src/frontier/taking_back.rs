@@ -1,8 +1,8 @@
 //! Pages that turn out to have been blocks, and have brought values into records. The store takes these values back.
 //! Then the pages are queued again, and with them the pages that were not fetched because the records were complete.
 //!
-//! What the store still has to take back is durable (table `taken_back`); after a crash the store is asked again, which
-//! changes nothing if it was done.
+//! Pages that the store still has to take back are durable (table `taken_back`); after a crash the store is asked
+//! again, which changes nothing if it was done.
 
 use rusqlite::{OptionalExtension, Result};
 use webfill_wire::{CrawlKey, Delivery, Outcome};

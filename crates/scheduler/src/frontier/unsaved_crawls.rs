@@ -1,4 +1,4 @@
-//! Which crawls on demand have ended without the store knowing all of it: their last state, and which rows their lists
+//! Crawls on demand that have ended without the store knowing all of it: their last state, and which rows their lists
 //! no longer hold.
 //!
 //! A crawl is noted here in the same transaction in which it ends, and crossed out once the store has it and its

@@ -1,4 +1,4 @@
-//! Which states of sites the store has not got yet. The store keeps a copy of the states of sites in
+//! The states of sites that the store has not got yet. The store keeps a copy of the states of sites in
 //! trouble, for people's queries.
 //!
 //! A site is noted here, in the same transaction, whenever its state changes, and crossed out once the store has a

@@ -95,7 +95,7 @@ impl Held {
     fn network_with_most_strangers(&self) -> Option<IpAddr> {
         let strangers = self.connections.iter().filter(|other| !other.is_known);
         let networks = strangers.map(|stranger| stranger.network);
-        // Of several with the same number, the one that came first.
+        // Among several with the same number, the first one.
         networks
             .rev()
             .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))

@@ -1,5 +1,5 @@
-//! What protects HTTP beyond this machine: TLS, and tokens. The files are read at the start and again at each reload;
-//! new connections use the latest content.
+//! The protection of HTTP beyond this machine: TLS and tokens. The files are read at the start and again at each
+//! reload; new connections use the latest content.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

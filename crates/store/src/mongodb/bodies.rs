@@ -41,7 +41,7 @@ const OLDEST: i64 = 500;
 /// The part of the limit that is written before the server is asked.
 const ASKED_AFTER: u64 = 64;
 
-/// What a process knows about the collection.
+/// A process's knowledge of the collection.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     is_indexed: AtomicBool,

@@ -147,7 +147,7 @@ impl Browse for Mongo {
     }
 }
 
-/// What a list reads.
+/// The fields that a list reads.
 pub(super) struct Listing<'a> {
     pub(super) collection: &'a str,
     pub(super) which: Document,

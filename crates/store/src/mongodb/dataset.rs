@@ -20,7 +20,7 @@ use super::{MongoUri, connection, panicked};
 use crate::error::StoreError;
 use crate::source_document::Unwritten;
 
-/// Which documents are read, and which of their members. Checked for syntax; no connection is made.
+/// The documents to read, and their members. Checked for syntax; no connection is made.
 #[derive(Debug, Clone)]
 pub struct DatasetSource {
     uri: MongoUri,

@@ -1,4 +1,4 @@
-//! What fills a record: the values of a page, and the rules of mappings.
+//! Filling records: the values of a page, and the rules of mappings.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -23,7 +23,7 @@ impl MappingOrder {
 
 /// The rules of mappings for records.
 pub trait MappingRules: Debug + Send + Sync {
-    /// Which mapping's values win in a record.
+    /// The mapping whose values win in a record.
     fn order(&self) -> MappingOrder;
 
     /// The mapping that reads the page of a URL.

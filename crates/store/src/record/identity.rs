@@ -307,7 +307,7 @@ pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     found
 }
 
-/// What two different values have in common.
+/// The common part of two different values.
 enum Shares {
     Words,
     Nothing,

@@ -176,7 +176,7 @@ impl StoredRecord {
         said.is_some_and(is_correction) && !self.sources.contains_key(name)
     }
 
-    /// Which of these fields a page filled at least this long ago.
+    /// Those of these fields that a page filled at least this long ago.
     fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
         let Some(after_ms) = after_ms else {
             return Vec::new();

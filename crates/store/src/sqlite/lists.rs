@@ -1,6 +1,6 @@
 //! Lists that continue from page to page: their pages, and the rows that they hold.
 //!
-//! Which lists hold a row is kept with its record. The table `listed_rows` is an index of it, for lists that mark
+//! A record names the lists that hold its row. The table `listed_rows` is an index of it, for lists that mark
 //! missing rows as gone. It is written together with the record.
 
 use async_trait::async_trait;

@@ -62,7 +62,7 @@ pub(super) fn write(
     Ok(answer)
 }
 
-/// What writing it would change, after all earlier changes of the trial.
+/// The changes that writing it would make, after all earlier changes of the trial.
 pub(super) fn foresee(
     conn: &Connection,
     reread: &Reread,

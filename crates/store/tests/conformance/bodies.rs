@@ -45,7 +45,7 @@ async fn keep(clients: &Clients, changes: Vec<BodyChange>) {
 pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
     assert_eq!(kept(clients).await, []);
     keep(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
-    // Whatever the clocks say.
+    // Clocks do not matter.
     keep(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
     assert_eq!(kept(clients).await, [body(1, 2, NOON_MS)]);
     keep(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;

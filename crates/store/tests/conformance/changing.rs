@@ -12,7 +12,7 @@ use webfill_wire::Delivery;
 
 use super::*;
 
-/// What a reader gets behind a cursor, and where it goes on.
+/// The entries after a cursor, and the cursor to continue from.
 async fn changes(
     store: &dyn Store,
     after: &Cursor,

@@ -80,7 +80,7 @@ pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
     for (url, city) in [(FIRST, "Paris"), (SECOND, "Rome")] {
         save(store, fetched(url, city, 1), &["r"]).await.unwrap();
     }
-    // Which page comes first in a refresh, and what they say.
+    // The order of pages in a refresh, and their values.
     for (number, (pages, city)) in [
         ([(SECOND, "Rome"), (FIRST, "Paris")], "Paris"),
         ([(SECOND, "Oslo"), (FIRST, "Paris")], "Paris"),

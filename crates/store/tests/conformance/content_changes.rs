@@ -1,4 +1,4 @@
-//! What has changed on pages: judged once, reported in order.
+//! Changes of pages: judged once, reported in order.
 
 use std::collections::HashSet;
 

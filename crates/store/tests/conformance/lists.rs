@@ -267,7 +267,7 @@ pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
     assert_eq!(json!(counts.doubts), json!({"rivals": {"people": 1}}));
 }
 
-/// What the user has typed is not added to.
+/// A list that the user has typed gets no additions.
 pub(crate) async fn a_list_of_the_user_stays_as_it_is(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -313,7 +313,7 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
     assert_eq!(kept["fields"]["works"], json!(["a", "b", "c", "c", "d"]));
 }
 
-/// Whatever way a page comes to a record, `match` says whether it is the record's.
+/// However a page comes to a record, `match` says whether it is the record's.
 pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&["isbn"]));

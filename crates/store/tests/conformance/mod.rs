@@ -1,4 +1,4 @@
-//! What every backend promises, one test for each promise.
+//! The promises of every backend, one test for each.
 //!
 //! A backend's test file declares this module, writes a function that returns two [`Clients`] of a
 //! fresh database, with a guard that keeps the database, and calls `conformance_tests!` with it. An

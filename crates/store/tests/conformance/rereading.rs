@@ -27,7 +27,7 @@ fn fetched(fields: Value) -> Page {
     }
 }
 
-/// What another version of the mapping finds on that page.
+/// The values that another version of the mapping finds on that page.
 fn reread(fields: Value, records: &[&str]) -> Reread {
     let page = fetched(fields);
     Reread {

@@ -1,4 +1,4 @@
-//! What the user typed is never lost, whatever happens in whatever order.
+//! Values that the user typed are never lost, whatever happens in whatever order.
 
 use serde_json::json;
 use webfill_store::{CrawlId, DatasetRecord, FilledField, SourceDocument, has_value};
@@ -45,14 +45,14 @@ impl Drawn {
 struct Dataset {
     id: String,
     value: Value,
-    /// What the user has typed and not withdrawn.
+    /// The values that the user has typed and not withdrawn.
     users: Option<Value>,
     /// It was typed over a value that a page had brought and webfill had certainly written. Over one of which a kill
     /// leaves open whether it was written, a refresh asks for the field again.
     corrects: bool,
-    /// What webfill has written there last.
+    /// The last value that webfill has written there.
     written: Value,
-    /// What webfill was about to write when it was killed: it may be taken for what it has written.
+    /// The value that webfill was about to write when it was killed: it may be taken for a written one.
     intended: Vec<Value>,
     crawls: u64,
 }
@@ -84,8 +84,8 @@ impl Dataset {
         }
     }
 
-    /// Who repeats what is there, what was about to be there, or what webfill has found and not written yet, has not
-    /// typed anything of his own.
+    /// A user who repeats the value that is there, was about to be there, or was found and is not written yet, has
+    /// typed none of his own.
     fn type_in(&mut self, value: Value, found: &Value, is_filled: bool) {
         let is_own = has_value(&value) && value == *found;
         if is_own || value == self.value || value == self.written || self.intended.contains(&value)
@@ -159,7 +159,8 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
     fields.iter().for_each(|field| dataset.write(field));
     if drawn.below(4) > 0 {
         store.confirm_written(&id, unwritten).await.unwrap();
-        // What the server has not written, because the user's value stood there, counts as written until that is read.
+        // A value that the server has not written, because the user's stood there, counts as written until that is
+        // read.
         let stands = dataset.value.clone();
         let written = fields.iter().map(|field| field.value.clone());
         dataset.intended = written.filter(|value| *value != stands).collect();

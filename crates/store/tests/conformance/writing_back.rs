@@ -302,7 +302,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
         "the input still has the old value"
     );
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
-    // What the user corrects is taken all the same.
+    // Corrections by the user are still accepted.
     input.record.fields["city"] = json!("Rome");
     put_into(store, &later, input).await.unwrap();
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
@@ -334,7 +334,7 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
             )
         })
         .collect();
-    // What was never written does not stand there, unless the user has typed it.
+    // A value that was never written is not there, unless the user has typed it.
     let zip = ("zip", json!("2"), false, vec![]);
     assert_eq!(reported, [("city", json!("London"), true, vec![]), zip]);
 }

@@ -25,7 +25,7 @@ impl Follower {
         }
     }
 
-    /// What it has seen when it has come to the end.
+    /// The changes it has seen by the end.
     pub(crate) async fn finish(self) -> HashSet<String> {
         self.stopping.store(true, Ordering::SeqCst);
         self.task.await.unwrap()

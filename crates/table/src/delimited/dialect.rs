@@ -11,7 +11,7 @@ use crate::text::Span;
 /// In the order in which they are preferred.
 const DELIMITERS: [u8; 4] = *b",\t;|";
 
-/// How much of the beginning is examined.
+/// The bytes at the beginning that are examined.
 const SAMPLE_BYTES: usize = 256 << 10;
 const SAMPLE_ROWS: u32 = 1_000;
 
@@ -21,7 +21,8 @@ const ROW_BYTES: usize = 64 << 10;
 /// A dialect must be better by so much than one that is preferred.
 const CLEARLY: f64 = 0.02;
 
-/// The dialect of a text of which these are the first bytes. `hint` is the delimiter that the name of the file promises.
+/// The dialect of a text of which these are the first bytes. `hint` is the delimiter that the name of the file
+/// promises.
 pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Dialect {
     let sample = &beginning[..beginning.len().min(SAMPLE_BYTES)];
     let is_whole = is_whole && sample.len() == beginning.len();
@@ -56,7 +57,7 @@ pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Diale
     best.map_or(base, |(dialect, _)| dialect)
 }
 
-/// What a first line `sep=;` says.
+/// The separator that a first line `sep=;` names.
 fn separator_line(sample: &[u8]) -> Option<u8> {
     match sample {
         [b's', b'e', b'p', b'=', delimiter, b'\r' | b'\n', ..] if delimiter.is_ascii() => {

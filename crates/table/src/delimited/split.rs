@@ -5,7 +5,7 @@ use memchr::{memchr, memchr2, memchr3};
 use crate::format::{Dialect, Escape};
 use crate::text::Span;
 
-/// What stands at the beginning of some bytes.
+/// The beginning of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
     Row(SplitRow),
@@ -62,7 +62,7 @@ struct Splitter<'a> {
     line_end: u8,
 }
 
-/// What stands behind a cell.
+/// The end of a cell.
 enum Behind {
     Delimiter,
     /// So many bytes.
@@ -193,7 +193,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// What stands behind a closing quote.
+    /// The bytes after a closing quote.
     fn behind(&self, at: usize) -> Result<Behind, InQuotes> {
         let rest = &self.bytes[at..];
         match rest {

@@ -72,7 +72,7 @@ fn written(value: &str, shape: &Shape) -> Result<Value, String> {
 /// Where a new member goes, and how it is spaced.
 struct Place {
     at: usize,
-    /// What stands before it: a comma and blanks.
+    /// The text before it: a comma and blanks.
     lead: String,
     colon: String,
     is_empty_object: bool,

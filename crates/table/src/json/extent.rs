@@ -2,7 +2,7 @@
 
 use super::Layout;
 
-/// What some bytes begin with.
+/// The beginning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// So many bytes that belong to no entry.

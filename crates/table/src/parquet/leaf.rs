@@ -9,7 +9,7 @@ use super::batch::Single;
 use super::times;
 use crate::cell::Cell;
 
-/// What the stored values mean.
+/// The meaning of the stored values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Meaning {
     Bool,

@@ -25,7 +25,7 @@ pub(crate) struct ParquetRows {
     /// One for each column; `None` for one of objects.
     pub(super) stored: Vec<Option<Stored>>,
     group: usize,
-    /// Of the group.
+    /// The columns of the group.
     readers: Vec<Option<ColumnReader>>,
     rows_left: usize,
     ready: VecDeque<Vec<Cell>>,

@@ -55,7 +55,7 @@ fn of_time(time: &ExcelDateTime) -> Cell {
     })
 }
 
-/// What is written into a cell.
+/// The value to write into a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NewCell {
     Text(String),

@@ -12,7 +12,7 @@ use zip::ZipArchive;
 
 use crate::error::TableError;
 
-/// What a part may unpack to. The shared texts of a workbook are held in memory.
+/// The most bytes that a part may unpack to. The shared texts of a workbook are held in memory.
 const MAX_PART_BYTES: u64 = 2 << 30;
 const MAX_TEXTS_BYTES: u64 = 512 << 20;
 

@@ -11,14 +11,14 @@ use crate::shape::Shape;
 pub struct UrlColumn {
     /// The column.
     pub column: usize,
-    /// What separates several links in a cell; `None` where each cell holds one. A space stands for any blanks.
+    /// The separator of several links in a cell; `None` where each cell holds one. A space stands for any blanks.
     pub separator: Option<String>,
 }
 
 /// Signs that may stand between two links.
 const SEPARATORS: [char; 3] = [';', '|', ','];
 
-/// Of a link to a picture or a download nothing is read.
+/// Nothing is read from a link to a picture or a download.
 const NOT_PAGES: [&str; 12] = [
     ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif", ".ico", ".mp4", ".mp3", ".zip",
     ".css",

@@ -1,10 +1,10 @@
-//! What separates several values in a cell of text.
+//! The separators of several values in a cell of text.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::cell::Cell;
 
-/// What a sign is used for.
+/// The use of a sign.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     /// Hardly anything but lists.

@@ -103,7 +103,7 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
         known: Vec::new(),
         truth,
     };
-    // What each site states, and by which the presence of known values is decided.
+    // The statements of each site, which decide whether known values are present.
     let mut stated: Vec<Vec<Option<Vec<u32>>>> = Vec::new();
     for site in 0..plan.sites {
         let (low, high) = plan.site_accuracy;
@@ -197,7 +197,7 @@ fn claim(
     dice: &mut fastrand::Rng,
 ) {
     let goes_wrong = dice.f64() >= precision;
-    // What a chain reads by mistake: another text, which may look like a value.
+    // A text that a chain reads by mistake: another one, which may look like a value.
     let mistake = if dice.bool() {
         value(plan, field, dice)
     } else {

@@ -61,7 +61,7 @@ impl Buckets {
     }
 }
 
-/// What would be filled: the precision of layouts that may be filled, and how many of the good ones may be.
+/// The quality of filling: the precision of layouts that may be filled, and how many of the good ones may be.
 #[derive(Debug, Default)]
 pub struct Decisions {
     /// Fields that may be filled, those of them that are as precise as wished, and the sum of their precisions.

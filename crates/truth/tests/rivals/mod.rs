@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use webfill_truth::{Claim, FieldShape};
 
-/// What sites say, by item.
+/// The statements of sites, by item.
 #[derive(Debug)]
 pub struct Votes {
     pub several: bool,
@@ -14,7 +14,7 @@ pub struct Votes {
     pub items: Vec<Ballot>,
 }
 
-/// What sites say of one item.
+/// The statements of sites about one item.
 #[derive(Debug)]
 pub struct Ballot {
     pub item: u32,

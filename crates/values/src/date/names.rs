@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a name may mean: `mar` is both March and Tuesday in Italian.
+/// The possible meanings of a name: `mar` is both March and Tuesday in Italian.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// From 1.
@@ -32,7 +32,7 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
     names
 });
 
-/// What a word means, in any letter case and with or without the full stop of an abbreviation.
+/// The meaning of a word, in any letter case and with or without the full stop of an abbreviation.
 pub(super) fn meaning(word: &str) -> Meaning {
     let lower = word.trim_end_matches('.').to_lowercase();
     NAMES.get(lower.as_str()).copied().unwrap_or_default()

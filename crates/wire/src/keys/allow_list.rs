@@ -37,7 +37,7 @@ pub enum AllowListError {
     Fault { path: PathBuf, fault: ListFault },
 }
 
-/// What is wrong in a list, and where.
+/// A fault in a list, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListFault {
     #[error("not a list of keys: its first line is not `{HEADING}`")]

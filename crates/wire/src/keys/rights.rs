@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// What the owner of a client's key or token may do.
+/// The rights of the owner of a client's key or token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
     /// The only applications that it may query, feed and change; `None`: all.

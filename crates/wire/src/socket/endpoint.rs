@@ -1,4 +1,4 @@
-//! Which endpoints need no CURVE keys.
+//! The endpoints that need no CURVE keys.
 
 use std::net::IpAddr;
 

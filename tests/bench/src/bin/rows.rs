@@ -218,7 +218,7 @@ async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Resu
     Ok(())
 }
 
-/// Whose page it is, and which one: a page never comes in the same batch as the one that leads to it.
+/// The record of a page, and its number: a page never comes in the same batch as the one that links to it.
 fn user_and_number(page: u64) -> (u64, u64) {
     let (batch, place) = (page / PAGES_OF_BATCH, page % PAGES_OF_BATCH);
     let user = batch / PAGES_OF_USER * PAGES_OF_BATCH + place;

@@ -21,7 +21,7 @@ use webfill_mapping::PageKind;
 /// Pages of one generated site.
 const PAGES: usize = 12;
 
-/// What is filled without a question.
+/// Fields that are filled without a question.
 const SURE: f64 = 0.95;
 
 /// Sites of things of one kind, and their fields.

@@ -30,7 +30,7 @@ pub enum Kind {
 pub struct Part {
     /// As the column is called; empty for what is no field.
     pub column: &'static str,
-    /// What sites call it.
+    /// Its names on sites.
     pub labels: &'static [&'static str],
     /// Its property in schema.org; empty if there is none.
     pub property: &'static str,

@@ -79,7 +79,7 @@ struct Shown {
     label: String,
     class: String,
     place: Place,
-    /// Of all pages.
+    /// The share of all pages.
     share: f64,
 }
 

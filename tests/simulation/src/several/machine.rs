@@ -38,7 +38,7 @@ pub(super) struct Worker {
     free_ms: BTreeMap<usize, u64>,
 }
 
-/// What a site's next task does.
+/// The action of a site's next task.
 #[derive(Debug)]
 pub(super) enum Next {
     Nothing,

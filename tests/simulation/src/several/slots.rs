@@ -1,4 +1,4 @@
-//! Which dispatcher owns which site: a site always belongs to one of a fixed number of slots, and each slot to one
+//! The ownership of sites by dispatchers: a site always belongs to one of a fixed number of slots, and each slot to one
 //! dispatcher.
 
 use crate::dice::Dice;

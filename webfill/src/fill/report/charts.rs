@@ -9,7 +9,7 @@ use crate::fill::tally::Tally;
 pub struct Bars<'b> {
     pub heading: &'static str,
     pub rows: Vec<(&'b str, &'b Tally)>,
-    /// What had to be reached.
+    /// The required precision.
     pub precision: f64,
 }
 

@@ -10,7 +10,7 @@ use super::reading::folded;
 /// A value that is the same on all pages may be there by chance, or for another reason: `In stock` proves nothing.
 const LEAST_VALUES: usize = 2;
 
-/// What was learned of a field.
+/// The result of learning a field.
 pub struct New {
     pub field: String,
     pub chains: Vec<Value>,

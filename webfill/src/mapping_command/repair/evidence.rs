@@ -169,7 +169,7 @@ impl Evidence {
         }
     }
 
-    /// Of several times the earliest counts.
+    /// The earliest of several times counts.
     fn note_change(&mut self, at: &str) {
         if self.changed_at.as_deref().is_none_or(|known| at < known) {
             self.changed_at = Some(at.to_owned());

@@ -1,4 +1,4 @@
-//! What a mapping reads from pages, and whether it matches the known values.
+//! Reads pages with a mapping, and compares the values with the known ones.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -20,7 +20,7 @@ pub const ORDERS: [Order; 3] = [
 /// The position in [`ORDERS`] of the one without the former chains.
 const WITHOUT_FORMER: usize = 2;
 
-/// What was read on all pages: by the former mapping, and by the repaired one in each of [`ORDERS`].
+/// The values read on all pages: by the former mapping, and by the repaired one in each of [`ORDERS`].
 pub struct Trials {
     pub former: Readings,
     pub orders: Vec<Readings>,

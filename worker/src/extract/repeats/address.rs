@@ -43,7 +43,7 @@ const SAYS_NOTHING: [&str; 17] = [
     "timestamp",
 ];
 
-/// What is known about an address.
+/// The knowledge of an address.
 #[derive(Debug)]
 pub(super) struct Address {
     /// The address without the parts that do not identify the page, if it has any.

@@ -1,4 +1,4 @@
-//! Which elements and attributes of a page are shown, and how. Everything that is not in these tables is left out.
+//! The elements and attributes of a page that are shown, and how. Everything else is left out.
 
 /// How an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

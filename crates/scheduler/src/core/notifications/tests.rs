@@ -21,9 +21,9 @@ struct World {
     core: Core,
     /// The changes in the store, which are numbered from 1, each with its time; `None`: it is away.
     store: Option<Vec<Value>>,
-    /// What waits for it.
+    /// The pending notifications.
     waiting: Vec<ChangesAsked>,
-    /// What is to be delivered.
+    /// The notifications to deliver.
     deliveries: Vec<Delivery>,
 }
 
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// What was asked dies with it.
+    /// Questions without an answer die with it.
     fn kill(self, now_ms: i64) -> World {
         let World {
             folder,
@@ -123,7 +123,7 @@ impl World {
         self.waiting.extend(committed.changes_asked);
     }
 
-    /// What is to be delivered.
+    /// The notifications to deliver.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
         self.check(now_ms);
         if self.answer(now_ms) {

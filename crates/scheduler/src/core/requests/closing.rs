@@ -6,7 +6,7 @@
 //!    else;
 //! 3. answer: the clients that asked, and the subscribers of notifications, get the number of these tasks.
 //!
-//! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients
+//! The end of a crawl is stored. After a crash its queue is closed from where it stood; clients
 //! that waited are not answered.
 
 use std::collections::{BTreeSet, VecDeque};

@@ -33,7 +33,7 @@ pub(super) fn info(
     Ok(Reply::Now(answer))
 }
 
-/// Whatever the application has, this reads a page of its crawls and no more.
+/// Reads one page of the application's crawls and no more, however many it has.
 fn app_info(
     cx: &mut Context,
     reports: &mut Reports,

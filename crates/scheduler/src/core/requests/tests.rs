@@ -39,7 +39,7 @@ struct Fixture {
     /// And for the audit log.
     audited: Vec<Audited>,
     sent_outcomes: u64,
-    /// In which it is spoken to.
+    /// The wire version of the session with it.
     version: u8,
 }
 

@@ -71,9 +71,9 @@ struct Held {
     by: HeldFor,
     sites: u64,
     example: String,
-    /// Of a limit: its rest, and its number, if that is known.
+    /// For a limit: what is left of it, and its number, if that is known.
     limit: (Option<u64>, Option<u64>),
-    /// Of a backoff: since when.
+    /// For a backoff: its beginning.
     since_ms: i64,
     /// The first and the last end.
     first_ms: i64,

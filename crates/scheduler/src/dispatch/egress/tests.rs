@@ -145,7 +145,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
         }
         assert_eq!(egress.probe_at_ms(), None, "one round at a time");
         assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
-        // What was under way before says nothing.
+        // Requests that were under way before do not count.
         assert_eq!(note(&mut egress, 7, Reach::Answered, false, now_ms), None);
         for task in tasks {
             let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);

@@ -1,4 +1,4 @@
-//! Which supervisor gets which site's tasks, when, and how many.
+//! Granting: the supervisor that gets a site's tasks, the time, and their number.
 
 use super::*;
 

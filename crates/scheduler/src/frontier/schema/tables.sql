@@ -155,7 +155,7 @@ CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
 CREATE INDEX crawl_sites_queued ON crawl_sites (crawl) WHERE queued > 0;
 CREATE INDEX crawl_sites_held ON crawl_sites (crawl) WHERE queued > 0 AND top_priority = 0;
 
--- What changes stands before the URL.
+-- Columns that change stand before the URL.
 CREATE TABLE task_rows (
     id          INTEGER PRIMARY KEY,
     state       INTEGER NOT NULL DEFAULT 0,   -- 0 queued, 1 leased, 2 done
@@ -185,7 +185,7 @@ CREATE INDEX tasks_ranked ON task_rows (site, crawl, rank)
     WHERE state = 0 AND not_before_ms = 0 AND rank <> 0;
 CREATE INDEX tasks_crashed ON task_rows (done_at_ms) WHERE outcome = 'crashed';
 
--- What a stored URL says: `stored_urls.rs`.
+-- The form of a stored URL: `stored_urls.rs`.
 CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, attempt, deaths, outcome,
     status_code, parent, rank, done_at_ms,
     iif(url < '5',

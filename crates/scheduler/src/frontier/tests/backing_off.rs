@@ -358,7 +358,7 @@ fn all_states_are_saved_again_after_a_start() {
     assert_eq!(unsaved(&mut fixture), [(2, Phase::BackingOff { until_ms })]);
 }
 
-/// What a site served before it blocked is queued again, and a restart in between forgets none of it.
+/// Pages served before a site blocked are queued again, and a restart in between forgets none of them.
 #[test]
 fn doubtful_pages_are_remembered_across_a_restart() {
     let mut fixture = fixture();
@@ -370,7 +370,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
         ..report(task)
     };
     fixture.report(&nothing(&tasks[0]));
-    // What came before a good page is beyond doubt.
+    // Pages before a good page are beyond doubt.
     fixture.report(&report(&tasks[1]));
     fixture.report(&nothing(&tasks[2]));
     fixture.frontier.commit().unwrap();

@@ -235,7 +235,7 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
             .map(|nth| format!("http://site{}.org/{pages}/{nth}", nth % 3))
             .collect();
         let texts: Vec<&str> = links.iter().map(String::as_str).collect();
-        // Of what a page says twice, one is new.
+        // Of a link that a page has twice, one is new.
         let twice = [&texts[..], &texts[..]].concat();
         let tally = fixture.done(&task, &twice).links;
         assert_eq!(tally.accepted, links.len() as u64);

@@ -246,7 +246,7 @@ fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
         .unwrap();
     assert_eq!(batch, LeaseBatch::default());
     assert_eq!(fixture.outcomes(), [(Outcome::Expired, 1)]);
-    // What was handed out in time still counts, but leads nowhere.
+    // Tasks handed out in time still count, but their links are not followed.
     let tally = fixture.report_at(
         &TaskDone {
             links: owned(&["/3"]),

@@ -110,7 +110,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
         (Outcome::HttpError, Some(503), 3_600_000, vec![0]),
         (Outcome::RobotsUnreachable, None, 3_600_000, vec![0]),
         (Outcome::Blocked, Some(403), 1_000, vec![0]),
-        // What mostly stays so.
+        // Failures that mostly last.
         (Outcome::HttpError, Some(404), 1_000, vec![0]),
         (Outcome::TlsError, None, 1_000, vec![0]),
     ] {
@@ -143,7 +143,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     assert_eq!(tried, [1, 26, 121]);
 }
 
-/// Of a site that answers 429 the others may be well, as long as only one of its pages was tried.
+/// The other pages of a site that answers 429 may be well, as long as only one was tried.
 #[test]
 fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
     let refused = (Outcome::HttpError, Some(429));

@@ -12,7 +12,7 @@ fn watched() -> Fixture {
     })
 }
 
-/// What a night finds, and how pages answer that it checks.
+/// The pages that a night finds, and how the checked ones answer.
 struct Night<'n> {
     links: &'n [&'n str],
     missing: &'n [&'n str],
@@ -86,7 +86,7 @@ fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     queue_unlinked(fixture, AT_ONCE, now_ms);
     let unlinked = check_queued(fixture, night, now_ms);
     assert_eq!(queue_unlinked(fixture, AT_ONCE, now_ms), 0, "each once");
-    // What a run has not checked it has not counted.
+    // A run counts only pages that it has checked.
     let status = fixture.status();
     let skipped: u64 = status.skipped.values().sum();
     let all = status.queued + status.leased + status.done + skipped;

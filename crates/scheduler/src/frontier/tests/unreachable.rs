@@ -1,4 +1,4 @@
-//! Which tasks of a site that was unreachable are handed out, whatever else is queued there.
+//! The tasks of a formerly unreachable site that are handed out, whatever else is queued there.
 
 use super::backing_off::{backoff, fixture_with_backoffs, unreachable};
 use super::*;
@@ -15,8 +15,8 @@ fn table() -> BackoffTable {
 /// When `a.org` is given up.
 const UNREACHABLE_MS: i64 = 1_000;
 
-/// The site `a.org` is given up by two failures, of its first page and of one that was not requested before; the others are
-/// handed out and called back.
+/// The site `a.org` is given up by two failures, of its first page and of one that was not requested before; the others
+/// are handed out and called back.
 fn give_up(fixture: &mut Fixture) {
     for (now_ms, backoffs_after) in [(0, true), (UNREACHABLE_MS, false)] {
         let mut tasks = lease(fixture, now_ms).tasks;
@@ -41,7 +41,7 @@ fn site_id(fixture: &mut Fixture) -> SiteId {
     report.expect("it is known").id
 }
 
-/// What the site hands out to a supervisor that takes all.
+/// The tasks of the site for a supervisor that takes all.
 fn lease(fixture: &mut Fixture, now_ms: i64) -> LeaseBatch {
     lease_up_to(fixture, 1_000, now_ms)
 }

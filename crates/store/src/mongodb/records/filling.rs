@@ -54,8 +54,8 @@ pub(in crate::mongodb) async fn fill_again<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// What [`fill_again`] would change, after all earlier changes of the trial. Records that are not stored are left
-/// out.
+/// The changes that [`fill_again`] would make, after all earlier changes of the trial. Records that are not stored are
+/// left out.
 pub(in crate::mongodb) async fn foresee<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],

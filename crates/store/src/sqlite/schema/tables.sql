@@ -79,7 +79,7 @@ CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
     UPDATE changes SET deleted = max(deleted, OLD.position);
 END;
 
--- What has changed on pages.
+-- Changes of pages.
 CREATE TABLE page_changes (
     number INTEGER PRIMARY KEY,
     app_id TEXT NOT NULL,
@@ -126,7 +126,8 @@ CREATE TABLE records (
     doubts TEXT NOT NULL DEFAULT '{}', -- {pages: {url: {why, mapping, at}}, forks: [mapping]}: what of pages was not believed
     row TEXT                     -- where it was seen last, {url, position, mapping, mapping_version, parent, at, links, lists, gone}
 ) STRICT;
--- The rows that lists hold, of lists that say which of their rows are gone: an index of `lists` and `gone` in records.row.
+-- The rows that lists hold, of lists that say which of their rows are gone: an index of `lists` and `gone` in
+-- records.row.
 CREATE TABLE listed_rows (
     list TEXT NOT NULL,          -- the URL of its first page
     record TEXT NOT NULL,
@@ -173,7 +174,7 @@ CREATE TABLE samples (
     text BLOB NOT NULL           -- compressed
 ) STRICT;
 
--- What processes share about sites.
+-- Knowledge of sites that processes share.
 CREATE TABLE sites (
     _id TEXT PRIMARY KEY,        -- site
     last_start TEXT NOT NULL,

@@ -27,7 +27,7 @@ const DELAY_S: u64 = 1;
 /// In percent of a core.
 const MOST: f64 = 2.0;
 
-/// Of the rate that politeness allows.
+/// A share of the rate that politeness allows.
 const RATE: f64 = 0.95;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

@@ -14,7 +14,7 @@ pub struct Catalogue {
     pub pages: Vec<LabelledPage>,
 }
 
-/// What a cell of the table has.
+/// The content of a cell of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
     /// A gap that stays one: its page has no such value.

@@ -6,7 +6,7 @@
 //!
 //!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB] [--state DIR]
 //!
-//! Of the repeated links, seven in ten lead to the neighbourhood of the page and the others anywhere. With
+//! Seven in ten of the repeated links lead to the neighbourhood of the page and the others anywhere. With
 //! `--uniform` all of them lead anywhere, which no real site does, but no cache helps then. With `--skip`, this many
 //! millions are fed as seeds first, unmeasured. `--memory` limits the dedupe memory: a lower limit shows the cost of
 //! more URLs. With `--state`, the frontier is kept in that folder, and continued from there.

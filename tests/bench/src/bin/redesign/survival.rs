@@ -1,4 +1,4 @@
-//! Which kinds of anchors survive a redesign: rules that are right on the old pages are applied to the new ones.
+//! The kinds of anchors that survive a redesign: rules that are right on the old pages are applied to the new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@ use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_o
 
 const DAY_MS: i64 = 86_400_000;
 
-/// What is known of a page.
+/// The knowledge of a page.
 pub struct Known {
     nth: u64,
     is_listing: bool,

@@ -40,7 +40,7 @@ impl Field {
         }
     }
 
-    /// What a form field without text shows.
+    /// The display of a form field without text.
     pub(super) fn chosen(mut self) -> Option<String> {
         match self.check {
             _ if self.has_text => None,

@@ -155,7 +155,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
     assert_eq!(world.run_once(2, 10_000), [""; 0]);
     world.change(1);
     assert_eq!(world.run_once(3, 20_000), [gone(4)]);
-    // Who does not ask for a while has not asked meanwhile.
+    // An interval without questions counts as without subscription.
     world.ask(watch("digest", &["runs"]), 30_000);
     world.change(1);
     world.tick(31_000);

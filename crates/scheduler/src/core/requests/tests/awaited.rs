@@ -1,4 +1,4 @@
-//! What `info` says of requests that are leased, and of those that do not move.
+//! `info` about requests that are leased, and about those that do not move.
 
 use super::*;
 

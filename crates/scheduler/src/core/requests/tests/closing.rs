@@ -82,7 +82,7 @@ fn a_second_stop_gets_the_same_answer() {
     );
 }
 
-/// What a lease takes, with the difference between clocks.
+/// The duration of a lease, with the difference between clocks.
 const LEASE_MS: i64 = 11_000;
 
 /// Whether the answer leaves at this time after now, and not before.

@@ -17,7 +17,7 @@ fn mappings(version: &str) -> Mappings {
     }
 }
 
-/// What was sent to supervisors since the test last took it.
+/// The messages to supervisors since the test last took them.
 fn sent(fixture: &mut Fixture) -> Vec<DispatcherToSupervisor> {
     let outgoing = std::mem::take(&mut fixture.outgoing);
     let sent = outgoing.into_iter().filter_map(|message| match message {

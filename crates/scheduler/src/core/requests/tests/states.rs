@@ -1,4 +1,4 @@
-//! What holds for crawls and sites, and what is kept of them.
+//! The states of crawls and sites, and their records.
 
 use webfill_store::CrawlState;
 

@@ -22,7 +22,7 @@ fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
 #[test]
 fn the_first_run_of_a_crawl_is_known_by_when_both_began() {
     let mut world = World::new("0 2 * * *");
-    // Whoever judges its pages takes a run for the first one if it began no later than the crawl.
+    // Judgement takes a run for the first one if it began no later than the crawl.
     let (run_ms, crawl_ms) = written_at(&mut world, 2 * HOUR_MS);
     assert!(run_ms <= crawl_ms, "{run_ms} {crawl_ms}");
     world.finish(1, 2 * HOUR_MS + 1_000);
