@@ -11,6 +11,7 @@
 
 mod by_fleet;
 mod collection;
+mod deciding;
 mod doubts;
 mod evidence;
 mod excerpt;
@@ -45,9 +46,10 @@ use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault, log, signals};
 
 use self::collection::Collection;
+use self::deciding::State;
 use self::doubts::Answers;
 use self::evidence::Sources;
-use self::judging::{State, Verdict};
+use self::judging::Verdict;
 use self::mappings::Mappings;
 use self::nouns::counted;
 pub use self::options::FillOptions;

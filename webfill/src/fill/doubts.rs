@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use webfill_service::Fault;
 use webfill_truth::Judgement;
 
+use super::deciding::{Cell, State};
 use super::evidence::Sources;
-use super::judging::{Cell, State, Verdict};
+use super::judging::Verdict;
 use super::project::Project;
 use super::review::{self, Decision, Reviewed};
 use super::table::{Change, Table};

@@ -5,7 +5,8 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 use webfill_service::Fault;
 
-use super::judging::{Cell, Verdict};
+use super::deciding::Cell;
+use super::judging::Verdict;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::project::{Project, whole};

@@ -1,76 +1,17 @@
-//! Decides what is filled: gives all that was read and all that is known to `webfill_truth`, and states for each cell
-//! what came of it.
+//! Judges the readings on values that were held out: gives all that was read and all that is known to `webfill_truth`,
+//! with what each known value says about the chain that read it. `deciding.rs` decides the cells by the judgement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use webfill_learn::{Looks, common_form};
+use webfill_learn::common_form;
 use webfill_mapping::MappingIndex;
-use webfill_truth::{
-    Chosen, Claim, Doubt, Evidence, FieldShape, ItemJudgement, Judgement, Known, Presence,
-};
-use webfill_wire::Outcome;
+use webfill_truth::{Chosen, Claim, Doubt, Evidence, FieldShape, Judgement, Known, Presence};
 
+use super::deciding::{Cell, Deciding, State};
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::reading::{FieldReading, Reading, Readings, agrees, is_among, is_misspelt};
-use super::table::{Refused, Row, Table};
-
-/// The result for a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// A gap that has a value now.
-    Filled,
-    /// The value of the table stands on its page.
-    Known,
-    /// The page has another value than the table.
-    Contradicted,
-    /// A gap: its pages have several values, and none is sure enough.
-    Conflicting,
-    /// A gap: nothing was read on its pages.
-    NotOnPage,
-    /// A gap: none of its pages was fetched.
-    Unreachable,
-    /// A gap: robots.txt disallows its pages.
-    Robots,
-    /// A gap: what was read is not sure enough, or its pages were not fetched because nothing sure was expected.
-    BelowPrecision,
-    /// A gap: what was read is sure, and does not fit the column.
-    Refused,
-}
-
-impl State {
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Filled => "filled",
-            State::Known => "known",
-            State::Contradicted => "contradicted",
-            State::Conflicting => "conflicting",
-            State::NotOnPage => "not on the page",
-            State::Unreachable => "page unreachable",
-            State::Robots => "refused by robots",
-            State::BelowPrecision => "below precision",
-            State::Refused => "refused",
-        }
-    }
-}
-
-/// The result for a cell, and its source.
-#[derive(Debug)]
-pub struct Cell {
-    pub row: u32,
-    pub field: usize,
-    pub state: State,
-    /// The read text, as the page has it.
-    pub values: Vec<String>,
-    /// How likely these are right; of a contradicted one, that the table is wrong.
-    pub confidence: f64,
-    /// The page that they are from; of a gap that stays, a page that was asked.
-    pub url: Option<String>,
-    /// Why they were not written.
-    pub refusal: Option<String>,
-    /// Nothing is known of the field on the site: other sites have taught what it is.
-    pub is_proposed: bool,
-}
+use super::table::{Refused, Table};
 
 /// See the module.
 pub struct Verdict {
@@ -80,25 +21,12 @@ pub struct Verdict {
     sites: BTreeMap<String, u32>,
 }
 
-/// Of less likely proposals people are asked, whatever precision is wanted.
-pub const LEAST_UNASKED: f64 = 0.95;
-
-/// Known values that show what those of a field look like, and their bytes.
-const MOST_LOOKS: usize = 10_000;
-const MOST_LOOKS_BYTES: usize = 32 << 20;
-
-/// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row.
-const UNLIKE: f64 = 0.3;
-
-/// How likely a value is right, at most, where another part of its page has another one that is as likely meant.
-const DISPUTED: f64 = 0.5;
-
 /// A value that no page has: it stands for what a chain without the page would have read.
 const MISREAD: &str = "\0";
 
 /// Numbers for values, equal for equal ones.
 #[derive(Default)]
-struct Values {
+pub(super) struct Values {
     /// By form.
     numbers: HashMap<String, u32>,
     /// The same by text: a form takes longer.
@@ -126,7 +54,7 @@ impl Values {
     }
 
     /// That of a known value, if it is one of these.
-    fn of_read(&mut self, read: &str, known: &[String]) -> u32 {
+    pub(super) fn of_read(&mut self, read: &str, known: &[String]) -> u32 {
         let same = known
             .iter()
             .find(|known| webfill_learn::is_same_value(known, read));
@@ -440,267 +368,6 @@ fn decided_alone(
         let confirmed = confirmed.count();
         confirmed >= CONFIRMED && field.without_page.len() == confirmed + 1
     })
-}
-
-struct Deciding<'d> {
-    table: &'d Table,
-    pages: &'d Pages<'d>,
-    mappings: &'d Mappings,
-    judgement: &'d Judgement,
-    values: &'d mut Values,
-    precision: f64,
-    doubted: &'d HashMap<u32, &'d Doubt>,
-    /// By the number of the layout and the field: whether it is precise enough to be filled from.
-    permitted: HashMap<(u32, usize), bool>,
-    /// By field, of those that were proposed: what known values look like.
-    looks: HashMap<usize, Looks>,
-}
-
-/// The reading of a page for a cell.
-struct Read<'r> {
-    url: &'r str,
-    mapping: MappingIndex,
-    chain: usize,
-    values: Vec<String>,
-    is_disputed: bool,
-}
-
-/// Whether a page contradicts most of what is known of the row: it may be that of another one.
-fn is_foreign(row: &Row, reading: &Reading) -> bool {
-    let (mut same, mut others) = (0, 0);
-    for one in &reading.fields {
-        let known = row.known(one.field);
-        if !known.is_empty() {
-            match agrees(&known, &one.values) {
-                true => same += 1,
-                false => others += 1,
-            }
-        }
-    }
-    others > same
-}
-
-impl Deciding<'_> {
-    /// `None` for a known value of which no page says anything.
-    fn decide(&mut self, at: usize, field: usize, read: &[(&str, &Reading)]) -> Option<Cell> {
-        let table = self.table;
-        let row = &table.rows[at];
-        let known = &row.known(field);
-        let item = (at * table.fields.len() + field) as u32;
-        let cell = |state, values: &[String], confidence, url: Option<&str>| Cell {
-            row: at as u32,
-            field,
-            state,
-            values: values.to_vec(),
-            confidence,
-            url: url.map(str::to_owned),
-            refusal: None,
-            is_proposed: false,
-        };
-        // Those with several values, where the column has one, say nothing.
-        let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
-        for (url, reading) in read {
-            for one in reading.fields.iter().filter(|one| one.field == field) {
-                let name = &table.fields[field].name;
-                let origin = self.mappings.origin(reading.mapping);
-                let origin = origin.and_then(|origin| origin.fields.get(name));
-                let is_disputed = origin.is_some_and(|field| field.disputed.contains(*url));
-                let mut read = Read {
-                    url,
-                    mapping: reading.mapping,
-                    chain: one.chain,
-                    values: one.values.clone(),
-                    is_disputed: one.chain == 0 && is_disputed,
-                };
-                if !table.fields[field].has_several() {
-                    if self.numbers(&read.values, known).len() > 1 {
-                        unclear.get_or_insert(read);
-                        continue;
-                    }
-                    read.values.truncate(1);
-                }
-                match self.mappings.proposed_confidence(read.mapping, name) {
-                    Some(_) if is_foreign(row, reading) => proposed.push((UNLIKE, read)),
-                    Some(confidence) => proposed.push((confidence, read)),
-                    None => readings.push(read),
-                }
-            }
-        }
-        if !known.is_empty() {
-            let doubt = self.doubted.get(&item).copied();
-            let surely = doubt.map_or(0.0, |doubt| doubt.surely);
-            let (same, others): (Vec<&Read<'_>>, Vec<&Read<'_>>) = readings
-                .iter()
-                .partition(|read| agrees(known, &read.values));
-            // The values that were judged to be true instead.
-            let instead = doubt.and_then(|doubt| doubt.instead);
-            let has_instead = |read: &&&Read<'_>| {
-                instead.is_some_and(|instead| self.numbers(&read.values, known).contains(&instead))
-            };
-            let other = others.iter().find(has_instead).or(others.first());
-            return match (same.first(), other) {
-                (None, None) => None,
-                (None, Some(other)) => Some(cell(
-                    State::Contradicted,
-                    &other.values,
-                    surely,
-                    Some(other.url),
-                )),
-                (Some(_), Some(other)) if surely >= Judgement::DOUBTED => Some(cell(
-                    State::Contradicted,
-                    &other.values,
-                    surely,
-                    Some(other.url),
-                )),
-                (Some(same), _) => Some(cell(
-                    State::Known,
-                    &same.values,
-                    1.0 - surely,
-                    Some(same.url),
-                )),
-            };
-        }
-        if readings.is_empty()
-            && unclear.is_none()
-            && let Some(cell) = self.decide_proposed(field, &proposed, &cell)
-        {
-            return Some(cell);
-        }
-        let judgement = self.judgement;
-        let Some(judged) = judgement.item(item).filter(|_| !readings.is_empty()) else {
-            if let Some(read) = unclear {
-                return Some(cell(State::Conflicting, &read.values, 0.0, Some(read.url)));
-            }
-            let (state, url) = self.why_not(row.links.iter().copied());
-            let state = state?;
-            return Some(cell(state, &[], 0.0, url.as_deref()));
-        };
-        let chosen: BTreeSet<u32> = judged.chosen.iter().map(|value| value.value).collect();
-        let best = readings.iter().max_by_key(|read| {
-            let numbers = self.numbers(&read.values, &[]);
-            let shared = numbers.intersection(&chosen).count();
-            (
-                shared,
-                std::cmp::Reverse(read.chain),
-                std::cmp::Reverse(numbers.len()),
-            )
-        })?;
-        // Its own page speaks against it, and no other one for it.
-        let is_disputed = best.is_disputed && judged.chosen.iter().any(|value| value.sites < 2);
-        let confidence = match is_disputed {
-            true => judged.confidence.min(DISPUTED),
-            false => judged.confidence,
-        };
-        // A written list stands on one page, whole.
-        let is_sure = confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
-        let state = match judged.rejected.is_empty() {
-            _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
-            false if !is_sure => State::Conflicting,
-            _ if is_disputed => State::Conflicting,
-            _ => State::BelowPrecision,
-        };
-        Some(cell(state, &best.values, confidence, Some(best.url)))
-    }
-
-    /// The proposal of other sites, if they agree.
-    fn decide_proposed<F>(
-        &mut self,
-        field: usize,
-        proposed: &[(f64, Read<'_>)],
-        cell: &F,
-    ) -> Option<Cell>
-    where
-        F: Fn(State, &[String], f64, Option<&str>) -> Cell,
-    {
-        let (confidence, best) = proposed.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let numbers = self.numbers(&best.values, &[]);
-        let mut agree = true;
-        for (_, other) in proposed {
-            agree &= self.numbers(&other.values, &[]) == numbers;
-        }
-        let table = self.table;
-        let looks = self.looks.entry(field).or_insert_with(|| {
-            let known = table.rows.iter().flat_map(|row| row.known(field));
-            let mut bytes = 0;
-            let is_within = |value: &String| {
-                bytes += value.len();
-                bytes <= MOST_LOOKS_BYTES
-            };
-            let known: Vec<String> = known.take(MOST_LOOKS).take_while(is_within).collect();
-            Looks::of(known.iter().map(String::as_str))
-        });
-        let is_like_known = best.values.iter().all(|value| looks.fit(value));
-        let confidence = if is_like_known { *confidence } else { UNLIKE };
-        let state = match agree {
-            false => State::Conflicting,
-            true if confidence >= self.precision.max(LEAST_UNASKED) => State::Filled,
-            true => State::BelowPrecision,
-        };
-        let mut cell = cell(state, &best.values, confidence, Some(best.url));
-        cell.is_proposed = true;
-        Some(cell)
-    }
-
-    fn numbers(&mut self, read: &[String], known: &[String]) -> BTreeSet<u32> {
-        let values = &mut *self.values;
-        read.iter()
-            .map(|value| values.of_read(value, known))
-            .collect()
-    }
-
-    /// Whether a layout that was measured to be precise reads these values, a person's mapping does, or several sites
-    /// agree.
-    fn may_fill(
-        &mut self,
-        field: usize,
-        judged: &ItemJudgement,
-        readings: &[Read<'_>],
-        chosen: &BTreeSet<u32>,
-    ) -> bool {
-        if judged.chosen.iter().all(|value| value.sites > 1) {
-            return true;
-        }
-        for read in readings {
-            if self.numbers(&read.values, &[]) != *chosen {
-                continue;
-            }
-            let layout = self.mappings.number(read.mapping);
-            let (judgement, precision) = (self.judgement, self.precision);
-            let decide = || judgement.may_fill(layout, field as u32, precision).fill;
-            let is_permitted = *self.permitted.entry((layout, field)).or_insert_with(decide);
-            if is_permitted || self.mappings.origin(read.mapping).is_none() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Why nothing was read of a gap; `None` for a row without links.
-    fn why_not(&self, links: impl Iterator<Item = u32>) -> (Option<State>, Option<String>) {
-        let (mut state, mut of) = (None, None);
-        for link in links {
-            let url = &self.table.links[link as usize].url;
-            let (at, found) = match self.pages.target(url) {
-                None if self.pages.is_unanswered(url) => (url.as_str(), State::Unreachable),
-                None => (url.as_str(), State::BelowPrecision),
-                Some((at, page)) => (
-                    at,
-                    match page.outcome {
-                        Outcome::Ok | Outcome::NotModified | Outcome::ExtractError => {
-                            State::NotOnPage
-                        }
-                        Outcome::Disallowed | Outcome::RobotsUnreachable => State::Robots,
-                        _ => State::Unreachable,
-                    },
-                ),
-            };
-            // A page that was fetched says more than one that was not.
-            if state.is_none_or(|state| found < state) {
-                (state, of) = (Some(found), Some(at.to_owned()));
-            }
-        }
-        (state, of)
-    }
 }
 
 impl Verdict {

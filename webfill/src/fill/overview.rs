@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_service::Fault;
 use webfill_store::iso_time;
 
-use super::judging::State;
+use super::deciding::State;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;

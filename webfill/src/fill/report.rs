@@ -12,8 +12,9 @@ use webfill_service::Fault;
 
 use self::charts::{Bars, reason_bars};
 use self::html::{escaped, excerpt, link, shortened};
+use super::deciding::{Cell, State};
 use super::evidence::Sources;
-use super::judging::{Cell, State, Verdict};
+use super::judging::Verdict;
 use super::nouns::counted;
 use super::project::Project;
 use super::tally::Tallies;

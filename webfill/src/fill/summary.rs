@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::judging::State;
+use super::deciding::State;
 use super::nouns::counted;
 use super::pages::Pages;
 use super::project::Project;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use webfill_truth::{Interval, wilson};
 use webfill_urls::{Url, site};
 
-use super::judging::{Cell, State, Verdict};
+use super::deciding::{Cell, State};
+use super::judging::Verdict;
 use super::table::Table;
 
 /// Filled cells, gaps, and the sum of the confidences of the filled ones.

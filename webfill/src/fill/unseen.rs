@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use webfill_learn::{Page, Proposal, ProposedField, Teachers};
 use webfill_service::Fault;
 
+use super::deciding::{Cell, LEAST_UNASKED, State};
 use super::doubts::Answers;
-use super::judging::{Cell, LEAST_UNASKED, State, Verdict};
+use super::judging::Verdict;
 use super::learning::{self, BySite};
 use super::mappings::Mappings;
 use super::pages::Pages;
