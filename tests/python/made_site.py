@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
@@ -77,6 +78,7 @@ class Site:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.answers = 10**9
+        self.pause_s = 0.0
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -92,6 +94,7 @@ class Site:
                     while len(site.asked) > site.answers:
                         if site.over.wait(0.05):
                             return
+                time.sleep(site.pause_s)
                 body = page(book).encode() if found else b"nothing here"
                 self.send_response(200 if found else 404)
                 self.send_header("Content-Type", "text/html; charset=utf-8")

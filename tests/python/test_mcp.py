@@ -272,6 +272,7 @@ def test_a_cancelled_call_stops_its_table_and_keeps_what_was_fetched(folder, sit
         filling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await filling
+        site.pause_s = 0.1  # the signal comes before all are answered
         site.answers = 10**9
         # A drain lets what is under way finish.
         stopped = (await call(client, "fill_state", table="books.csv", wait_seconds=60))["data"]
@@ -340,6 +341,7 @@ def test_every_end_is_clean(folder, site, end):
     else:
         # From a terminal it would come to the whole group.
         os.killpg(server.pid, end)
+    site.pause_s = 0.1  # the end is noticed before all are answered
     site.answers = 10**9
     said, told = server.stdout.read(), server.stderr.read()
     assert server.wait(timeout=30) == (-signal.SIGKILL if end == signal.SIGKILL else 0), told

@@ -47,6 +47,9 @@ use self::store::StoredData;
 use crate::demand::ConnectionOptions;
 use crate::settings::Settings;
 
+/// In characters: a refusal may repeat what a table or a page says.
+const LONGEST_REFUSAL: usize = 4_000;
+
 #[derive(Debug, Args)]
 pub struct McpOptions {
     /// Let agents use the fleet of this dispatcher; address of its tasks socket
@@ -248,7 +251,10 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(unknown, None));
         };
         // The agent is to read the reason, so it is a result of the tool and no error of the protocol.
-        let refused = |fault: Fault| CallToolResult::error(vec![ContentBlock::text(fault.message)]);
+        let refused = |fault: Fault| {
+            let message: String = fault.message.chars().take(LONGEST_REFUSAL).collect();
+            CallToolResult::error(vec![ContentBlock::text(message)])
+        };
         let answered = ran.and_then(|answer| answer.into_json());
         Ok(answered
             .map_or_else(refused, CallToolResult::structured)

@@ -17,6 +17,8 @@ use crate::fill::Project;
 
 const WHOLE: &str = "the files beside the table have the whole";
 
+const STOPPED: &str = "stopped; `fill` resumes it";
+
 pub struct Tables {
     folder: Folder,
     /// What the user has decided for all tables.
@@ -136,6 +138,8 @@ impl Tables {
         let name = self.folder.name_of(table);
         let summary = summary(&Project::of(table).overview());
         let state = match (&end, fill) {
+            // Before it has read its table, a signal simply ends it.
+            (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
             (Some(end), fill) => match state_of(&name, end)? {
                 "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
                 state => state,
@@ -169,7 +173,7 @@ fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
         return Ok("cut short: a limit was reached, or this machine is offline; `fill` resumes it");
     }
     if is(ExitStatus::Interrupted) {
-        return Ok("stopped; `fill` resumes it");
+        return Ok(STOPPED);
     }
     let why = match (end.said.as_str(), end.code) {
         ("", Some(code)) => format!("`webfill fill` has ended with {code}"),

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,9 +15,6 @@ use tokio::sync::watch;
 use webfill_service::{Fault, child};
 
 use super::input::Signals;
-
-/// Runs at a time; each has a dispatcher, a supervisor and workers of its own.
-const MOST_RUNNING: usize = 4;
 
 /// Ended runs whose end is remembered; older ones are in the files of their tables.
 const MOST_ENDED: usize = 64;
@@ -36,13 +34,23 @@ const POLL_EVERY: Duration = Duration::from_millis(10);
 /// Starts the program's own sentences.
 const PREFIX: &str = "webfill: ";
 
-/// The runs, by the paths of their tables.
+/// The runs. One goes at a time: each has a dispatcher of its own, so that two would request from a site at twice the
+/// pace.
 #[derive(Default)]
-pub struct Fills(Mutex<BTreeMap<PathBuf, Arc<Fill>>>);
+pub struct Fills(Mutex<Runs>);
+
+#[derive(Default)]
+struct Runs {
+    /// By the paths of their tables.
+    by_table: BTreeMap<PathBuf, Arc<Fill>>,
+    /// The server ends, and no run starts any more.
+    is_ending: bool,
+}
 
 /// A run.
 pub struct Fill {
     child: Arc<Mutex<Child>>,
+    was_asked_to_stop: AtomicBool,
     /// It only shows its plan.
     pub is_dry: bool,
     pub state: watch::Receiver<FillState>,
@@ -74,20 +82,23 @@ impl Fills {
         arguments: &[String],
         is_dry: bool,
     ) -> Result<Arc<Fill>, Fault> {
-        let mut fills = lock(&self.0);
+        let mut runs = lock(&self.0);
+        if runs.is_ending {
+            return Err(Fault::interrupted("the server is ending"));
+        }
+        let fills = &mut runs.by_table;
         if fills.get(table).is_some_and(|fill| fill.is_running()) {
             return Err(Fault::usage(format!(
                 "{name} is being completed: `fill_state` shows how far it is, `fill_stop` stops it"
             )));
         }
-        let running = fills.values().filter(|fill| fill.is_running()).count();
-        if running >= MOST_RUNNING {
-            return Err(Fault::usage(format!(
-                "{running} tables are being completed, and no more may be at a time: wait for one, or stop it"
-            )));
+        if fills.values().any(|fill| fill.is_running()) {
+            return Err(Fault::usage(
+                "another table is being completed, and one is at a time: wait for it, or stop it",
+            ));
         }
         if fills.len() >= MOST_ENDED {
-            fills.retain(|_, fill| fill.is_running());
+            fills.clear();
         }
         let fill = Arc::new(Fill::spawn(arguments, is_dry)?);
         fills.insert(table.to_owned(), Arc::clone(&fill));
@@ -95,15 +106,23 @@ impl Fills {
     }
 
     pub fn get(&self, table: &Path) -> Option<Arc<Fill>> {
-        lock(&self.0).get(table).cloned()
+        lock(&self.0).by_table.get(table).cloned()
     }
 
     /// Drains all runs and waits for their ends. A signal, or a drain that takes long, stops them at once.
     pub async fn end(&self, signals: &mut Signals) {
-        let fills: Vec<Arc<Fill>> = lock(&self.0).values().cloned().collect();
-        for patience in [DRAINS_FOR, STOPS_FOR] {
-            // The second time it stops at once.
-            fills.iter().for_each(|fill| fill.stop());
+        let fills: Vec<Arc<Fill>> = {
+            let mut runs = lock(&self.0);
+            runs.is_ending = true;
+            runs.by_table.values().cloned().collect()
+        };
+        // One that drains already would stop at once.
+        let undrained = fills.iter().filter(|fill| !fill.was_asked_to_stop());
+        undrained.for_each(|fill| fill.stop());
+        for (patience, is_last) in [(DRAINS_FOR, false), (STOPS_FOR, true)] {
+            if is_last {
+                fills.iter().for_each(|fill| fill.stop());
+            }
             tokio::select! {
                 () = all_ended(&fills) => return,
                 () = tokio::time::sleep(patience) => {}
@@ -144,6 +163,7 @@ impl Fill {
         std::thread::spawn(move || attend(&attended, stdout, stderr, &states));
         Ok(Fill {
             child,
+            was_asked_to_stop: AtomicBool::new(false),
             is_dry,
             state,
         })
@@ -151,6 +171,10 @@ impl Fill {
 
     pub fn is_running(&self) -> bool {
         self.state.borrow().end.is_none()
+    }
+
+    pub fn was_asked_to_stop(&self) -> bool {
+        self.was_asked_to_stop.load(Ordering::Relaxed)
     }
 
     /// Waits for its end.
@@ -162,6 +186,7 @@ impl Fill {
 
     /// The first time it drains: fetches under way finish. The second time it stops at once. What was fetched stays.
     pub fn stop(&self) {
+        self.was_asked_to_stop.store(true, Ordering::Relaxed);
         let mut child = lock(&self.child);
         // It was not waited for, so the id is still its own.
         if let Ok(None) = child.try_wait() {

@@ -33,7 +33,7 @@ impl Folder {
         })
     }
 
-    /// A table. Its outputs stand beside it, and are files and folders, or links to such in the folder.
+    /// A table. Its outputs stand beside it, and are files and folders, or links to files in the folder.
     pub fn table(&self, name: &str) -> Result<PathBuf, Fault> {
         let table = self.file(name)?;
         let outputs = format!("{}.", Project::of(&table).name());
@@ -60,29 +60,35 @@ impl Folder {
         if found.is_dir() {
             return entries(path).try_for_each(|entry| self.refuse_ways_out(&entry));
         }
-        if found.is_symlink() && !target_of(path).is_some_and(|end| end.starts_with(&self.0)) {
+        if found.is_symlink() && !self.has_target(path) {
             return Err(Fault::usage(format!(
-                "{} is a link out of {}: remove it",
+                "{} is a link out of {}, or to a folder: remove it",
                 self.name_of(path),
                 self.0.display()
             )));
         }
         Ok(())
     }
+
+    /// Whether a link leads to a file in the folder, or to a name beside it that is free.
+    fn has_target(&self, link: &Path) -> bool {
+        if let Ok(target) = link.canonicalize() {
+            return target.starts_with(&self.0) && target.is_file();
+        }
+        let Ok(target) = link.read_link() else {
+            return false;
+        };
+        let beside = link.with_file_name(&target);
+        // A second link could lead anywhere.
+        beside.parent() == link.parent()
+            && beside.file_name() == Some(target.as_os_str())
+            && beside.symlink_metadata().is_err()
+    }
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path()))
-}
-
-/// Where a link leads; for one to something that is not there, where it would be made.
-fn target_of(link: &Path) -> Option<PathBuf> {
-    if let Ok(target) = link.canonicalize() {
-        return Some(target);
-    }
-    let target = link.parent()?.join(link.read_link().ok()?);
-    target.parent()?.canonicalize().ok()
 }
 
 #[cfg(test)]
@@ -156,7 +162,14 @@ mod tests {
             "b.webfill/mappings",
             "b.webfill/state/x",
         ] {
-            for target in [all.path().to_owned(), all.path().join("not-there")] {
+            let folder_inside = inside.join("b.webfill/state");
+            let link_inside = inside.join("b.webfill/link");
+            for target in [
+                all.path().to_owned(),
+                all.path().join("not-there"),
+                folder_inside,
+                link_inside,
+            ] {
                 symlink(target, inside.join(output)).unwrap();
                 let refusal = folder.table("b.csv").unwrap_err().message;
                 assert!(
