@@ -1,5 +1,5 @@
 //! This worker's counts since its start. Its supervisor serves the sums of its workers to Prometheus. The counts are
-//! reported with a heartbeat at the start, after each change, and every [`REPORT_EVERY`].
+//! reported with a heartbeat at the start, after each change, and every [`REPORT_AGAIN`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -53,7 +53,7 @@ pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
     Ok(())
 }
 
-/// A task's attempts that were followed by another, at most the latest [`MOST_REPORTED`], the oldest
+/// A task's attempts that were followed by another, at most the latest [`MOST_LISTED`], the oldest
 /// first.
 pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
     let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
