@@ -13,7 +13,7 @@ use parquet::data_type::{
     Int32Type, Int64Type,
 };
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -57,8 +57,14 @@ fn column<T: DataType>(
 /// Two groups of two rows: in each the first row has everything, the second nothing but its id (and an empty title in the
 /// second group).
 fn make(path: &Path, compression: Compression) {
-    let properties = WriterProperties::builder()
-        .set_compression(compression)
+    make_with(
+        path,
+        WriterProperties::builder().set_compression(compression),
+    );
+}
+
+fn make_with(path: &Path, properties: WriterPropertiesBuilder) {
+    let properties = properties
         .set_key_value_metadata(Some(vec![KeyValue::new("pandas".into(), "{}".to_string())]))
         .build();
     let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
@@ -235,6 +241,29 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         };
         assert_eq!(objects(&before), objects(&after));
     }
+}
+
+#[test]
+fn a_file_without_an_index_of_pages_is_filled_and_gets_none() {
+    let made = table("a.parquet", "");
+    let properties = WriterProperties::builder()
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
+    make_with(&made.path, properties);
+    fill(&made.path, &made.output(), &[(2, "title", "Emma")]);
+    let filled = &lines(&read(&made.output()).unwrap().0)[1];
+    assert!(filled.starts_with("2: #1 · Emma · "), "{filled}");
+    let file = SerializedFileReader::new(File::open(made.output()).unwrap()).unwrap();
+    let columns = file
+        .metadata()
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    assert!(
+        columns
+            .map(|column| column.offset_index_offset())
+            .all(|offset| offset.is_none())
+    );
 }
 
 #[test]

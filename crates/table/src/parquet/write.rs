@@ -9,7 +9,7 @@ use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
@@ -189,6 +189,12 @@ fn properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned());
+    // The crate panics at a file of which some columns have an index of pages and others none.
+    if metadata.offset_index().is_none() {
+        properties = properties
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true);
+    }
     if metadata.num_row_groups() > 0 {
         for column in metadata.row_group(0).columns() {
             let path = column.column_path().clone();
