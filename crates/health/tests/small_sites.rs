@@ -116,7 +116,7 @@ fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
     assert!(site.check(|number, name| number < 24 || name == "name"));
 }
 
-/// Fields come and go on single pages, at these rates of one check.
+/// The chance that a check draws anew whether a page has a field.
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]

@@ -4,8 +4,7 @@
 use crate::dates;
 pub(crate) use webfill_values::collapsed;
 
-/// The folded form of a text, in which each comma between words has a space behind it: lists in one text are written with
-/// and without.
+/// Folds a text, and puts a space after each comma between words: `a,b` and `a, b` are the same list.
 pub(crate) fn folded(text: &str) -> String {
     let folded = webfill_values::folded_form(text);
     let is_tight = |at: &usize| {

@@ -1,4 +1,4 @@
-//! The formats in which a table is written.
+//! The file formats of tables.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -150,7 +150,10 @@ impl Fleet {
             .start();
         dispatcher.wait_for_stderr("ready");
         let output = dispatcher.stderr_so_far();
-        assert!(!output.contains("is a copy"), "leases must go on: {output}");
+        assert!(
+            !output.contains("is a copy"),
+            "leases must continue: {output}"
+        );
         let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
         let supervisor = role("supervisor")
             .args(["--dispatcher", &format!("tcp://{host}:5555")])

@@ -1,4 +1,4 @@
-//! Browsing the pages of a store: lists that go on from place to place, with the indexes for it and without.
+//! Browsing the pages of a store: lists that continue from a cursor, with and without the indexes.
 
 use std::collections::BTreeSet;
 

@@ -21,8 +21,7 @@ const ROW_BYTES: usize = 64 << 10;
 /// A dialect must be better by so much than one that is preferred.
 const CLEARLY: f64 = 0.02;
 
-/// The dialect of a text of which these are the first bytes. `hint` is the delimiter that the name of the file
-/// promises.
+/// Detects the dialect from the first bytes of a text. `hint` is the delimiter that the file name suggests.
 pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Dialect {
     let sample = &beginning[..beginning.len().min(SAMPLE_BYTES)];
     let is_whole = is_whole && sample.len() == beginning.len();

@@ -104,7 +104,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     let (found, next) = fixture.frontier.site_states().reports(true, 0, 10).unwrap();
     let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
     assert_eq!((names, next), (vec!["a.org"], None));
-    // All of them are listed in steps, each of which checks so many.
+    // Each step checks a limited number of sites, so listing all takes several.
     let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
     while let Some(from) = after {
         let (found, next) = fixture
