@@ -29,7 +29,7 @@ const GUIDES: [(&str, &str); 29] = [
     ("webfill health", "../explanation/health.md"),
     (
         "webfill lists",
-        "../how-to/listings.md#how-far-each-list-was-read",
+        "../how-to/listings.md#list-progress",
     ),
     ("webfill info", "../how-to/demand.md#watching-and-steering"),
     ("webfill keys", "../explanation/security.md"),
