@@ -27,10 +27,7 @@ const GUIDES: [(&str, &str); 29] = [
     ("webfill feed", "../how-to/demand.md"),
     ("webfill fill", "../how-to/fill.md"),
     ("webfill health", "../explanation/health.md"),
-    (
-        "webfill lists",
-        "../how-to/listings.md#list-progress",
-    ),
+    ("webfill lists", "../how-to/listings.md#list-progress"),
     ("webfill info", "../how-to/demand.md#watching-and-steering"),
     ("webfill keys", "../explanation/security.md"),
     ("webfill mapping check", "data.md#webfill-mapping-test"),
