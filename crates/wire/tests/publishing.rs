@@ -13,7 +13,7 @@ use webfill_wire::socket::{
     Arrived, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
 };
 
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_secs(60);
 const NAME: u32 = 1;
 
 /// A port that was free a moment ago.

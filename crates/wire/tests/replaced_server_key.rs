@@ -10,7 +10,7 @@ use webfill_wire::keys::{
 };
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, Subscription, new_key_pair};
 
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_secs(60);
 const NAME: u32 = 1;
 
 /// A folder with the list of a server that admits one client, and the keys that the client trusts.
@@ -52,7 +52,7 @@ impl Ground {
         let (arrivals, arrived) = mpsc::channel();
         // The address of a server that was closed is free a moment later.
         let spec = SocketSpec::bind(NAME, pattern, &self.endpoint).serve(Some(&keys), Role::Client);
-        for _ in 0..200 {
+        for _ in 0..3_000 {
             let arrivals = arrivals.clone();
             match Sockets::start(vec![spec.clone()], move |frame| drop(arrivals.send(frame))) {
                 Ok(sockets) => return (sockets, arrived),
@@ -79,7 +79,7 @@ impl Ground {
 /// Sends a frame until it is heard. One that was sent to a server that has just gone is lost, as it is
 /// without keys.
 fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<Arrived>, text: &str) {
-    for _ in 0..100 {
+    for _ in 0..600 {
         caller.outbox().send(NAME, text.into());
         while let Ok(arrived) = arrived.recv_timeout(Duration::from_millis(100)) {
             if arrived.frame == text.as_bytes() {

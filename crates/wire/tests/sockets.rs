@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets};
 
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(60);
 
 fn endpoint(name: &str) -> String {
     let folder = std::env::temp_dir();

@@ -229,28 +229,28 @@ fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
     let to = accepting();
     let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n";
     // Of one that is taken, the body is waited for.
-    let begin = || {
+    let begin = |moment_ms| {
         let mut stream = TcpStream::connect(to).unwrap();
         stream.write_all(head.as_bytes()).unwrap();
-        let moment = std::time::Duration::from_millis(200);
+        let moment = std::time::Duration::from_millis(moment_ms);
         stream.set_read_timeout(Some(moment)).unwrap();
         let is_refused = stream.peek(&mut [0]).is_ok();
         (stream, is_refused)
     };
     let taken: Vec<TcpStream> = (0..2)
         .map(|_| {
-            let (stream, is_refused) = begin();
+            let (stream, is_refused) = begin(300);
             assert!(!is_refused);
             stream
         })
         .collect();
-    let (third, is_refused) = begin();
+    let (third, is_refused) = begin(30_000);
     assert!(is_refused);
     let (status, answer) = read_answer(third);
     assert_eq!((status, &answer["error"]["retry"]), (503, &json!(true)));
     assert_eq!(get(to, "/status").0, 200, "a short request is taken");
     drop(taken);
-    while begin().1 {}
+    while begin(300).1 {}
 }
 
 #[test]
