@@ -13,6 +13,8 @@ mod conditions;
 mod config;
 mod connections;
 mod counts;
+#[cfg(test)]
+mod cpu_time;
 mod crash_marker;
 mod documents;
 mod extract;
