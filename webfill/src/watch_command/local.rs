@@ -5,7 +5,7 @@
 //! made up for once, and a killed run is resumed. Notifications that a run could not deliver are retried until the
 //! next run.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -266,7 +266,7 @@ fn wait(run: &mut Child) -> ExitStatus {
     let mut passed_on = Asked::Nothing;
     loop {
         match run.try_wait() {
-            Ok(Some(status)) => return status_of(status),
+            Ok(Some(status)) => return status_of(status, passed_on),
             Err(_) => return ExitStatus::Error,
             Ok(None) => {}
         }
@@ -282,8 +282,26 @@ fn wait(run: &mut Child) -> ExitStatus {
     }
 }
 
-fn status_of(status: std::process::ExitStatus) -> ExitStatus {
+fn status_of(status: std::process::ExitStatus, passed_on: Asked) -> ExitStatus {
+    // A run that is asked to drain before it listens to signals dies of the first. It had not begun.
+    if passed_on > Asked::Nothing && status.signal() == Some(libc::SIGTERM) {
+        return ExitStatus::Interrupted;
+    }
     let is_this = |known: &ExitStatus| status.code() == Some(known.code().into());
     let found = ExitStatus::ALL.into_iter().find(is_this);
     found.unwrap_or(ExitStatus::Error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_dies_of_the_signal_that_was_passed_on_was_interrupted() {
+        let of = |raw, passed_on| status_of(std::process::ExitStatus::from_raw(raw), passed_on);
+        assert_eq!(of(libc::SIGTERM, Asked::Drain), ExitStatus::Interrupted);
+        assert_eq!(of(libc::SIGTERM, Asked::Nothing), ExitStatus::Error);
+        assert_eq!(of(libc::SIGKILL, Asked::Drain), ExitStatus::Error);
+        assert_eq!(of(12 << 8, Asked::Drain), ExitStatus::Limit);
+    }
 }
