@@ -111,54 +111,72 @@ compare_results() {
         "$cache/scrapy/bin/python" tests/bench/extraction/compare.py "$cache/pages"
 }
 
-if wants extraction; then
-    run "$programs/extraction" "$cache/pages"
-    run compare_results
-fi
-if wants blocks; then
-    manuals=
-    for manual in python3-doc/html postgresql-doc-15/html sqlite3; do
-        if [ -d "/usr/share/doc/$manual" ]; then manuals="$manuals /usr/share/doc/$manual"; fi
+# What computes: one after the other, as they measure time.
+compute() {
+    if wants extraction; then
+        run "$programs/extraction" "$cache/pages"
+        run compare_results
+    fi
+    if wants blocks; then
+        manuals=
+        for manual in python3-doc/html postgresql-doc-15/html sqlite3; do
+            if [ -d "/usr/share/doc/$manual" ]; then manuals="$manuals /usr/share/doc/$manual"; fi
+        done
+        # shellcheck disable=SC2086 # one argument for each folder
+        run "$programs/blocks" "$cache/pages" $manuals
+    fi
+    if wants changes; then run changes; fi
+    if wants scripts; then
+        if command -v chromium >/dev/null; then
+            run scripts
+        else
+            echo "scripts: left out, the package chromium is not installed"
+        fi
+    fi
+    if wants truth; then run truth; fi
+    for name in learning unseen fill redesign frontier dispatch revisit restart browse rows hostile; do
+        if wants "$name"; then run "$programs/$name"; fi
     done
-    # shellcheck disable=SC2086 # one argument for each folder
-    run "$programs/blocks" "$cache/pages" $manuals
-fi
-if wants changes; then run changes; fi
-if wants scripts; then
-    if command -v chromium >/dev/null; then
-        run scripts
-    else
-        echo "scripts: left out, the package chromium is not installed"
-    fi
-fi
-if wants learning; then run "$programs/learning"; fi
-if wants truth; then run truth; fi
-if wants unseen; then run "$programs/unseen"; fi
-if wants fill; then run "$programs/fill"; fi
-if wants redesign; then run "$programs/redesign"; fi
-if wants frontier; then run "$programs/frontier"; fi
-if wants dispatch; then run "$programs/dispatch"; fi
-if wants revisit; then run "$programs/revisit"; fi
-if wants restart; then run "$programs/restart"; fi
-if wants browse; then run "$programs/browse"; fi
-if wants rows; then run "$programs/rows"; fi
-if wants hostile; then run "$programs/hostile"; fi
+    crawl small real memory dead durability journey
+    if wants python; then run python_package; fi
+}
 
-crawls=
-for name in small real pace memory mongodb demand dead durability journey; do
-    if wants "$name"; then crawls="$crawls $name"; fi
-done
-if wants dashboard; then
-    if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
-        crawls="$crawls dashboard"
-    else
-        echo "dashboard: left out, the packages chromium and chromium-driver are not installed"
+# What mostly waits for the delays between the requests to a site.
+keep_pace() {
+    crawl pace mongodb demand
+    if wants dashboard; then
+        if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
+            crawl dashboard
+        else
+            echo "dashboard: left out, the packages chromium and chromium-driver are not installed"
+        fi
     fi
+    if wants names; then
+        if isolated true 2>/dev/null; then run names; else echo "names: left out, this system forbids namespaces"; fi
+    fi
+}
+
+# Those of the crawl benches named here that are wanted, in one process.
+crawl() {
+    crawls=
+    for name in "$@"; do
+        if wants "$name"; then crawls="$crawls $name"; fi
+    done
+    # shellcheck disable=SC2086 # one argument for each name
+    if [ -n "$crawls" ]; then run "$programs/crawl" $crawls; fi
+}
+
+if [ "$programs" = target/release ]; then
+    compute
+    keep_pace
+    exit $missed
 fi
-# shellcheck disable=SC2086 # one argument for each name
-if [ -n "$crawls" ]; then run "$programs/crawl" $crawls; fi
-if wants python; then run python_package; fi
-if wants names; then
-    if isolated true 2>/dev/null; then run names; else echo "names: left out, this system forbids namespaces"; fi
-fi
+# The limits of a small run leave room for what runs beside.
+trap 'trap - INT TERM; kill 0' INT TERM
+beside=$(mktemp)
+(keep_pace; exit $missed) >"$beside" 2>&1 &
+compute
+wait $! || missed=1
+cat "$beside"
+rm "$beside"
 exit $missed

@@ -27,8 +27,6 @@ const ROWS_OF_PAGE: u64 = 30;
 const PAGES_OF_BATCH: u64 = 128;
 const PAGES_OF_USER: u64 = 20;
 const WANTED_RATE: f64 = 20_000.0;
-/// The number of batches stored once more: 200,000 rows.
-const MOST_AGAIN: u64 = 53;
 /// The longest time of the last tenth, as a multiple of the first.
 const FLAT: f64 = 1.5;
 
@@ -83,6 +81,7 @@ struct Stored {
 }
 
 async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<Stored, Failure> {
+    let batches_again = batches.min(Size::from_env()?.pick(53, 10));
     let store = open(&uri.parse()?, None).await?.store;
     let times = async |batches, minutes| {
         let save = async |batch| save(&*store, lists, batch, minutes).await;
@@ -90,7 +89,7 @@ async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<S
     };
     Ok(Stored {
         first: times(batches, 0).await?,
-        again: times(batches.min(MOST_AGAIN), 1).await?,
+        again: times(batches_again, 1).await?,
     })
 }
 
