@@ -144,7 +144,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
     fleet.wait_until_logged("peer_refused", "it has not the public key of this process");
     fleet.knock_without_keys();
     for who in ["stranger", "misled", "nosy"] {
-        let reported = fleet.wait_until_supervisor_logs(who, "not_let_in");
+        let reported = fleet.wait_until_supervisor_logs(who, "not_admitted");
         assert!(
             reported["why"]
                 .as_str()
@@ -169,7 +169,7 @@ fn keys_on_one_side_only_are_reported_on_both() {
     let fleet = Fleet::new();
     let _dispatcher = fleet.dispatcher();
     let _plain = fleet.supervisor_without_keys(&web, "plain").start();
-    let reported = fleet.wait_until_supervisor_logs("plain", "not_let_in");
+    let reported = fleet.wait_until_supervisor_logs("plain", "not_admitted");
     let why = reported["why"].as_str().expect("a reason");
     assert!(why.contains("it wants keys"), "{why}");
     fleet.wait_until_logged("peer_refused", "it has no keys");

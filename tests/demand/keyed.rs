@@ -41,12 +41,12 @@ impl Keyed {
     }
 
     /// Creates a folder of keys of a role, and adds them to the allow list if requested. Returns the public key.
-    pub(crate) fn member(&self, role: &str, name: &str, let_in: bool) -> String {
+    pub(crate) fn member(&self, role: &str, name: &str, admitted: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
         let made = self.keys(&["new", role, "--dispatcher-key", trusted], name);
         let public = made.stdout.trim().to_owned();
-        if let_in {
+        if admitted {
             self.keys(&["add", role, name, &public], "keys");
         }
         public

@@ -11,12 +11,12 @@ use crate::keyed::Keyed;
 #[test]
 fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
     let keyed = Keyed::new();
-    for (role, name, let_in) in [
+    for (role, name, admitted) in [
         ("supervisor", "vm-01", true),
         ("client", "feeder", true),
         ("client", "stranger", false),
     ] {
-        keyed.member(role, name, let_in);
+        keyed.member(role, name, admitted);
     }
     let _dispatcher = keyed.dispatcher();
     let resolve = keyed.web.resolve_args()[1].clone();
@@ -68,7 +68,7 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
 }
 
 #[test]
-fn a_supervisor_says_that_its_key_is_refused_until_it_is_let_in() {
+fn a_supervisor_says_that_its_key_is_refused_until_it_is_admitted() {
     let keyed = Keyed::new();
     let public = keyed.member("supervisor", "vm-01", false);
     let _dispatcher = keyed.dispatcher();

@@ -151,12 +151,12 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let took = ready.elapsed();
     assert!(took < BACK_WITHIN, "all were back after {took:?}");
     for name in SUPERVISORS {
-        let let_in = logged(&keyed, name, "let_in");
-        let by = |file: &str| let_in.iter().filter(|line| line["file"] == file).count();
+        let admitted = logged(&keyed, name, "admitted");
+        let by = |file: &str| admitted.iter().filter(|line| line["file"] == file).count();
         assert_eq!(
             (by("dispatcher.pub"), by("dispatcher-next.pub")),
             (2, 2),
-            "tasks and outcomes: {let_in:#?}"
+            "tasks and outcomes: {admitted:#?}"
         );
     }
 
@@ -188,7 +188,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
             .then_some(())
     });
     assert_eq!(nosy.stdout_so_far(), "", "a stranger hears nothing");
-    assert!(logged(&keyed, "forgotten", "let_in").is_empty());
+    assert!(logged(&keyed, "forgotten", "admitted").is_empty());
     assert_eq!(
         count_supervisors(&keyed),
         SUPERVISORS.len(),

@@ -125,14 +125,14 @@ open_to fd77::5 fd77::1
 echo "--- a flood is held up, and others are not"
 since=$SECONDS
 # shellcheck disable=SC2046 # the same port 300 times
-let_in=$(answering 3 10.77.0.4 10.77.0.1 $(printf '22 %.0s' {1..300}) | wc -w)
+admitted=$(answering 3 10.77.0.4 10.77.0.1 $(printf '22 %.0s' {1..300}) | wc -w)
 # The first 30, and one for each second: on a busy machine it takes many.
 most=$((30 + SECONDS - since + 5))
-[ "$let_in" -ge 20 ] && [ "$let_in" -le "$most" ] || fail "$let_in of 300 connections were let in, and not 20 to $most"
+[ "$admitted" -ge 20 ] && [ "$admitted" -le "$most" ] || fail "$admitted of 300 connections were accepted, and not 20 to $most"
 [ "$(answering 30 10.77.0.3 10.77.0.1 5557)" = 5557 ] || fail "a flood of another one keeps a client out"
 [[ $(ip netns exec "$inside" nft list set inet webfill flood) == *10.77.0.4* ]] || fail "the flood is not known"
 echo "--- many supervisors of one address come back at once"
 # shellcheck disable=SC2046 # the same port 200 times
-let_in=$(answering 30 10.77.0.2 10.77.0.1 $(printf '5555 %.0s' {1..200}) | wc -w)
-[ "$let_in" = 200 ] || fail "$let_in of 200 connections of supervisors were let in"
+admitted=$(answering 30 10.77.0.2 10.77.0.1 $(printf '5555 %.0s' {1..200}) | wc -w)
+[ "$admitted" = 200 ] || fail "$admitted of 200 connections of supervisors were accepted"
 echo "firewall: passed after $SECONDS s"

@@ -23,7 +23,7 @@ use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::{ReadDocument, is_readable};
 use crate::kept_body;
-use crate::memory::{Memory, Share};
+use crate::memory::{Memory, MemoryPermit};
 use crate::sampler::Sampler;
 use crate::scripts::{self, Unread};
 use crate::sitemaps;
@@ -58,12 +58,12 @@ pub struct FetchedPage {
     /// The receiver of the result, if it is not the saver.
     pub answer: Option<oneshot::Sender<TaskResult>>,
     /// The body's permit of the worker's memory.
-    pub memory: Share,
+    pub memory: MemoryPermit,
 }
 
 impl FetchedPage {
     /// A page to be read again in another form. It has no body yet.
-    pub fn to_read_again(result: TaskResult, memory: Share) -> FetchedPage {
+    pub fn to_read_again(result: TaskResult, memory: MemoryPermit) -> FetchedPage {
         FetchedPage {
             result,
             body: Vec::new(),
@@ -341,7 +341,7 @@ fn extract_document(
     engine: &Engine,
     mut result: TaskResult,
     document: ReadDocument,
-    mut memory: Share,
+    mut memory: MemoryPermit,
     page_deadline: Duration,
 ) -> TaskResult {
     let text = document.text;

@@ -16,7 +16,7 @@ use crate::charset;
 use crate::connections::{IDLE, KeptOpenConnections, UsedConnections};
 use crate::documents;
 use crate::fetch_error::FetchError;
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::permits::Denied;
 use crate::resolve::{Clients, Resolver};
 use crate::site_headers::SiteHeaders;
@@ -107,7 +107,7 @@ impl Fetcher {
     pub async fn page(
         &self,
         asked: PageRequest<'_>,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let files = Files {
             documents: self.reads_documents,
@@ -123,7 +123,7 @@ impl Fetcher {
         &self,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let spec = RequestSpec {
             accept: "*/*",
@@ -142,7 +142,7 @@ impl Fetcher {
         &self,
         url: &Url,
         bytes: usize,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let spec = RequestSpec {
             rule: BodyRule::Beginning { bytes },
@@ -154,7 +154,11 @@ impl Fetcher {
     /// # Errors
     ///
     /// No memory for the body became free in time.
-    async fn fetch(&self, spec: RequestSpec<'_>, memory: &mut Share) -> Result<Fetched, Denied> {
+    async fn fetch(
+        &self,
+        spec: RequestSpec<'_>,
+        memory: &mut MemoryPermit,
+    ) -> Result<Fetched, Denied> {
         let (url, rule) = (spec.url, spec.rule);
         if let Err(refusal) = self.resolver.judge_proxied(url).await {
             return Ok(Fetched::refused(refusal.outcome(), refusal));
@@ -182,7 +186,7 @@ impl Fetcher {
         answered: Received,
         rule: BodyRule,
         deadline: tokio::time::Instant,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let Received {
             head,
@@ -239,7 +243,7 @@ async fn read_body(
     incoming: &mut IncomingBody,
     limits: &BodyLimits,
     fetched: &mut Fetched,
-    memory: &mut Share,
+    memory: &mut MemoryPermit,
 ) -> Result<(), Denied> {
     let body = match body::read(incoming, limits, memory).await {
         Ok(body) => body,
@@ -268,7 +272,7 @@ async fn complete(
     mut incoming: IncomingBody,
     limits: &BodyLimits,
     fetched: &Fetched,
-    memory: &mut Share,
+    memory: &mut MemoryPermit,
 ) -> Result<Box<Exchange>, Denied> {
     // Do not wait again for a server that was too slow.
     if fetched.outcome != Outcome::Timeout {

@@ -16,7 +16,7 @@ use webfill_wire::{RecallScope, Task};
 
 use crate::browser::SubresourceRequest;
 use crate::fetch::{FetchConfig, Fetched, Fetcher, PageRequest};
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::permits::{Denied, Permit, Permits};
 
 /// The longest time that one request may take, not counting its name lookup.
@@ -66,7 +66,7 @@ impl Gate {
         &self,
         permit: &Permit,
         asked: PageRequest<'_>,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let request = self.fetcher.page(asked, memory);
         let fetched = self.pass(permit, request).await;
@@ -80,7 +80,7 @@ impl Gate {
         permit: &Permit,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let request = self.fetcher.subresource(request, user_agent, memory);
         self.pass(permit, request).await
@@ -92,7 +92,7 @@ impl Gate {
         permit: &Permit,
         url: &Url,
         bytes: usize,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let request = self.fetcher.robots(url, bytes, memory);
         self.pass(permit, request).await

@@ -114,35 +114,35 @@ impl Memory {
     }
 
     /// Waits for a permit for a body of the usual size.
-    pub async fn begin(&self) -> Share {
+    pub async fn begin(&self) -> MemoryPermit {
         let expected = self.lock().expected;
         self.take(expected.max(LEAST_SHARE)).await
     }
 
     /// Waits for a permit of this size. A sole caller may get more than the total.
-    pub async fn take(&self, bytes: usize) -> Share {
+    pub async fn take(&self, bytes: usize) -> MemoryPermit {
         let granted = self.queue(Need::ToBegin, bytes).granted().await;
-        self.share(granted)
+        self.permit(granted)
     }
 
     /// A permit of this size, if there is room and nobody waits for it.
-    pub fn try_take(&self, bytes: usize) -> Option<Share> {
+    pub fn try_take(&self, bytes: usize) -> Option<MemoryPermit> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.used + bytes > state.total {
             return None;
         }
         state.used += bytes;
         drop(state);
-        Some(self.share(Granted {
+        Some(self.permit(Granted {
             bytes,
             overdraws: false,
         }))
     }
 
     /// The same, on a thread that may block.
-    pub fn take_blocking(&self, bytes: usize) -> Share {
+    pub fn take_blocking(&self, bytes: usize) -> MemoryPermit {
         let granted = self.queue(Need::ToBegin, bytes).granted_blocking();
-        self.share(granted)
+        self.permit(granted)
     }
 
     /// Notes the size of a body, which adjusts the expected size of the next ones.
@@ -152,8 +152,8 @@ impl Memory {
         state.expected = weighted / EXPECTATION_WEIGHT;
     }
 
-    fn share(&self, granted: Granted) -> Share {
-        Share {
+    fn permit(&self, granted: Granted) -> MemoryPermit {
+        MemoryPermit {
             memory: self.clone(),
             bytes: granted.bytes,
             overdraws: granted.overdraws,
@@ -248,13 +248,13 @@ impl Drop for Queued {
 
 /// A permit of the budget, freed on drop.
 #[derive(Debug)]
-pub struct Share {
+pub struct MemoryPermit {
     memory: Memory,
     bytes: usize,
     overdraws: bool,
 }
 
-impl Share {
+impl MemoryPermit {
     /// Waits until the permit has this size, if it is smaller.
     pub async fn grow_to(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes);
@@ -278,8 +278,8 @@ impl Share {
     }
 
     /// Moves the permit out, leaving an empty one.
-    pub fn take(&mut self) -> Share {
-        Share {
+    pub fn take(&mut self) -> MemoryPermit {
+        MemoryPermit {
             memory: self.memory.clone(),
             bytes: std::mem::take(&mut self.bytes),
             overdraws: std::mem::take(&mut self.overdraws),
@@ -292,7 +292,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         self.memory.give_back(self.bytes, self.overdraws);
     }
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn one_body_may_always_grow_and_then_the_next() {
         let memory = Memory::new(4 * MIB);
-        let mut bodies: Vec<Share> = (0..4)
+        let mut bodies: Vec<MemoryPermit> = (0..4)
             .map(|_| poll(pin!(memory.take(MIB))).unwrap())
             .collect();
         while let Some(mut body) = bodies.pop() {

@@ -17,7 +17,7 @@ use webfill_mapping::{MappingSet, PageLane};
 use webfill_wire::{Evidence, Finding, KnownKind, Lane, ScriptsReport, SiteScripts};
 
 use crate::browser::BrowserConfig;
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::task_result::TaskResult;
 
 /// How many pages of a kind are rendered before it counts as known.
@@ -61,7 +61,7 @@ pub struct Unread {
     pub seen: String,
     pub body: Vec<u8>,
     /// The body's permit of the worker's memory.
-    pub memory: Share,
+    pub memory: MemoryPermit,
 }
 
 /// Whether a page is rendered.

@@ -14,7 +14,7 @@ use crate::block_outcome;
 use crate::client;
 use crate::fetch::{FetchConfig, Fetched, Fetcher, PageRequest};
 use crate::gate::Gate;
-use crate::memory::{Memory, Share};
+use crate::memory::{Memory, MemoryPermit};
 use crate::now::{Now, millis_rounded_up};
 use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
 use crate::permits::Permit;
@@ -190,7 +190,7 @@ impl SingleFetcher {
         task: &Task,
         url: &Url,
         permit: &Permit,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<(Duration, Turn), NoPage> {
         if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
             let delay = self.politeness.delay_in_force(None, None);

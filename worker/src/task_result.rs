@@ -20,7 +20,7 @@ use webfill_wire::{
 
 use crate::fetch::Fetched;
 use crate::kept_body::KeptBody;
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::now::{millis_rounded_up, now_ms};
 use crate::politeness::Answer;
 use crate::response_headers;
@@ -85,7 +85,7 @@ pub struct TaskResult {
     /// If the page shows nothing without its scripts: the data needed to try it in the browser.
     pub unread: Option<Unread>,
     /// Its permit of the worker's memory, from the extraction until it is saved.
-    pub memory: Option<Share>,
+    pub memory: Option<MemoryPermit>,
 }
 
 impl TaskResult {

@@ -98,10 +98,10 @@ impl Schedule {
             (Schedule::Once, Some(_)) => None,
             (Schedule::Once | Schedule::Every(_), None) => Some(since_ms),
             (Schedule::Every(period_ms), Some(last)) => {
-                let passed = (last.over_ms() - last.anchor_ms()) / period_ms;
+                let passed = (last.end_ms() - last.anchor_ms()) / period_ms;
                 Some(last.anchor_ms() + (passed + 1) * period_ms)
             }
-            (Schedule::Cron(cron), _) => cron.next_after(last.map_or(since_ms, LastRun::over_ms)),
+            (Schedule::Cron(cron), _) => cron.next_after(last.map_or(since_ms, LastRun::end_ms)),
         }
     }
 
@@ -122,9 +122,9 @@ impl Schedule {
         match self {
             Schedule::Once => 0,
             Schedule::Every(period_ms) => {
-                ((run.over_ms() - run.anchor_ms()) / period_ms).max(0) as u64
+                ((run.end_ms() - run.anchor_ms()) / period_ms).max(0) as u64
             }
-            Schedule::Cron(_) => self.due_between(run.started_ms.max(run.due_ms), run.over_ms()),
+            Schedule::Cron(_) => self.due_between(run.started_ms.max(run.due_ms), run.end_ms()),
         }
     }
 
@@ -154,7 +154,7 @@ impl LastRun {
     }
 
     /// Its end; never before its start, however the machine's clock was set meanwhile.
-    fn over_ms(&self) -> i64 {
+    fn end_ms(&self) -> i64 {
         self.ended_ms.max(self.started_ms)
     }
 }

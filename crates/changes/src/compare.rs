@@ -270,8 +270,8 @@ mod tests {
             (
                 &["Lamp, 3 views", "Chair, 9 views"],
                 &["Lamp, 4 views", "Chair, 10 views"],
-                &["Lamp, 8 views", "Chair, 11 views", "Dashboard, 1 views"],
-                &["Dashboard, 1 views"],
+                &["Lamp, 8 views", "Chair, 11 views", "Desk, 1 views"],
+                &["Desk, 1 views"],
             ),
             // A counter whose words change.
             (

@@ -174,15 +174,15 @@ impl Found {
     }
 
     fn note_root(&mut self, element: NodeRef<'_>, tag: &str) {
-        let is_own = is_own_element(element, tag);
-        if !is_own && !CONTAINERS.contains(&tag) && element.attribute("id").is_none() {
+        let is_custom = is_custom_container(element, tag);
+        if !is_custom && !CONTAINERS.contains(&tag) && element.attribute("id").is_none() {
             return;
         }
         let id = element.attribute("id").unwrap_or_default();
         let is_marked = ROOT_MARKS
             .iter()
             .any(|mark| element.attribute(mark).is_some());
-        let is_root = is_own || is_marked || (CONTAINERS.contains(&tag) && is_root_id(id));
+        let is_root = is_custom || is_marked || (CONTAINERS.contains(&tag) && is_root_id(id));
         let text = || shown_in(element, TEXT_OF_ROOT);
         let name = || match id.len() {
             1..=MOST_ID_BYTES => format!("#{id}"),
@@ -199,7 +199,7 @@ impl Found {
 }
 
 /// Whether a custom element contains a part of the page, as opposed to an icon in a text or a banner above it.
-fn is_own_element(element: NodeRef<'_>, tag: &str) -> bool {
+fn is_custom_container(element: NodeRef<'_>, tag: &str) -> bool {
     let is_small = ["-icon", "-banner", "-consent", "-widget", "-button"]
         .iter()
         .any(|end| tag.ends_with(end));

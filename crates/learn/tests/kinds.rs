@@ -383,7 +383,7 @@ fn no_alternative_counts_positions_where_a_page_may_lack_the_field() {
     let pages: Vec<Page> = (0..12)
         .map(|number| {
             // Texts of no common shape, so that no test of the value helps.
-            let mail = ["Ada at home", "dashboard 4", "x@y.example", "by post"][number % 4];
+            let mail = ["Ada at home", "desk 4", "x@y.example", "by post"][number % 4];
             let mail = format!("{mail} {number}");
             let text = html(number, Some(&mail));
             let known: &[(&str, &[&str])] = &[("field", &[&mail])];

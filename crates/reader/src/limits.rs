@@ -14,14 +14,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits for a document of this size, within the general ones.
-    pub fn with_input(self, bytes: usize) -> Limits {
-        Limits {
-            input_bytes: bytes as u64,
-            ..self
-        }
-    }
-
     /// The arguments for `webfill read-document`.
     pub fn to_arguments(self) -> [String; 4] {
         [

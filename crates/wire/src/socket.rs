@@ -310,8 +310,8 @@ impl Outbox {
 
     /// Why a server did not admit a connecting socket of this process, if this happened. It may have admitted it
     /// since.
-    pub fn not_let_in(&self) -> Option<&'static str> {
-        self.commands.not_let_in()
+    pub fn not_admitted(&self) -> Option<&'static str> {
+        self.commands.not_admitted()
     }
 
     /// The changes of the list of keys since the last call, each once it is in force.

@@ -153,7 +153,7 @@ fn a_server_with_neither_key_gets_nothing() {
     caller.0.outbox().send(NAME, b"secret".to_vec());
     let reported = listening.1.recv_timeout(Duration::from_secs(3));
     assert!(reported.is_err(), "{reported:?}");
-    assert!(caller.0.outbox().not_let_in().is_some());
+    assert!(caller.0.outbox().not_admitted().is_some());
     drop(listening);
     // Once the rotation is over, the former key is an impostor's, too.
     std::fs::rename(

@@ -68,7 +68,7 @@ impl Process {
             let died = died.map_or_else(String::new, |how| format!(", the last one ended: {how}"));
             return (!is_ready).then(|| format!("no worker has opened the store yet{died}"));
         }
-        let why = match (&self.refused, self.outbox.not_let_in()) {
+        let why = match (&self.refused, self.outbox.not_admitted()) {
             (Some(refused), _) => refused.as_str(),
             (None, _) if self.supervisor.is_name_taken() => {
                 "another supervisor has this name: start this one with another --id"

@@ -21,7 +21,7 @@ pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Re
     let ids = samples.into_iter();
     let ids = ids.filter(|sample| sample.alert.as_deref() == Some(&*alert.raised_at));
     let ids = ids.map(|sample| sample.id).collect();
-    let mut samples = store.sample_texts(ids).await.map_err(Fault::error)?;
+    let mut samples = store.samples_with_texts(ids).await.map_err(Fault::error)?;
     samples.sort_by(|one, other| one.id.cmp(&other.id));
     let folder = folder.join(file_name(&alert.mapping));
     let failed = |error: &dyn Display| Fault::error(format!("{}: {error}", folder.display()));

@@ -7,7 +7,7 @@ use webfill_mapping::MappingSet;
 use webfill_urls::Url;
 use webfill_wire::{Follow, LinkKind};
 
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::sitemaps::{self, Sitemap};
 use crate::task_result::TaskResult;
 
@@ -16,7 +16,7 @@ pub(super) fn read(
     mappings: &MappingSet,
     result: &mut TaskResult,
     (url, body): (&Url, &[u8]),
-    memory: &mut Share,
+    memory: &mut MemoryPermit,
     deadline: Instant,
 ) -> bool {
     let held = body.len();

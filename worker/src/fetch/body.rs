@@ -12,7 +12,7 @@ use webfill_wire::Outcome;
 use super::BodyRule;
 use super::incoming::IncomingBody;
 use crate::fetch_error::FetchError;
-use crate::memory::{READ_AHEAD, Share};
+use crate::memory::{MemoryPermit, READ_AHEAD};
 use crate::sitemaps;
 
 /// Shorter waits for memory are not the reason why a body took too long.
@@ -61,7 +61,7 @@ impl BodyLimits {
 pub(super) async fn read(
     incoming: &mut IncomingBody,
     limits: &BodyLimits,
-    memory: &mut Share,
+    memory: &mut MemoryPermit,
 ) -> Result<Vec<u8>, NoBody> {
     let declared = incoming.declared_bytes();
     let mut body = GrowingBody {
@@ -103,7 +103,7 @@ pub(super) async fn keep_rest(
     incoming: &mut IncomingBody,
     body_bytes: usize,
     limits: &BodyLimits,
-    memory: &mut Share,
+    memory: &mut MemoryPermit,
 ) -> Result<(), NoBody> {
     loop {
         let until = limits.deadline.min(Instant::now() + limits.pause);
@@ -153,7 +153,7 @@ impl GrowingBody {
         chunk: &[u8],
         (kept_bytes, most): (usize, usize),
         limits: &BodyLimits,
-        memory: &mut Share,
+        memory: &mut MemoryPermit,
     ) -> Result<(), NoBody> {
         let length = self.bytes.len() + chunk.len();
         let capacity = match length > self.bytes.capacity() {

@@ -15,7 +15,7 @@ use crate::blocks::Sign;
 use crate::conditions;
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::now::Now;
 use crate::politeness::{Answered, PageKey};
 use crate::sites::Turn;
@@ -51,7 +51,7 @@ impl Journey {
         url: &Url,
         request: Request,
         mut fetched: Fetched,
-        memory: Share,
+        memory: MemoryPermit,
     ) -> FetchedPage {
         let site = task.site.clone();
         let block = self.judge(&mut fetched, url, &task, crawl.lane);

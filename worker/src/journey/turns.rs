@@ -13,7 +13,7 @@ use webfill_urls::Url;
 
 use super::state::Journey;
 use crate::fetch_slots::FetchSlot;
-use crate::memory::Share;
+use crate::memory::MemoryPermit;
 use crate::now::{Now, now_ms};
 use crate::permits::Permit;
 use crate::politeness::ClockOwner;
@@ -23,7 +23,7 @@ use crate::sites::{RECHECK_AFTER, Turn};
 /// The right to send a request to a site, until it is dropped.
 pub(super) struct TakenTurn<'a> {
     /// The memory for the body of the answer.
-    pub memory: Share,
+    pub memory: MemoryPermit,
     _slot: FetchSlot<'a>,
     _alone: OwnedSemaphorePermit,
     /// The addresses that the request uses.
@@ -191,7 +191,7 @@ impl Journey {
     }
 
     /// Waits until there is memory for one more body. `None` if the task is called back.
-    async fn take_memory(&self, permit: &Permit) -> Option<Share> {
+    async fn take_memory(&self, permit: &Permit) -> Option<MemoryPermit> {
         let mut share = pin!(self.bodies.begin());
         while !self.is_called_back(permit) {
             tokio::select! {

@@ -89,7 +89,7 @@ pub(crate) const KINDS: &[Kind] = &[
             "<ul class=top>{}{}{}</ul>",
             item("Lamp", visits),
             item("Chair", visits * 3),
-            item("Dashboard", visits * 7)
+            item("Desk", visits * 7)
         )
     }),
     around("visitors online", |fetch| {
@@ -405,7 +405,7 @@ pub(crate) const KINDS: &[Kind] = &[
         let mut items = [
             "Lamp 12 EUR",
             "Chair 40 EUR",
-            "Dashboard 99 EUR",
+            "Desk 99 EUR",
             "Shelf 25 EUR",
             "Bed 300 EUR",
         ];

@@ -180,7 +180,7 @@ pub(super) async fn pages_of_alert(
         .into_iter()
         .filter(is_of_alert)
         .map(|sample| sample.id);
-    let mut texts = store.sample_texts(ids.collect()).await?;
+    let mut texts = store.samples_with_texts(ids.collect()).await?;
     texts.sort_by(|one, other| one.id.cmp(&other.id));
     let before = values_before(alert);
     let mut pages = Vec::new();

@@ -29,7 +29,7 @@ pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreE
         found.truncate(PINNED - there.len().min(PINNED));
         is_full &= there.len() + found.len() >= PINNED;
         let ids = found.iter().map(|sample| sample.id.clone()).collect();
-        let mut copies = store.sample_texts(ids).await?;
+        let mut copies = store.samples_with_texts(ids).await?;
         for (number, copy) in copies.iter_mut().enumerate() {
             copy.id = format!("{place}{:02}", there.len() + number);
             copy.alert = Some(alert.raised_at.clone());

@@ -127,7 +127,7 @@ impl Samples for Mongo {
             .await
     }
 
-    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+    async fn samples_with_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
         self.call(async move |db: Db| with_texts(&db, &ids).await)
             .await
     }

@@ -122,7 +122,7 @@ impl Samples for Sqlite {
         self.read(move |conn| of_mapping(conn, &mapping)).await
     }
 
-    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+    async fn samples_with_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
         self.read(move |conn| with_texts(conn, &ids)).await
     }
 

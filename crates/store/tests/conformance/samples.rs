@@ -44,7 +44,7 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
     assert_eq!(other.samples("people").await.unwrap(), listed);
     assert_eq!(other.samples("peopl").await.unwrap(), []);
     let found = other
-        .sample_texts(vec!["people/00/00".into(), "people/none".into()])
+        .samples_with_texts(vec!["people/00/00".into(), "people/none".into()])
         .await
         .unwrap();
     assert_eq!(
@@ -57,7 +57,10 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
         ..found[0].clone()
     };
     store.put_samples(vec![pinned.clone()]).await.unwrap();
-    let found = other.sample_texts(vec![pinned.id.clone()]).await.unwrap();
+    let found = other
+        .samples_with_texts(vec![pinned.id.clone()])
+        .await
+        .unwrap();
     assert_eq!(found, [pinned]);
 }
 

@@ -75,7 +75,7 @@ impl TrustedKeys {
     }
 
     /// A handshake with the current key has succeeded. Returns whether the last one was with another key.
-    pub(crate) fn note_let_in(&mut self) -> bool {
+    pub(crate) fn note_admitted(&mut self) -> bool {
         self.failed = 0;
         let key = self.current.key;
         self.let_in_by.replace(key) != Some(key)
@@ -207,10 +207,10 @@ mod tests {
         let keys = [2, 1, 2, 1, 2, 1, 2].map(key);
         assert_eq!(tried, keys.into_iter().zip(pauses).collect::<Vec<_>>());
         assert_eq!(trusted.current().file, "dispatcher-next.pub");
-        assert!(trusted.note_let_in());
-        assert!(!trusted.note_let_in(), "by the same one as before");
+        assert!(trusted.note_admitted());
+        assert!(!trusted.note_admitted(), "by the same one as before");
         assert_eq!(trusted.turn(), Some(FIRST_PAUSE));
-        assert!(trusted.note_let_in());
+        assert!(trusted.note_admitted());
     }
 
     #[test]

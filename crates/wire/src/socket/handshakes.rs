@@ -180,7 +180,7 @@ impl Handshakes {
                 if event == FAILED_PROTOCOL {
                     self.replace_after(RECONNECT_AFTER);
                 }
-                let why = self.why_not_let_in(failure(event, value));
+                let why = self.why_not_admitted(failure(event, value));
                 self.log_failed_server(failure(event, value), why, refusal_log);
                 return Some(Verdict::NotLetIn(why));
             }
@@ -238,7 +238,7 @@ impl Handshakes {
         }
     }
 
-    fn why_not_let_in(&self, failure: Failure) -> &'static str {
+    fn why_not_admitted(&self, failure: Failure) -> &'static str {
         match failure {
             Failure::Mismatch if self.has_keys => "it has no keys, and this side has",
             Failure::Mismatch => "it wants keys: set `keys`",
@@ -255,7 +255,7 @@ impl Handshakes {
             return;
         }
         tracing::warn!(
-            event = "not_let_in",
+            event = "not_admitted",
             endpoint = self.endpoint,
             why,
             "not admitted, trying again"

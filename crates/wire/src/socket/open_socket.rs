@@ -72,9 +72,9 @@ impl OpenSocket {
             }
             Verdict::LetIn => {
                 if let Some(keys) = keys
-                    && keys.note_let_in()
+                    && keys.note_admitted()
                 {
-                    log_let_in(self.spec.place.endpoint(), keys.current());
+                    log_admitted(self.spec.place.endpoint(), keys.current());
                 }
                 None
             }
@@ -256,9 +256,9 @@ impl OpenSocket {
     }
 }
 
-fn log_let_in(endpoint: &str, by: &TrustedKey) {
+fn log_admitted(endpoint: &str, by: &TrustedKey) {
     tracing::info!(
-        event = "let_in", endpoint, key = %by.key, file = by.file,
+        event = "admitted", endpoint, key = %by.key, file = by.file,
         "admitted by the owner of a trusted key"
     );
 }

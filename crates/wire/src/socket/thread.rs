@@ -51,7 +51,7 @@ pub(super) struct Commands {
     /// call.
     woken: AtomicBool,
     /// Why a server last refused a socket of this process.
-    not_let_in: Mutex<Option<&'static str>>,
+    not_admitted: Mutex<Option<&'static str>>,
     /// Changes of the list of keys that were not taken yet.
     list_changes: Mutex<Vec<ListChange>>,
     traffic: Mutex<BTreeMap<SocketName, Traffic>>,
@@ -72,19 +72,19 @@ impl Commands {
             queue: Mutex::default(),
             wake,
             woken: AtomicBool::new(false),
-            not_let_in: Mutex::default(),
+            not_admitted: Mutex::default(),
             list_changes: Mutex::default(),
             traffic: Mutex::default(),
         })
     }
 
-    pub(super) fn not_let_in(&self) -> Option<&'static str> {
-        let why = self.not_let_in.lock();
+    pub(super) fn not_admitted(&self) -> Option<&'static str> {
+        let why = self.not_admitted.lock();
         *why.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_not_let_in(&self, why: &'static str) {
-        let noted = self.not_let_in.lock();
+    fn note_not_admitted(&self, why: &'static str) {
+        let noted = self.not_admitted.lock();
         *noted.unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
@@ -457,7 +457,7 @@ impl<A: Arrivals> SocketThread<A> {
 fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {
-            commands.note_not_let_in(why);
+            commands.note_not_admitted(why);
         }
     }
 }

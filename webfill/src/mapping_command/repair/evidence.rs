@@ -134,7 +134,7 @@ impl Evidence {
             .into_iter()
             .filter(|sample| sample.alert.as_deref() == Some(&*alert.raised_at));
         let ids = of_alert.map(|sample| sample.id).collect();
-        let mut texts = store.sample_texts(ids).await.map_err(Fault::error)?;
+        let mut texts = store.samples_with_texts(ids).await.map_err(Fault::error)?;
         texts.sort_by(|one, other| one.id.cmp(&other.id));
         for sample in texts {
             let when = sample.id.rsplit('/').nth(1).unwrap_or_default().to_owned();

@@ -31,11 +31,11 @@ impl Fleet {
             processes: Vec::new(),
         };
         fleet.keys(&["new", "dispatcher"], "keys")?;
-        fleet.let_in("supervisor", "supervisor", &[])?;
-        fleet.let_in("client", "honest", &[])?;
+        fleet.admit("supervisor", "supervisor", &[])?;
+        fleet.admit("client", "honest", &[])?;
         for kind in KINDS {
             for number in 0..crate::CLIENTS_OF_A_KIND {
-                fleet.let_in("client", &kind.key(number), kind.rights())?;
+                fleet.admit("client", &kind.key(number), kind.rights())?;
             }
         }
         fleet.start_role(&["dispatcher", "--listen", HOST], "keys", site)?;
@@ -93,7 +93,7 @@ impl Fleet {
         }
     }
 
-    fn let_in(&self, role: &str, name: &str, rights: &[&str]) -> Result<(), Failure> {
+    fn admit(&self, role: &str, name: &str, rights: &[&str]) -> Result<(), Failure> {
         let trusted = self.folder.path().join("keys/dispatcher.pub");
         let trusted = trusted.to_string_lossy();
         let public = self.keys(&["new", role, "--dispatcher-key", &trusted], name)?;
