@@ -25,7 +25,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 rm -rf "$folder/source"
 mkdir -p "$folder/source"
 # Tests may be running this tree's own program, which has the same name.
-own=$folder/own
+own=$target/debug/webfill-of-this-tree
 rm -f "$own"
 [ ! -e "$target/debug/webfill" ] || ln "$target/debug/webfill" "$own"
 git archive "$COMMIT" | tar -x -C "$folder/source"
