@@ -150,7 +150,7 @@ fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
     );
     assert!((site["share"].as_f64().expect("a share") - 2.0 / 3.0).abs() < 1e-9);
 
-    let waited_for = answer(&documents, "Sites that are waited for");
+    let waited_for = answer(&documents, "Waiting sites");
     assert_eq!(waited_for.len(), 1, "{waited_for:?}");
     assert_eq!(waited_for[0]["_id"], "refusing.example");
 }
