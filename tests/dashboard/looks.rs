@@ -85,6 +85,8 @@ fn places(scene: &Scene) -> Vec<(&'static str, String)> {
             "crawl-changes",
             format!("/dashboard/crawl/{APP}/{WATCH}/changes"),
         ),
+        ("changes", "/dashboard/changes".into()),
+        ("doubts", "/dashboard/doubts".into()),
         ("pages-of-all", "/dashboard/pages".into()),
         ("pages-none", "/dashboard/pages?site=niemand.example".into()),
         ("page", vereine.clone()),

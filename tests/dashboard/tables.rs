@@ -66,7 +66,17 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     assert_eq!(take(&reader), 403);
     // A table is no matter of one application.
     let shop = visitor(&place, SHOP);
-    for path in ["/dashboard/tables", "/dashboard/table/books", REVIEW] {
+    let doubts = reader.get("/dashboard/doubts").body;
+    assert!(
+        doubts.contains("1910") && doubts.contains(REVIEW),
+        "{doubts}"
+    );
+    for path in [
+        "/dashboard/tables",
+        "/dashboard/table/books",
+        "/dashboard/doubts",
+        REVIEW,
+    ] {
         let page = shop.get(path);
         assert_eq!(page.status, 403, "{path}: {}", page.body);
         assert!(!page.body.contains("1910"), "{path}");
@@ -81,6 +91,8 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
         (&answered[0]["answer"], &answered[0]["by"]),
         (&json!("accept"), &json!("chief"))
     );
+    let doubts = chief.get("/dashboard/doubts").body;
+    assert!(!doubts.contains("1910"), "answered: {doubts}");
     dashboard.signal(Signal::TERM);
     dashboard.finish().expect(0);
 }

@@ -86,6 +86,65 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
     );
 }
 
+/// The links of the navigation with this label: address, text, `aria-current`.
+fn navigation(body: &str, label: &str) -> Vec<(String, String, Option<String>)> {
+    let start = format!("aria-label=\"{label}\">");
+    let (_, rest) = body.split_once(&start).expect("a navigation");
+    let (own, _) = rest.split_once("</nav>").expect("its end");
+    let links = own.split("<a href=\"").skip(1).map(|link| {
+        let (path, rest) = link.split_once('"').expect("an address");
+        let (attributes, rest) = rest.split_once('>').expect("the end of the tag");
+        let text = rest.split('<').next().unwrap_or_default();
+        let current = attributes.split('"').nth(1).map(str::to_owned);
+        (path.replace("&#x2f;", "/"), text.to_owned(), current)
+    });
+    links.collect()
+}
+
+#[test]
+fn three_doors_lead_to_every_view() {
+    let fleet = Fleet::start();
+    fleet.feed_pages("a.example", "monday", 3);
+    let visitor = fleet.visitor();
+    fleet.wait_until_listed(&visitor, "monday");
+    let body = visitor.get("/dashboard/").body;
+    let doors = navigation(&body, "Areas");
+    let labels: Vec<&str> = doors.iter().map(|(_, label, _)| label.as_str()).collect();
+    assert_eq!(labels, ["Overview", "Data", "Crawls", "System"]);
+    assert_eq!(doors[0].2.as_deref(), Some("page"));
+    for (door, views) in [
+        ("Data", &["Records", "Changes"][..]),
+        ("Crawls", &["Runs", "Sites", "Pages", "Watches"]),
+        (
+            "System",
+            &["Machines", "Mappings", "Mapping editor", "Audit"],
+        ),
+    ] {
+        let (path, ..) = doors.iter().find(|(_, label, _)| label == door).unwrap();
+        let shown = navigation(&visitor.get(path).body, door);
+        let labels: Vec<&str> = shown.iter().map(|(_, label, _)| label.as_str()).collect();
+        assert_eq!(labels, views);
+        for (path, label, _) in &shown {
+            let answer = visitor.get(path);
+            assert_eq!(answer.status, 200, "{label}: {}", answer.body);
+            let (.., current) = &navigation(&answer.body, door)
+                .into_iter()
+                .find(|(_, other, _)| other == label)
+                .unwrap();
+            assert_eq!(current.as_deref(), Some("page"), "{label}");
+        }
+    }
+    // What a list leads to belongs to the list.
+    let body = visitor.get(&format!("/dashboard/crawl/{APP}/monday")).body;
+    let here = (
+        "/dashboard/crawls".into(),
+        "Runs".into(),
+        Some("true".into()),
+    );
+    assert_eq!(navigation(&body, "Crawls")[0], here);
+    assert_eq!(navigation(&body, "Areas")[2].2.as_deref(), Some("true"));
+}
+
 #[test]
 fn visitors_limited_to_applications_see_nothing_of_others() {
     let fleet = Fleet::with_tokens(&format!("shop {SHOP} apps=shop\n"));

@@ -27,7 +27,6 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ),
     ("review.js", SCRIPT, include_str!("../assets/review.js")),
     ("tables.css", STYLE, include_str!("../assets/tables.css")),
-    ("views.css", STYLE, include_str!("../assets/views.css")),
     ("mark.svg", PICTURE, include_str!("../assets/mark.svg")),
     ("overview.js", SCRIPT, include_str!("../assets/overview.js")),
     (
@@ -113,6 +112,14 @@ impl Assets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_style_sheets_together_are_small() {
+        let styles = ASSETS.iter().filter(|(_, kind, _)| *kind == STYLE);
+        let bytes: usize = styles.map(|(.., content)| content.len()).sum();
+        let all = bytes + include_str!("../assets/frame.css").len();
+        assert!(all <= 40_000, "{all} bytes");
+    }
 
     #[test]
     fn an_asset_of_this_build_is_kept_for_good_and_others_are_not_known() {

@@ -21,7 +21,8 @@
 //!    form: &Form) -> Shown`.
 //! 2. A template `templates/NAME.html` that extends `layout.html`, and its line in `TEMPLATES` ([`templates`]).
 //!    Templates escape; nothing is marked as safe in them. Filters are in [`templates`], too.
-//! 3. Its path in [`route`], and, if every page should link to it, its line in `NAVIGATION` ([`views`]).
+//! 3. Its path in [`route`], and, if the navigation should lead to it, its line among
+//!    the views of a door ([`views::navigation`]).
 //!
 //! A form for an ordinary action needs no view: it is posted to `/dashboard/do/ACTION` (`views/actions.rs`). Scripts
 //! and style sheets are files in `assets/` with a line in `ASSETS` ([`assets`]); pages name them by `asset("NAME")`.

@@ -6,8 +6,8 @@ use crate::editor::view as editor;
 use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
 use crate::views::{
-    actions, audit, changes, crawl, crawls, find, machines, mapping, mappings, overview, page,
-    record, records, review, site, sites, table, tables, watch, watches,
+    actions, audit, changes, crawl, crawls, doubts, find, machines, mapping, mappings, overview,
+    page, record, records, review, site, sites, table, tables, watch, watches,
 };
 use crate::visit::Visit;
 
@@ -34,7 +34,9 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["table", name, "review"] => review::show(visit, name).await,
         ["crawl", app, id] => crawl::show(visit, app, id).await,
         ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
-        ["crawl", app, id, "changes"] => changes::show(visit, app, id).await,
+        ["crawl", app, id, "changes"] => changes::show(visit, Some((app, id))).await,
+        ["changes"] => changes::show(visit, None).await,
+        ["doubts"] => doubts::show(visit).await,
         ["pages"] => pages::show(visit, PagesOf::All).await,
         ["page", app, crawl, hash] => page::show(visit, app, crawl, hash).await,
         ["page", app, crawl, hash, "body"] => page::body(visit, app, crawl, hash).await,

@@ -29,6 +29,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     template!("changes.html"),
     template!("crawl.html"),
     template!("datasets.html"),
+    template!("doubts.html"),
     template!("find.html"),
     template!("mapping.html"),
     template!("mappings.html"),

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod changes;
 pub(crate) mod crawl;
 pub(crate) mod crawls;
+pub(crate) mod doubts;
 pub(crate) mod find;
 pub(crate) mod machines;
 pub(crate) mod mapping;

@@ -43,7 +43,7 @@ struct Frame<'a> {
     has_fleet: bool,
     has_login: bool,
     form_token: &'a str,
-    navigation: Vec<navigation::Entry>,
+    navigation: navigation::Navigation,
 }
 
 impl Visit {

@@ -1,4 +1,4 @@
-//! Changes of pages, with their differences, for a crawl, a site or a page.
+//! Changes of pages, with their differences: of all crawls, or of one.
 
 use serde_json::{Value, json};
 use webfill_store::{Change, ChangeKind, ChangeListFilter, CrawlId};
@@ -10,26 +10,31 @@ use crate::visit::Visit;
 /// The most characters of a difference. The view of the page shows all of it.
 const MOST_DIFFERENCE: usize = 4_000;
 
-pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
-    visit.needs_app(app)?;
-    let kind = match visit.asked("kind") {
-        None => None,
-        Some(name) => Some(kind_named(name)?),
-    };
+/// `of`: the application and the name of a crawl; `None`: all crawls that the visitor may see.
+pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
+    if let Some((app, _)) = of {
+        visit.needs_app(app)?;
+    }
+    let kind = visit.asked("kind").map(kind_named).transpose()?;
     let filter = ChangeListFilter {
-        crawl: Some(CrawlId::new(app, crawl)),
+        crawl: of.map(|(app, crawl)| CrawlId::new(app, crawl)),
         kind,
+        apps: visit.apps(),
         ..ChangeListFilter::default()
     };
     let (store, from) = (store(visit).await?, place(visit)?);
     let slice = within(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
+    let title = match of {
+        Some((_, crawl)) => format!("Changes of {crawl}"),
+        None => String::from("Changes"),
+    };
     let content = json!({
-        "app": app, "crawl": crawl,
+        "app": of.map(|(app, _)| app), "crawl": of.map(|(_, crawl)| crawl),
         "kind": kind.map(ChangeKind::as_str),
         "kinds": ChangeKind::ALL.map(ChangeKind::as_str),
         "list": List::of(visit, &slice, row),
     });
-    visit.page("changes.html", &format!("Changes of {crawl}"), content)
+    visit.page("changes.html", &title, content)
 }
 
 fn kind_named(name: &str) -> Result<ChangeKind, Problem> {

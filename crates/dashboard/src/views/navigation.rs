@@ -1,4 +1,4 @@
-//! The navigation on every page.
+//! The navigation on every page: the overview, three doors, and the views of the open door.
 
 use serde::Serialize;
 
@@ -7,8 +7,6 @@ use crate::visit::Visit;
 /// The requirements of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// More than tables.
-    Crawls,
     /// Tables, and rights over all applications.
     Tables,
     Fleet,
@@ -27,57 +25,129 @@ enum Needs {
     Editor,
 }
 
-/// The views in the navigation: path, label, needs.
-const NAVIGATION: &[(&str, &str, Needs)] = &[
-    ("/dashboard/", "Overview", Needs::Crawls),
-    ("/dashboard/tables", "Tables", Needs::Tables),
-    ("/dashboard/crawls", "Crawls", Needs::Store),
-    ("/dashboard/sites", "Sites", Needs::Sites),
-    ("/dashboard/records", "Records", Needs::WholeStore),
-    ("/dashboard/pages", "Pages", Needs::Store),
-    ("/dashboard/find", "Find a URL", Needs::Crawls),
-    ("/dashboard/watches", "Watches", Needs::Fleet),
-    ("/dashboard/mappings", "Mappings", Needs::Mappings),
-    ("/dashboard/editor", "Editor", Needs::Editor),
-    ("/dashboard/machines", "Machines", Needs::WholeFleet),
-    ("/dashboard/audit", "Audit", Needs::Logs),
+/// The views of a door: path, label, needs. The paths of what a list leads to are in [`home_of`].
+type Views = &'static [(&'static str, &'static str, Needs)];
+
+const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];
+
+const DATA: Views = &[
+    ("tables", "Tables", Needs::Tables),
+    ("records", "Records", Needs::WholeStore),
+    ("changes", "Changes", Needs::Store),
+    ("doubts", "Doubts", Needs::Tables),
 ];
 
+const CRAWLS: Views = &[
+    ("crawls", "Runs", Needs::Store),
+    ("sites", "Sites", Needs::Sites),
+    ("pages", "Pages", Needs::Store),
+    ("watches", "Watches", Needs::Fleet),
+];
+
+const SYSTEM: Views = &[
+    ("machines", "Machines", Needs::WholeFleet),
+    ("mappings", "Mappings", Needs::Mappings),
+    ("editor", "Mapping editor", Needs::Editor),
+    ("audit", "Audit", Needs::Logs),
+];
+
+/// The navigation as the layout shows it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Entry {
-    path: &'static str,
+pub(crate) struct Navigation {
+    doors: Vec<Entry>,
+    /// The views of the open door.
+    views: Vec<Entry>,
+    /// The label of the open door.
+    open: Option<&'static str>,
+    /// Whether there is anything to find a URL in.
+    has_search: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry {
+    path: String,
     label: &'static str,
-    is_here: bool,
+    /// The value of `aria-current`: `page` for the page itself, `true` for what it belongs to.
+    current: Option<&'static str>,
 }
 
 /// The entries available to this visitor.
-pub(crate) fn of(visit: &Visit) -> Vec<Entry> {
+pub(crate) fn of(visit: &Visit) -> Navigation {
+    let home = match visit
+        .path
+        .trim_start_matches("/dashboard")
+        .trim_matches('/')
+    {
+        "" if visit.has_tables_only() => "tables",
+        path => home_of(path.split('/').next().unwrap_or_default()),
+    };
+    let mut doors = Vec::new();
+    let (mut views, mut open) = (Vec::new(), None);
+    if !visit.has_tables_only() {
+        doors.push(entry(visit, "", "Overview", home.is_empty()));
+    }
+    for (label, all) in DOORS {
+        let mut shown = all.iter().filter(|(_, _, needs)| has(visit, *needs));
+        let is_open = all.iter().any(|(path, ..)| *path == home);
+        if is_open {
+            let entries = shown.clone();
+            views = entries
+                .map(|(path, label, _)| entry(visit, path, label, *path == home))
+                .collect();
+            open = Some(label);
+        }
+        if let Some((path, ..)) = shown.next() {
+            doors.push(entry(visit, path, label, is_open));
+        }
+    }
+    Navigation {
+        doors,
+        views,
+        open,
+        has_search: visit.has_fleet() || visit.has_store(),
+    }
+}
+
+fn entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry {
+    let path = format!("/dashboard/{name}");
+    let current = match visit.path == path {
+        true => Some("page"),
+        false => is_open.then_some("true"),
+    };
+    Entry {
+        path,
+        label,
+        current,
+    }
+}
+
+/// The view that a page belongs to, by the first part of its path.
+fn home_of(part: &str) -> &str {
+    match part {
+        "table" => "tables",
+        "record" => "records",
+        "crawl" => "crawls",
+        "site" => "sites",
+        "page" | "find" => "pages",
+        "watch" => "watches",
+        "mapping" => "mappings",
+        other => other,
+    }
+}
+
+fn has(visit: &Visit, needs: Needs) -> bool {
     let is_whole = !visit.visitor.rights.is_bound();
-    let (has_fleet, has_store) = (
-        visit.dashboard.fleet.is_some(),
-        visit.dashboard.store.is_named(),
-    );
-    let has_mappings = visit.dashboard.setup.mappings.is_some();
-    let logs = visit.dashboard.setup.logs.as_deref();
-    let has_logs = logs.is_some_and(std::path::Path::is_dir);
-    let has = |needs: Needs| match needs {
-        Needs::Crawls => !visit.has_tables_only(),
+    let (has_fleet, has_store) = (visit.has_fleet(), visit.has_store());
+    let setup = &visit.dashboard.setup;
+    match needs {
         Needs::Tables => is_whole && !visit.dashboard.tables.is_empty(),
         Needs::Fleet => has_fleet,
         Needs::WholeFleet => has_fleet && is_whole,
-        Needs::Logs => is_whole && has_logs,
+        Needs::Logs => is_whole && setup.logs.as_deref().is_some_and(std::path::Path::is_dir),
         Needs::Store => has_store,
         Needs::WholeStore => has_store && is_whole,
         Needs::Sites => is_whole && (has_fleet || has_store),
-        Needs::Mappings => is_whole && (has_store || has_mappings),
+        Needs::Mappings => is_whole && (has_store || setup.mappings.is_some()),
         Needs::Editor => visit.editor().is_some() && visit.can_change() && is_whole,
-    };
-    let shown = NAVIGATION.iter().filter(|(_, _, needs)| has(*needs));
-    shown
-        .map(|(path, label, _)| Entry {
-            path,
-            label,
-            is_here: *path == visit.path,
-        })
-        .collect()
+    }
 }

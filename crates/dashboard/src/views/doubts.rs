@@ -1,0 +1,34 @@
+//! The open doubts of all tables: known values that their pages contradict.
+
+use serde_json::{Value, json};
+
+use super::tables::reading;
+use crate::answer::Shown;
+use crate::tables::Project;
+use crate::visit::Visit;
+
+/// The most doubts shown of a table; its review has all.
+const SHOWN: usize = 20;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    visit.needs_whole_fleet()?;
+    let all = visit.dashboard.tables.all();
+    let read = move || Ok(all.iter().map(of_table).collect::<Vec<Value>>());
+    let mut tables = reading(read).await?;
+    tables.retain(|table| table["open"] != 0);
+    visit.page("doubts.html", "Doubts", json!({"tables": tables}))
+}
+
+fn of_table(project: &Project) -> Value {
+    let review = match project.review() {
+        Ok(review) => review,
+        Err(fault) => return json!({"name": project.name, "fault": fault}),
+    };
+    let open = review.doubts.iter();
+    let open = open.filter(|doubt| review.answer(doubt).is_none());
+    json!({
+        "name": project.name,
+        "open": review.open(),
+        "doubts": open.take(SHOWN).collect::<Vec<_>>(),
+    })
+}
