@@ -50,7 +50,7 @@ pub use usage::{print_usage, usage_sentence};
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Drain and end once this is not the parent process any more; for programs that start webfill
+    /// Drain and end when this process is no longer the parent; for programs that start webfill
     #[arg(long, value_name = "PID", global = true, hide = true)]
     pub parent_process: Option<u32>,
     #[command(subcommand)]
@@ -61,19 +61,19 @@ pub struct Cli {
 pub enum Command {
     /// Crawl on this machine, with all processes included
     ///
-    /// The first Ctrl-C drains the crawl: fetches in flight finish. The second stops it at once. Run the same command
-    /// again, with the same --state and --crawl, to resume.
+    /// The first Ctrl-C drains the crawl: fetches in flight finish. The second stops it immediately. To resume, run
+    /// the same command again, with the same --state and --crawl.
     Crawl(Box<CrawlOptions>),
     /// Complete a table from the pages that its rows link to
     ///
-    /// Mappings are learned from the rows with the most values; further pages are fetched only for columns that can be
-    /// read precisely enough. For books.csv this writes books.filled.csv, books.evidence.jsonl and .parquet
-    /// (where each value comes from), and books.doubts.csv (known values that their pages contradict). Run the same
-    /// command again to resume it; pages, mappings and answers are kept in books.webfill/.
+    /// Mappings are learned from the rows with the most known values; further pages are fetched only for columns that
+    /// are precise enough. For books.csv this writes books.filled.csv, books.evidence.jsonl and .parquet (the source
+    /// of each value), and books.doubts.csv (known values that their pages contradict). To resume, run the same
+    /// command again; pages, mappings and answers are kept in books.webfill/.
     Fill(Box<FillOptions>),
     /// Serve a small web of four sites on loopback and complete a table from it
     ///
-    /// Prints the command, which you can run again in the folder with your own flags.
+    /// Prints the command. You can run it again in the folder with your own flags.
     Demo(DemoOptions),
     /// Send crawl requests to a running dispatcher
     ///
@@ -99,8 +99,8 @@ pub enum Command {
     /// Drain supervisors: they finish their fetches and exit
     ///
     /// They return their other tasks to the dispatcher, which keeps running. The command waits until they have left,
-    /// which takes as long as their longest fetch. It exits with 1 if one of them was lost meanwhile; its tasks are
-    /// not lost.
+    /// which takes as long as their longest fetch. It exits with 1 if one of them was lost in the meantime;
+    /// its tasks are kept.
     Drain(DrainOptions),
     /// Reload the mappings and some settings of a running dispatcher
     ///
@@ -110,31 +110,30 @@ pub enum Command {
     ///
     /// Without an option it shows the current rules and the state of the site.
     Site(SiteOptions),
-    /// List sites with their states: which are backing off, until when and why
+    /// List sites with their states, and the end and reason of each backoff
     Sites(SitesOptions),
-    /// Explain where a URL is in the crawls of a fleet and what it is waiting for
+    /// Explain the state of a URL in the crawls of a fleet, and why it waits
     ///
-    /// For each crawl that knows the URL: its outcome if it is done, the supervisor that has it and since when, or
-    /// what it is waiting for and how many tasks are before it. A URL that no crawl knows is judged as if it were
-    /// fed.
+    /// For each crawl that knows the URL: its outcome if it is done; its supervisor and the start of the lease; or the
+    /// reasons for waiting and the number of tasks before it. An unknown URL is judged as if it were fed.
     Why(WhyOptions),
     /// Show the history of a URL from the dispatcher, the store and the logs
     ///
-    /// In chronological order, with what each process recorded.
+    /// The steps are in chronological order, as each process recorded them.
     Trace(TraceOptions),
     /// Stream results and notifications of a fleet, one JSON object per line
     ///
     /// A subscriber that is slow or disconnected misses messages, and never slows down the fleet. `webfill export
     /// pages --follow` misses nothing.
     Dump(DumpOptions),
-    /// Show the health of mappings: which fields are found less often, and since when
+    /// Show the health of mappings: the fields that are found less often, and since when
     Health(HealthOptions),
-    /// List changes on pages
+    /// List changes of pages
     Changes(ChangesOptions),
-    /// Show how far lists of rows were read, and which of their rows are gone
+    /// Show the progress of lists of rows, and the rows that are gone
     ///
-    /// Everything is read from the store: a dispatcher keeps no lists. For a fleet, run this where its store can be
-    /// reached, and give `--store` the value of the fleet's `store` setting.
+    /// The command only reads the store. For a fleet, run it where the store is reachable, and pass the value of the
+    /// fleet's `store` setting as `--store`.
     Lists(ListsOptions),
     /// Export pages, records or changes as JSON lines, CSV or Parquet
     Export(ExportOptions),
@@ -161,8 +160,8 @@ pub enum Command {
     Dashboard(DashboardOptions),
     /// Serve agents by the Model Context Protocol on standard input and output
     ///
-    /// An agent gets tools only for what you name: to feed and query a fleet, with the rights of its key; to read a
-    /// store; to complete tables in a folder. Agents start this command themselves: add it to their configuration.
+    /// An agent gets only the tools of the given options: to feed and query a fleet, with the rights of its key; to
+    /// read a store; to complete tables in a folder. Agents start this command: add it to their configuration.
     Mcp(McpOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),

@@ -26,13 +26,13 @@ pub struct DashboardOptions {
     /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// Project folder of a table that `webfill fill` completes, or folder of these; repeatable
+    /// Project folder of a table of `webfill fill`, or a folder of these; repeatable
     #[arg(long, value_name = "DIR")]
     pub fill: Vec<PathBuf>,
     /// Address to listen on; beyond loopback only with TLS and tokens, as set for the dispatcher
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     pub listen: SocketAddr,
-    /// State folder of a dispatcher, whose audit log is shown [default: .webfill]
+    /// State folder of the dispatcher whose audit log is shown [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Settings file

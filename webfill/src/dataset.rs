@@ -37,8 +37,8 @@ pub struct DatasetOptions {
     pub write_back: Option<String>,
     /// Overwrite values, keeping the old ones in `history`
     ///
-    /// In a new crawl, for fields that a mapping extracts or that a record's `want` lists. A value stays until a page
-    /// gives another. Your own corrections are never overwritten.
+    /// In a new crawl, for fields that a mapping extracts or a record's `want` lists. A value stays until a page gives
+    /// another. Your own corrections are never overwritten.
     #[arg(long, requires = "of_records")]
     pub refresh: bool,
 }

@@ -54,7 +54,7 @@ pub struct ExtractOptions {
     /// Read the documents in this folder of `--keep-documents` instead of kept bodies
     #[arg(long, value_name = "DIR")]
     pub kept_documents: Option<PathBuf>,
-    /// Show what would change without changing anything
+    /// Show the changes without writing them
     #[arg(long)]
     pub dry_run: bool,
     /// Number of examples for each field

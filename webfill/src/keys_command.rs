@@ -35,7 +35,7 @@ pub enum KeysCommand {
         #[arg(long)]
         next: bool,
     },
-    /// Replace the dispatcher's key by its next one
+    /// Replace the dispatcher's key with its next one
     Rotate {
         #[command(flatten)]
         folder: FolderOption,

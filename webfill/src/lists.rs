@@ -41,8 +41,7 @@ pub struct ListsOptions {
     /// Mark rows that are gone, as a crawl does at its end
     #[arg(long)]
     pub judge: bool,
-    /// Mark the rows that this list no longer holds as gone although most or all of them are missing; URL is that of
-    /// its first page, as this command prints it
+    /// Confirm that the missing rows of a list are gone, even if most are missing; URL of the list's first page
     #[arg(long, value_name = "URL", conflicts_with_all = ["judge", "unfinished"])]
     pub confirm: Option<String>,
     /// Print one JSON object per list and line

@@ -55,7 +55,7 @@ pub struct McpOptions {
     /// Let agents use the fleet of this dispatcher; address of its tasks socket
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
-    /// Folder of keys (see `webfill keys`), whose rights agents have; needed for a dispatcher beyond this machine
+    /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher beyond this machine
     #[arg(long, value_name = "DIR", requires = "dispatcher")]
     pub keys: Option<PathBuf>,
     /// Let agents read this store
@@ -72,7 +72,7 @@ pub struct McpOptions {
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
     #[arg(long, value_name = "URL", requires = "folder", value_parser = crate::cli::contact)]
     pub contact: Option<String>,
-    /// Settings file, which also holds for completing tables
+    /// Settings file, also for completing tables
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

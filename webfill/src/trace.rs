@@ -26,7 +26,7 @@ use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct TraceOptions {
-    /// URL, as it was fed or is linked
+    /// URL, as fed or linked
     #[arg(value_name = "URL")]
     pub url: String,
     /// Only in crawls of this application

@@ -31,10 +31,10 @@ pub struct ExportOptions {
     /// For records in CSV and Parquet. JSON lines always have both.
     #[arg(long)]
     pub sources: bool,
-    /// Add the record that a row's page was fetched for: its id, and these fields of it
+    /// Add the id and these fields of the record that a row's page was fetched for
     ///
     /// The columns are `parent` and `parent.FIELD`, as in `--with-parent=city,name`. In JSON lines the fields are in
-    /// `parent_fields`; `row` has the parent's key always.
+    /// `parent_fields`; `row` always has the parent's key.
     #[arg(long, value_name = "FIELDS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     pub with_parent: Option<Vec<String>>,
     /// Include rows that are gone from their lists, with the column `gone_at`
@@ -58,10 +58,9 @@ pub struct ExportOptions {
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only pages saved after this cursor, in the order in which they were saved; 0 is the start
+    /// Only pages saved after this cursor, in the order of saving; 0 is the start
     ///
-    /// Each line has its `cursor`. A reader that continues from the cursor of the last line that it has processed
-    /// misses no page.
+    /// Each line has its `cursor`. Continue from the cursor of the last processed line to miss no page.
     #[arg(long, value_name = "CURSOR")]
     pub since: Option<String>,
     /// Keep printing pages as they are saved, until interrupted

@@ -14,9 +14,9 @@ pub enum MappingCommand {
         #[arg(default_value = "etl-mappings")]
         paths: Vec<PathBuf>,
     },
-    /// Run mappings on pages and show what they extract
+    /// Run mappings on pages and show the extracted values
     Test(MappingTestOptions),
-    /// Save a page and what a mapping extracts from it as a golden case for `test --all`
+    /// Save a page and its extracted values as a golden case for `test --all`
     Save(MappingSaveOptions),
     /// Learn a mapping from pages and the records that link to them
     Learn(Box<MappingLearnOptions>),
@@ -41,7 +41,7 @@ pub struct MappingTestOptions {
     /// Run all golden cases of the mappings; exit with 1 if one differs
     #[arg(long, conflicts_with_all = ["pages", "mapping", "fields", "url", "content_type", "trace", "rows"])]
     pub all: bool,
-    /// Use the mapping of this name, whatever the page's URL [default: the one for --url, else the only one]
+    /// Use the mapping of this name for any URL [default: the one for --url, else the only one]
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
     /// Only this field, and no links; repeatable [default: all]
@@ -72,7 +72,7 @@ pub struct PageFetchOptions {
     /// Folder for fetched pages [default: pages, beside the mapping]
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Fetch pages again even if they are kept
+    /// Fetch pages again even if they are stored
     #[arg(long)]
     pub again: bool,
     /// Settings file; flags and WEBFILL_ variables override it
@@ -118,13 +118,13 @@ pub struct MappingLearnOptions {
     #[arg(long, value_name = "N", requires = "records",
           value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub fetch: Option<u16>,
-    /// Fields to learn, separated by commas [default: all that the records have values of]
+    /// Fields to learn, separated by commas [default: all fields with known values]
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Name of the mapping [default: made from the site]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Learn `rows` for pages that list several records, found by their values if the records do not link to the page
+    /// Learn `rows` for pages that list several records; without links to the page, records are found by their values
     #[arg(long, requires = "records")]
     pub rows: bool,
     /// Dataset of the learned rows [default: the mapping's name]
@@ -133,10 +133,10 @@ pub struct MappingLearnOptions {
     /// A page and true values on it; repeatable; `FIELD=` means that the page has none
     #[arg(long, num_args = 2.., value_names = ["URL", "FIELD=VALUE"])]
     pub example: Vec<String>,
-    /// True value of a field on a page, whatever its record has; written as --example
+    /// True value of a field on a page, overriding its record; in the format of --example
     #[arg(long, num_args = 2.., value_names = ["URL", "FIELD=VALUE"])]
     pub correct: Vec<String>,
-    /// Wrong value of a field on a page; written as --example
+    /// Wrong value of a field on a page; in the format of --example
     #[arg(long, num_args = 2.., value_names = ["URL", "FIELD=VALUE"])]
     pub reject: Vec<String>,
     #[command(flatten)]
@@ -207,10 +207,10 @@ pub struct MappingRepairOptions {
     /// Crawl that was run with --keep-bodies [default: only the pages kept for the alert]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
-    /// Folder of pages as they are now, as for `webfill mapping learn`; without --store, known values come from --records
+    /// Folder of current pages, as for `webfill mapping learn`; without --store, known values come from --records
     #[arg(long, value_name = "DIR", conflicts_with = "crawl")]
     pub pages: Option<PathBuf>,
-    /// WARC file of pages as they are now, or a folder of them
+    /// WARC file of current pages, or a folder of them
     #[arg(long, value_name = "PATH", conflicts_with_all = ["crawl", "pages"])]
     pub warc: Option<PathBuf>,
     /// Application of the crawl; `watches` for runs of watches

@@ -36,7 +36,7 @@ pub struct DispatcherOptions {
     /// Folder of keys (see `webfill keys`); needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
-    /// The state folder was restored from a backup: start when no request of the earlier fleet can be in flight
+    /// Start from a restored backup: wait until requests of the earlier fleet have ended
     #[arg(long)]
     pub restored: bool,
     /// Sockets in the state folder instead of ports
@@ -73,7 +73,7 @@ pub struct SupervisorOptions {
     /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
-    /// Folder for WARC files of everything that is fetched [default: nothing is archived]
+    /// Folder for WARC files of all fetches [default: no archive]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
     /// Read documents as pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text

@@ -32,8 +32,8 @@ pub struct CrawlOptions {
     pub dataset: DatasetOptions,
     /// Separator of list values in a CSV cell, such as `;`, for fields that are lists in their mapping
     ///
-    /// Write `\;` for a separator that belongs to a value. A cell that is a JSON list is read as one. Cells of other
-    /// fields are texts, whatever characters they contain.
+    /// Write `\;` for a separator within a value. A JSON list in a cell is read as a list. Cells of other fields are
+    /// always texts.
     #[arg(long, value_name = "TEXT", requires = "seeds")]
     pub list_separator: Option<ListSeparator>,
     /// Settings file; flags and WEBFILL_ variables override it
@@ -89,7 +89,7 @@ pub struct CrawlOptions {
     /// PEM file of certificate authorities to trust in addition to the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Folder for WARC files of everything that is fetched [default: nothing is archived]
+    /// Folder for WARC files of all fetches [default: no archive]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
     /// Read documents as pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
@@ -107,7 +107,7 @@ pub struct CrawlOptions {
     /// Links to follow: those that mappings select with `url_parsers`, all, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,
-    /// Read the sitemaps and feeds of the seeds' sites and crawl the pages that they list as seeds
+    /// Read the sitemaps and feeds of the seeds' sites, and crawl the listed pages as seeds
     #[arg(long)]
     pub sitemaps: bool,
     /// Crawl only these domains and their subdomains; repeatable, or separated by commas
@@ -147,7 +147,7 @@ pub struct CrawlOptions {
     pub max_pages: Option<u64>,
     /// Stop gracefully after this time: 90s, 15m, 2h, 1d
     ///
-    /// Waiting for requests of earlier processes to end does not count.
+    /// The wait for requests of earlier processes does not count.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<Duration>,
     /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
@@ -156,10 +156,10 @@ pub struct CrawlOptions {
     /// Write unreachable records to this CSV file at the end: id, url, outcome, status_code, site, why
     #[arg(long, value_name = "FILE")]
     pub dead: Option<PathBuf>,
-    /// Refresh pages, and the fields they filled, that are older than this: 90s, 15m, 2h, 1d [default: never]
+    /// Refresh pages older than this, and the fields they filled: 90s, 15m, 2h, 1d [default: never]
     ///
-    /// A finished crawl reads its seeds again from the start. A value of the input that a page has replaced does not
-    /// return unless you change it. `--max-pages` and `--domain-max-pages` count the pages of all runs of a crawl.
+    /// A finished crawl reads its seeds again. An input value that a page has replaced returns only if you change it.
+    /// `--max-pages` and `--domain-max-pages` count the pages of all runs.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Each run gives other seeds, and it is no surprise that they have changed. No flag: `webfill fill` sets it.
@@ -168,7 +168,7 @@ pub struct CrawlOptions {
     /// Send conditional requests for stored pages [default: with --refresh-after]
     #[arg(long, value_name = "true|false")]
     pub conditional: Option<bool>,
-    /// Exit with 1 if one of these is true of the finished crawl; separated by commas
+    /// Exit with 1 if the finished crawl meets one of these conditions; separated by commas
     #[arg(
         long,
         value_name = "LIST",

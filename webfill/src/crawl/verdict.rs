@@ -10,9 +10,9 @@ use crate::summary::{Counters, Summary};
 /// The conditions that make a finished crawl end in 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A mapping found no rows, or found a field on none of its pages or rows
+    /// A mapping found no rows, or a field on none of its pages or rows
     EmptyField,
-    /// A page that was fetched matches no mapping
+    /// A fetched page matches no mapping
     NoMapping,
     /// No URL could be fetched
     NothingFetched,

@@ -35,16 +35,15 @@ pub struct PruneOptions {
     /// Crawl id [default: all old crawls of the application]
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
-    /// Only crawls without activity, or pages fetched, for longer than this: 90s, 15m, 2h, 1d; with its unit
+    /// Only crawls that are idle, or pages that are older, than this: 90s, 15m, 2h, 1d; a unit is required
     #[arg(long, value_name = "DURATION", value_parser = age)]
     pub older_than: Option<Duration>,
-    /// Prune in this state folder, which no dispatcher may be using, and free all unused space
+    /// Prune in this state folder while no dispatcher uses it, and free all unused space
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
     /// Prune old pages from this store instead, of all crawls
     ///
-    /// The entries of the log that name them go, and the page texts that are kept to repair mappings. Finished crawls
-    /// stay.
+    /// Also removes their log entries and the page texts kept for repairs. Finished crawls stay.
     #[arg(long, value_name = "URI", requires = "older_than",
         conflicts_with_all = ["app_id", "state", "dispatcher", "keys", "config"])]
     pub store: Option<String>,

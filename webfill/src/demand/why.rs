@@ -10,7 +10,7 @@ use super::table::cell;
 
 #[derive(Debug, Args)]
 pub struct WhyOptions {
-    /// URL, as it was fed or is linked
+    /// URL, as fed or linked
     #[arg(value_name = "URL")]
     pub url: String,
     /// Only in crawls of this application

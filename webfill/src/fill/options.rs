@@ -27,25 +27,25 @@ pub struct FillOptions {
     /// Columns to fill, separated by commas [default: all with gaps, except the id and the links]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
-    /// Columns to leave as they are, separated by commas
+    /// Columns to leave unchanged, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub keep: Vec<String>,
-    /// Pages of each site and kind of URL to learn from; those of the rows that know most come first
+    /// Pages of each site and kind of URL to learn from; rows with the most known values first
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=400))]
     pub sample: u16,
     /// Fill only values that are right with at least this probability
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
     pub precision: f64,
-    /// Rows whose known values are compared with their pages, beside those with gaps
+    /// Rows without gaps to compare with their pages
     #[arg(long, value_enum, default_value_t)]
     pub check: Check,
-    /// Doubts that you have edited: known values whose row says `accept` are replaced
+    /// Edited file of doubts: values marked `accept` are written
     #[arg(long, value_name = "FILE")]
     pub doubts: Option<PathBuf>,
-    /// Page with pictures for people, such as books.html: coverage and precision, doubts, examples
+    /// HTML report, such as books.html: coverage and precision, doubts, examples
     #[arg(long, value_name = "FILE", value_parser = page)]
     pub report: Option<PathBuf>,
-    /// Print what was understood and planned; request and write nothing
+    /// Print the understanding of the columns and the plan; request and write nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct FillOptions {
 /// The complete rows to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Check {
-    /// Only those that are learned from, and no columns without gaps
+    /// Only the rows to learn from, and no columns without gaps
     None,
     /// Some of each site
     #[default]
@@ -69,7 +69,7 @@ pub struct FillWebOptions {
     /// Settings file; flags and WEBFILL_ variables override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Have a running fleet fetch the pages; address of its dispatcher's tasks socket
+    /// Fetch the pages with a running fleet; address of its dispatcher's tasks socket
     #[arg(
         long,
         value_name = "tcp://HOST:PORT",
@@ -82,7 +82,7 @@ pub struct FillWebOptions {
     /// Store of the fleet, which keeps the pages [default: the setting `store`]
     #[arg(long, value_name = "URI", requires = "dispatcher")]
     pub store: Option<String>,
-    /// Application of the requests to the fleet
+    /// Application id of the requests to the fleet
     #[arg(long, value_name = "ID", default_value = "fill", requires = "dispatcher", value_parser = crate::cli::id)]
     pub app: String,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
@@ -115,7 +115,7 @@ pub struct FillWebOptions {
     /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
     #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
-    /// Fetch pages again that are older than this: 90s, 15m, 2h, 1d [default: never]
+    /// Fetch pages again if they are older than this: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Progress display on standard error

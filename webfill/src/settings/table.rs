@@ -253,7 +253,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "dispatcher.restored",
         Switch,
-        "Start from a backup in the state folder: wait until no request of the earlier fleet can be in flight. As `--restored`, for units with a fixed command. Other files are opened as usual ([operate.md](../how-to/operate.md#starting-from-a-backup)).",
+        "Start from a restored backup in the state folder: wait until requests of the earlier fleet have ended. As `--restored`, for units with a fixed command. Other files are opened as usual ([operate.md](../how-to/operate.md#starting-from-a-backup)).",
     ),
     unset(
         "dispatcher.patience",
@@ -265,7 +265,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "dispatcher.drop_parameters",
         List,
-        "Query parameters that do not change a page: names, or beginnings of names with `*`. Of URLs that differ in nothing else, a crawl fetches one, as it was found.",
+        "Query parameters that do not change a page: names, or beginnings of names with `*`. A crawl fetches only one of the URLs that differ only in these, as found.",
     ),
     unset(
         "watches.seeds_dir",
@@ -346,7 +346,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "notifications.undelivered_after",
         Number,
-        "A recipient that notifications have not reached for this long raises an alert: 1 to 86400 seconds.",
+        "Time after which an unreached recipient raises an alert: 1 to 86400 seconds.",
     ),
     set(
         "metrics.dispatcher",
@@ -361,7 +361,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "metrics.allow_network",
         Switch,
-        "Allow addresses that other machines can reach. Whoever reaches them can read the metrics.",
+        "Allow addresses that other machines can reach. Anyone who reaches them can read the metrics.",
     ),
     set(
         "probes.dispatcher",
@@ -420,7 +420,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "worker.memory_mib",
         Whole(32, 1 << 20),
-        "Memory of each worker for pages in flight, in MiB: a quarter for bodies while they arrive and wait, half for the trees and values of the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
+        "Memory of each worker for pages in flight, in MiB: a quarter for bodies, half for the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
     ),
     set(
         "worker.page_deadline",
@@ -481,7 +481,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "politeness.clock",
         Text,
-        "Where the clock of a site is kept: `owner`, in the worker that has the site's tasks; or `shared`, in the cache, where each request reserves the site's next start, so that independent crawls with one cache keep the delay together.",
+        "Place of a site's clock: `owner`, in the worker with the site's tasks; or `shared`, in the cache, where each request reserves the next start. Independent crawls with one cache need `shared`.",
     ),
     set(
         "fetch.lookup_timeout",
@@ -535,12 +535,12 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "fetch.headers",
         Lines,
-        "Request headers for the pages of a site and its subdomains, but not for robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site, and the longest site decides. Allowed are `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC` and `X-Requested-With`. The `headers` of a [mapping](../../etl-mappings/README.md#keys) override it.",
+        "Request headers for the pages of a site and its subdomains, without robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site; the longest site wins. Allowed: `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC`, `X-Requested-With`. The `headers` of a [mapping](../../etl-mappings/README.md#keys) override it.",
     ),
     unset(
         "archive.warc",
         Text,
-        "Folder for WARC files of everything that is fetched, as it was sent.",
+        "Folder for WARC files of all fetches.",
         "\"warc\"",
         "nothing is archived",
     ),
@@ -728,7 +728,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "disk.floor_mib",
         Whole(0, 1 << 40),
-        "With less free space than this, in MiB, on the disk of the state folder, the SQLite file of the store or cache, the archive, or kept documents, a dispatcher hands out nothing and refuses new requests, and a supervisor starts no fetches, until there is a quarter more. 0: never; a full disk ends the process with 17.",
+        "Pause below this free space on a disk, in MiB: no tasks, no fetches, no new requests until a quarter more is free. Disks are those of the state folder, SQLite files, archive and kept documents. 0: never; a full disk ends the process with 17.",
     ),
     unset(
         "log.folder",
