@@ -20,6 +20,7 @@ pub struct Setting {
 pub enum Kind {
     Text,
     Whole(u64, u64),
+    /// Without bounds here: the `check` of its struct judges it.
     Number,
     /// Seconds, from 0 to a year.
     Wait,
