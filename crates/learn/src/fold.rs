@@ -5,7 +5,7 @@ use crate::dates;
 pub(crate) use webfill_values::collapsed;
 
 /// Folds a text, and puts a space after each comma between words: `a,b` and `a, b` are the same list.
-pub(crate) fn folded(text: &str) -> String {
+pub fn folded(text: &str) -> String {
     let folded = webfill_values::folded_form(text);
     let is_tight = |at: &usize| {
         folded[..*at].ends_with(char::is_alphabetic)

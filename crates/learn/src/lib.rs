@@ -39,6 +39,7 @@ mod unions;
 mod unseen;
 mod url_patterns;
 
+pub use fold::folded;
 pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
 pub use rows::{learn_rows, records_on, select_rows};

@@ -1,6 +1,7 @@
 //! The words around a value on its page, for people who check it.
 
-use webfill_values::{collapsed, folded_form};
+use webfill_learn::folded;
+use webfill_values::collapsed;
 
 /// Characters before and after the value.
 const AROUND: usize = 60;
@@ -30,14 +31,14 @@ impl PlainText {
         }
     }
 
-    /// Whether a value stands there, in this spelling or one that differs in case and forms of characters, and is no part
-    /// of a longer word or number.
+    /// Whether a value stands there, in this spelling or one that the learner takes for the same text, and is no part of
+    /// a longer word or number.
     pub fn has(&mut self, value: &str) -> bool {
-        let folded = self.folded.get_or_insert_with(|| folded_form(&self.text));
-        let value = folded_form(value);
-        let mut places = folded.match_indices(&value);
+        let text = self.folded.get_or_insert_with(|| folded(&self.text));
+        let value = folded(value);
+        let mut places = text.match_indices(&value);
         places.any(|(at, _)| {
-            let (before, after) = (&folded[..at], &folded[at + value.len()..]);
+            let (before, after) = (&text[..at], &text[at + value.len()..]);
             let goes_on = |one: Option<char>, other: Option<char>| {
                 one.zip(other)
                     .is_some_and(|(one, other)| is_one_word(one, other))
@@ -129,6 +130,9 @@ mod tests {
         let mut text = PlainText::of("<p>since 1998, 12kg, 日本語</p>");
         assert!(text.has("12") && text.has("1998") && text.has("本"));
         assert!(!text.has("98") && !text.has("199"));
+        // As lists are compared with what was read.
+        let mut text = PlainText::of("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
+        assert!(text.has("Dinner,Lunch") && text.has("soup, salad") && !text.has("1, 234"));
         assert_eq!(text.around("nothing"), None);
         let long = PlainText::of(&format!("{} here {}", "é".repeat(500), "ü".repeat(500)));
         assert_eq!(long.around("here").unwrap().chars().count(), AROUND * 2 + 4);
