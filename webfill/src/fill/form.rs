@@ -47,13 +47,14 @@ pub fn padded(value: String, decimals: Option<usize>) -> String {
     format!("{whole}.{digits:0<decimals$}")
 }
 
-/// How nearly all known values write the commas between their words: with a space behind them, or without.
+/// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
+/// may have commas within its words shows nothing.
 pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
     /// Fewer show nothing.
     const LEAST: usize = 3;
     let (mut tight, mut spaced) = (0, 0);
     for value in known() {
-        for (before, behind) in commas(&value) {
+        for (before, behind) in commas(&value).unwrap_or_default() {
             match behind - before {
                 1 => tight += 1,
                 _ => spaced += 1,
@@ -68,13 +69,13 @@ pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'stat
     }
 }
 
-/// A value with the commas between its words as they are in its column.
+/// A value with the commas between its words as they are in its column, unless it may have commas within its words.
 pub fn with_commas(value: String, comma: Option<&'static str>) -> String {
-    let Some(comma) = comma else {
+    let Some((comma, commas)) = comma.zip(commas(&value)) else {
         return value;
     };
     let (mut written, mut from) = (String::with_capacity(value.len()), 0);
-    for (before, behind) in commas(&value) {
+    for (before, behind) in commas {
         written.push_str(&value[from..before]);
         written.push_str(comma);
         from = behind;
@@ -83,14 +84,48 @@ pub fn with_commas(value: String, comma: Option<&'static str>) -> String {
     written
 }
 
-/// Where commas between letters begin, and where the spaces behind them end.
-fn commas(value: &str) -> impl Iterator<Item = (usize, usize)> {
-    value.match_indices(',').filter_map(|(at, _)| {
-        let rest = value[at + 1..].trim_start_matches(' ');
-        let is_between =
-            value[..at].ends_with(char::is_alphabetic) && rest.starts_with(char::is_alphabetic);
-        is_between.then_some((at, value.len() - rest.len()))
-    })
+/// Where commas between letters begin, and where the spaces behind them end. `None` if one of them may be within a word
+/// (`N,N-Dimethyl`), an address, a call or the like.
+fn commas(value: &str) -> Option<Vec<(usize, usize)>> {
+    let mut found = Vec::new();
+    for (at, _) in value.match_indices(',') {
+        let (before, after) = (&value[..at], &value[at + 1..]);
+        let rest = after.trim_start_matches(' ');
+        if !before.ends_with(char::is_alphabetic) || !rest.starts_with(char::is_alphabetic) {
+            continue;
+        }
+        if rest.len() == after.len() && !are_words(last_part(before), first_part(after)) {
+            return None;
+        }
+        found.push((at, value.len() - rest.len()));
+    }
+    Some(found)
+}
+
+fn last_part(text: &str) -> &str {
+    text.rsplit(is_end_of_part).next().unwrap_or_default()
+}
+
+fn first_part(text: &str) -> &str {
+    text.split(is_end_of_part).next().unwrap_or_default()
+}
+
+fn is_end_of_part(c: char) -> bool {
+    c == ',' || c.is_whitespace()
+}
+
+/// Whether what is on both sides of a comma without a space are two words, of which the first may have hyphens.
+fn are_words(before: &str, after: &str) -> bool {
+    let is_word = |part: &str| {
+        let is_of_word = |c: char| c.is_alphabetic() || "'\u{2019}.-".contains(c);
+        let has_points_inside = part.contains('.') && !part.ends_with('.');
+        part.chars().all(is_of_word) && !has_points_inside
+    };
+    let is_letter = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count() < 2;
+    is_word(before)
+        && is_word(after)
+        && !after.contains('-')
+        && !(is_letter(before) && is_letter(after))
 }
 
 /// A value as its column has it, or why it cannot be.
@@ -214,6 +249,84 @@ mod tests {
         assert_eq!(written("Byron,Ada", spaced), "Byron, Ada");
         assert_eq!(written("1, 2 and 3,b", tight), "1, 2 and 3,b");
         assert_eq!(written("Dinner, Lunch", None), "Dinner, Lunch");
+    }
+
+    #[test]
+    fn commas_within_words_and_numbers_stay_as_they_are() {
+        // A value, and the same in columns with and without spaces behind their commas.
+        let table = [
+            ("Smith,John", "Smith, John", "Smith,John"),
+            ("Smith, John", "Smith, John", "Smith,John"),
+            ("Smith,J.", "Smith, J.", "Smith,J."),
+            ("Smith,J. R.", "Smith, J. R.", "Smith,J. R."),
+            ("O'Neill,Anna", "O'Neill, Anna", "O'Neill,Anna"),
+            (
+                "Lloyd-Webber,Andrew",
+                "Lloyd-Webber, Andrew",
+                "Lloyd-Webber,Andrew",
+            ),
+            ("Washington,D.C.", "Washington, D.C.", "Washington,D.C."),
+            ("Acme Co., Ltd.", "Acme Co., Ltd.", "Acme Co., Ltd."),
+            ("en,de,fr", "en, de, fr", "en,de,fr"),
+            (
+                "\u{6771}\u{4eac},\u{5927}\u{962a}",
+                "\u{6771}\u{4eac}, \u{5927}\u{962a}",
+                "\u{6771}\u{4eac},\u{5927}\u{962a}",
+            ),
+            (
+                "Main Course,Soup, Tea",
+                "Main Course, Soup, Tea",
+                "Main Course,Soup,Tea",
+            ),
+            // With a space on the page, it is one between words.
+            ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
+        ];
+        for (value, spaced, tight) in table {
+            assert_eq!(with_commas(value.to_owned(), Some(", ")), spaced);
+            assert_eq!(with_commas(value.to_owned(), Some(",")), tight);
+        }
+        let same = [
+            "1,234",
+            "1,234,567.5",
+            "48.1,11.5",
+            "1, 2",
+            "48.1N,11.5E",
+            "N,N-Dimethylaniline",
+            "O,O-Diethyl",
+            "N,N',N''-Triphenyl",
+            "trans,trans-2,4-Decadienal",
+            "cis,trans-decalin",
+            "\u{3b1},\u{3b2}-unsaturated",
+            "(R,R)-Tartaric acid",
+            "A,B",
+            "f(x,y)",
+            "max(first,second)",
+            "rgb(a,b)",
+            "https://example.org/a,b",
+            "https://example.org/maps/berlin,mitte/",
+            "ada@example.org,alan@example.org",
+            "www.example.org,www.example.net",
+            "font-family:Arial,Helvetica",
+            "Arial,Helvetica,sans-serif",
+            "a=b,c=d",
+            "de_DE,en_US",
+            "H2O,NaCl",
+            "C:\\a,b",
+            "Anna,Mary-Ann",
+            // One of them is not certain.
+            "N,N-Dimethylaniline, Acetone",
+        ];
+        for value in same {
+            for comma in [", ", ","] {
+                assert_eq!(with_commas(value.to_owned(), Some(comma)), value);
+            }
+        }
+        // They do not show how the column writes the others.
+        let of = |values: &[&str]| comma(|| values.iter().map(|value| (*value).to_owned()));
+        assert_eq!(
+            of(&["N,N-Dimethyl", "O,O-Diethyl", "S,S-Ethyl", "Ethanol"]),
+            None
+        );
     }
 
     #[test]
