@@ -4,6 +4,7 @@
 mod by_fleet;
 mod collection;
 mod demo;
+mod disputed;
 mod doubts;
 mod few;
 mod filled;

@@ -226,8 +226,10 @@ impl Deciding<'_> {
         let best = readings.iter().max_by_key(|read| {
             let numbers = self.numbers(&read.values, &[]);
             let shared = numbers.intersection(&chosen).count();
+            // Of pages that have the same, one that nothing speaks against.
             (
                 shared,
+                !read.is_disputed,
                 std::cmp::Reverse(read.chain),
                 std::cmp::Reverse(numbers.len()),
             )

@@ -1,0 +1,97 @@
+//! A page that has several values where one is meant decides nothing alone.
+
+use serde_json::Value;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{evidence, rows, truth};
+
+const THINGS: usize = 24;
+/// Rows that know their maker.
+const KNOWN: usize = 12;
+
+fn maker(thing: usize) -> String {
+    truth(thing)[1].clone()
+}
+
+/// The things from 100 on, and the same from 200 on. The pages of `torn` name another maker behind the true one.
+fn serve(web: &Web, torn: &'static [usize]) {
+    web.site("things.example").otherwise(move |request| -> Reply {
+        let number = request.path.strip_prefix("/thing/");
+        let number: Option<usize> = number.and_then(|number| number.parse().ok());
+        let Some(number) = number.filter(|number| *number >= 100) else {
+            return page("Nothing here").status(404).into();
+        };
+        let other = match torn.contains(&number) {
+            true => " <b class=maker>Someone Else</b>",
+            false => "",
+        };
+        let text = format!(
+            "<html><head><title>Things</title></head><body><h1>Thing {number}</h1><p><b class=maker>{}</b>{other}</p></body></html>",
+            maker(number % 100)
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+}
+
+/// `second`: the things that have a second link.
+fn table(second: &[usize]) -> String {
+    let mut text = String::from("id,link,second,maker\n");
+    for thing in 0..THINGS {
+        let link = |number: usize| format!("http://things.example/thing/{}", number + thing);
+        let second = match second.contains(&thing) {
+            true => link(200),
+            false => String::new(),
+        };
+        let known = match thing < KNOWN {
+            true => maker(thing),
+            false => String::new(),
+        };
+        text += &format!("t{thing},{},{second},{known}\n", link(100));
+    }
+    text
+}
+
+fn fill(work: &Workplace, web: &Web) -> Run {
+    Run::new(["fill", "books.csv", "--url", "link,second"])
+        .args(["--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+}
+
+/// All rows but these have their maker, and the evidence says of these that their pages conflict.
+fn assert_all_but(work: &Workplace, conflicting: &[usize]) {
+    for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
+        let expected = match conflicting.contains(&thing) {
+            true => String::new(),
+            false => maker(thing),
+        };
+        assert_eq!(row[3], expected, "thing {thing}");
+    }
+    let lines = evidence(work);
+    let is_conflicting = |line: &&Value| line["state"] == "conflicting";
+    let found: Vec<&str> = lines
+        .iter()
+        .filter(is_conflicting)
+        .filter_map(|line| line["id"].as_str())
+        .collect();
+    let expected: Vec<String> = conflicting
+        .iter()
+        .map(|thing| format!("t{thing}"))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &[120, 221]);
+    work.write("books.csv", table(&[20, 21]));
+    fill(&work, &web).finish().expect(0);
+    assert_all_but(&work, &[]);
+}
