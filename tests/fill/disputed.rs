@@ -95,3 +95,15 @@ fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
     fill(&work, &web).finish().expect(0);
     assert_all_but(&work, &[]);
 }
+
+#[test]
+fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &[118]);
+    work.write("books.csv", table(&[]));
+    fill(&work, &web)
+        .args(["--precision", "0.5"])
+        .finish()
+        .expect(0);
+    assert_all_but(&work, &[18]);
+}

@@ -80,7 +80,8 @@ const MOST_LOOKS_BYTES: usize = 32 << 20;
 /// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row.
 const UNLIKE: f64 = 0.3;
 
-/// How likely a value is right, at most, where another part of its page has another one that is as likely meant.
+/// How likely a value is right, at most, where another part of its page has another one that is as likely meant. It is
+/// not filled, however little precision is wanted.
 const DISPUTED: f64 = 0.5;
 
 /// Decides cell by cell, by the judgement.
@@ -241,7 +242,8 @@ impl Deciding<'_> {
             false => judged.confidence,
         };
         // A written list stands on one page, whole.
-        let is_sure = confidence >= self.precision && self.numbers(&best.values, &[]) == chosen;
+        let is_whole = self.numbers(&best.values, &[]) == chosen;
+        let is_sure = confidence >= self.precision && is_whole && !is_disputed;
         let state = match judged.rejected.is_empty() {
             _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
             false if !is_sure => State::Conflicting,
