@@ -107,3 +107,14 @@ fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
         .expect(0);
     assert_all_but(&work, &[18]);
 }
+
+#[test]
+fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &[115, 122]);
+    work.write("books.csv", table(&[]));
+    // None of the rows with gaps is learned from.
+    let run = fill(&work, &web).args(["--sample", "8"]);
+    run.finish().expect(0);
+    assert_all_but(&work, &[15, 22]);
+}

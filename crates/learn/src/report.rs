@@ -47,6 +47,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         disagree: Vec::new(),
         doubted: Vec::new(),
         without_page: without_page(found, group),
+        reads_one: false,
         disputed: Vec::new(),
         runner_up: None,
         candidates: Vec::new(),
@@ -94,7 +95,8 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
-    report.disputed = disputed(found, best, group, accepts);
+    report.reads_one = reads_one(found, best, accepts);
+    report.disputed = disputed(found, best, group, report.reads_one, accepts);
     report.why = why(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
         let mut values = chains.flat_map(|one| &found.readings[one][page].values);
@@ -289,12 +291,32 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
         .collect()
 }
 
+/// The different values that a chain reads on a page, of those that it does not drop.
+fn different(found: &Found, one: usize, page: usize, accepts: impl Fn(&str) -> bool) -> usize {
+    let values = found.readings[one][page].values.iter();
+    let values = values.filter(|value| accepts(&value.text));
+    let different: BTreeSet<&String> = values.map(|value| &value.folded).collect();
+    different.len()
+}
+
+/// See [`FieldReport::reads_one`].
+fn reads_one(found: &Found, best: usize, accepts: impl Fn(&str) -> bool + Copy) -> bool {
+    let known = found.labels.iter().filter(|label| {
+        let reading = &found.readings[best][label.page];
+        !label.wanted.is_empty() && label.credit(reading, found.multiple) >= 0.99
+    });
+    let mut counts = known.map(|label| different(found, best, label.page, accepts));
+    let first = counts.next();
+    !found.multiple && first == Some(1) && counts.all(|count| count == 1)
+}
+
 /// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
 fn disputed(
     found: &Found,
     best: usize,
     group: &Group<'_>,
-    accepts: impl Fn(&str) -> bool,
+    reads_one: bool,
+    accepts: impl Fn(&str) -> bool + Copy,
 ) -> Vec<String> {
     if group.rows.is_some() {
         return Vec::new();
@@ -314,19 +336,7 @@ fn disputed(
         .copied()
         .filter(|&label| reads(best, label))
         .collect();
-    let different = |page: usize| {
-        let values = found.readings[best][page].values.iter();
-        let values = values.filter(|value| accepts(&value.text));
-        values
-            .map(|value| &value.folded)
-            .collect::<BTreeSet<_>>()
-            .len()
-    };
-    let is_single = !found.multiple
-        && !read.is_empty()
-        && read
-            .iter()
-            .all(|&label| different(found.labels[label].page) == 1);
+    let different = |page: usize| different(found, best, page, accepts);
     let mut kinds = BTreeSet::from([found.candidates[best].anchor, Anchor::Path]);
     let is_witness = |one: usize| {
         !found.candidates[one].counts_positions()
@@ -340,7 +350,7 @@ fn disputed(
         others.extend(of_kind.filter(|&one| kinds.insert(found.candidates[one].anchor)));
     }
     let differs = |page: usize| {
-        let has_more = is_single && different(page) > 1;
+        let has_more = reads_one && different(page) > 1;
         let is_contradicted = others.iter().any(|&other| {
             !found.readings[other][page].values.is_empty()
                 && scores.likeness(best, other, page) < 0.99

@@ -77,7 +77,8 @@ pub const LEAST_UNASKED: f64 = 0.95;
 const MOST_LOOKS: usize = 10_000;
 const MOST_LOOKS_BYTES: usize = 32 << 20;
 
-/// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row.
+/// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row or
+/// has another one.
 const UNLIKE: f64 = 0.3;
 
 /// How likely a value is right, at most, where another part of its page has another one that is as likely meant. It is
@@ -152,13 +153,12 @@ impl Deciding<'_> {
                 let name = &table.fields[field].name;
                 let origin = self.mappings.origin(reading.mapping);
                 let origin = origin.and_then(|origin| origin.fields.get(name));
-                let is_disputed = origin.is_some_and(|field| field.disputed.contains(*url));
                 let mut read = Read {
                     url,
                     mapping: reading.mapping,
                     chain: one.chain,
                     values: one.values.clone(),
-                    is_disputed: one.chain == 0 && is_disputed,
+                    is_disputed: origin.is_some_and(|field| field.disputes(url, one)),
                 };
                 if !table.fields[field].has_several() {
                     if self.numbers(&read.values, known).len() > 1 {
@@ -168,7 +168,9 @@ impl Deciding<'_> {
                     read.values.truncate(1);
                 }
                 match self.mappings.proposed_confidence(read.mapping, name) {
-                    Some(_) if is_foreign(row, reading) => proposed.push((UNLIKE, read)),
+                    Some(_) if read.is_disputed || is_foreign(row, reading) => {
+                        proposed.push((UNLIKE, read));
+                    }
                     Some(confidence) => proposed.push((confidence, read)),
                     None => readings.push(read),
                 }

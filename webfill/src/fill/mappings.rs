@@ -11,6 +11,7 @@ use webfill_mapping::{MappingIndex, MappingSet, Source};
 use webfill_service::Fault;
 
 use super::project::Project;
+use super::reading::FieldReading;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::writing::write_atomically;
 
@@ -48,9 +49,21 @@ pub struct FieldOrigin {
     /// URLs of pages on which something speaks against what the first chain reads.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub disputed: BTreeSet<String>,
+    /// The first chain reads one value on each page by which it was chosen.
+    #[serde(default)]
+    pub reads_one: bool,
 }
 
 impl FieldOrigin {
+    /// Whether something on the page speaks against what is read there. Alternatives are only chosen if they read one
+    /// value everywhere.
+    pub fn disputes(&self, url: &str, read: &FieldReading) -> bool {
+        match read.chain {
+            0 => self.disputed.contains(url) || self.reads_one && read.is_first_of_several,
+            _ => read.is_first_of_several,
+        }
+    }
+
     /// Proposed values say nothing about how well the chain reads. If it does not read them, it is not the proposed one.
     fn proposed(field: &FieldReport, confidence: f64) -> FieldOrigin {
         FieldOrigin {
@@ -61,6 +74,8 @@ impl FieldOrigin {
                  {confidence:.2}."
             ),
             proposed: Some(confidence * field.confidence.clamp(0.0, 1.0)),
+            disputed: field.disputed.iter().cloned().collect(),
+            reads_one: field.reads_one,
             ..FieldOrigin::default()
         }
     }
@@ -126,17 +141,44 @@ impl Mappings {
         place.map_or(u32::MAX, |place| place as u32)
     }
 
+    /// The same mappings, but the chains of learned ones yield all values, also where a field takes the first.
+    pub fn yielding_all(&self) -> Result<MappingSet, Fault> {
+        let of_mapping = |(name, mapping): (&String, &Value)| {
+            let mut mapping = mapping.clone();
+            if self.origins.contains_key(name)
+                && let Some(fields) = mapping["fields"].as_array_mut()
+            {
+                for field in fields {
+                    field["multiple"] = true.into();
+                }
+            }
+            Source {
+                name: name.clone(),
+                text: mapping.to_string(),
+            }
+        };
+        MappingSet::from_sources(self.texts.iter().map(of_mapping).collect()).map_err(Fault::error)
+    }
+
+    /// Whether a field of a learned mapping takes the first of several values.
+    pub fn takes_first(&self, mapping: &str, field: &str) -> bool {
+        let field = self.field(mapping, field);
+        self.origins.contains_key(mapping) && field.is_some_and(|field| field["multiple"] != true)
+    }
+
+    fn field(&self, mapping: &str, field: &str) -> Option<&Value> {
+        let fields = self.texts[mapping]["fields"].as_array()?;
+        fields.iter().find(|one| one["name"] == field)
+    }
+
     /// The processors of a field's chain; 0 is the first.
     pub fn chain(&self, mapping: &str, field: &str, chain: usize) -> Value {
-        let fields = self.texts[mapping]["fields"].as_array();
-        let field = fields
-            .into_iter()
-            .flatten()
-            .find(|one| one["name"] == field);
-        let chain = field.map(|field| match field.get("alternatives") {
-            Some(alternatives) => alternatives[chain].clone(),
-            None => field["processors"].clone(),
-        });
+        let chain = self
+            .field(mapping, field)
+            .map(|field| match field.get("alternatives") {
+                Some(alternatives) => alternatives[chain].clone(),
+                None => field["processors"].clone(),
+            });
         chain.unwrap_or_default()
     }
 
@@ -315,6 +357,7 @@ impl Mappings {
                             agreement: agreement(field),
                             without_page: field.without_page.iter().cloned().collect(),
                             disputed: field.disputed.iter().cloned().collect(),
+                            reads_one: field.reads_one,
                         };
                         (field.field.clone(), origin)
                     })

@@ -1,6 +1,7 @@
 //! Reading the kept pages with the mappings.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -46,6 +47,8 @@ pub struct FieldReading {
     /// 0: the first chain of the field.
     pub chain: usize,
     pub values: Vec<String>,
+    /// The chain has several different values there, of which the field takes the first.
+    pub is_first_of_several: bool,
     /// The words around the value.
     pub excerpt: Option<String>,
     /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
@@ -88,7 +91,8 @@ pub fn read(
     mappings: &Mappings,
     readings: &mut Readings,
 ) -> Result<(), Fault> {
-    let engine = Engine::new(mappings.set.clone(), Limits::default());
+    // A field with one value does not show that its page has several.
+    let engine = Engine::new(Arc::new(mappings.yielding_all()?), Limits::default());
     let rows = rows_of_targets(table, pages);
     let columns: Vec<Column> = (0..table.fields.len())
         .map(|field| Column::of(table, field))
@@ -122,8 +126,9 @@ pub fn read(
             deadline: Some(Instant::now() + PAGE_TIME),
             ..Wants::default()
         };
+        let name = mappings.set.name(index);
         // A page that takes too long is as one that has nothing.
-        let Ok(extraction) = engine.extract(input, wants) else {
+        let Ok(extraction) = engine.extract_as(engine.set().by_name(name), input, wants) else {
             return Ok(());
         };
         let row = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
@@ -132,7 +137,12 @@ pub fn read(
             .map(|&row| &table.rows[row as usize]);
         let mut text = PlainText::of(&page.text);
         let fields = table.fields.iter().enumerate().filter_map(|(at, field)| {
-            let values = texts(extraction.fields.get(&field.name)?);
+            let mut values = texts(extraction.fields.get(&field.name)?);
+            let takes_first = mappings.takes_first(name, &field.name);
+            let is_first_of_several = takes_first && are_different(&values);
+            if takes_first {
+                values.truncate(1);
+            }
             let first = values.first()?;
             let number = extraction
                 .alternatives
@@ -153,14 +163,15 @@ pub fn read(
                 excerpt: text.around(first),
                 unread,
                 values,
+                is_first_of_several,
             })
         });
         read.push((
             page.url.to_string(),
             Reading {
                 mapping: index,
-                name: mappings.set.name(index).to_owned(),
-                version: extraction.mapping_version.clone().unwrap_or_default(),
+                name: name.to_owned(),
+                version: mappings.set.version_of(index).to_owned(),
                 content_hash: stored.content_hash.clone(),
                 fields: fields.collect(),
                 links: extraction.links.clone(),
@@ -263,6 +274,14 @@ pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
         })
     };
     known.len() == read.len() && known.iter().all(is_read)
+}
+
+fn are_different(values: &[String]) -> bool {
+    let mut values = values.iter();
+    values.next().is_some_and(|first| {
+        let form = webfill_learn::common_form(first);
+        values.any(|value| value != first && webfill_learn::common_form(value) != form)
+    })
 }
 
 fn texts(value: &Value) -> Vec<String> {
