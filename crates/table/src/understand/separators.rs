@@ -42,10 +42,12 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
     if lists < least_lists || lists * 5 < texts.len() {
         return false;
     }
-    // In how many cells each entry stands.
+    // In how many different cells each entry stands. That a whole cell comes again says nothing about its parts.
+    let mut seen = HashSet::new();
+    let different = texts.iter().filter(|text| seen.insert(**text));
     let mut cells: HashMap<&str, (usize, usize)> = HashMap::new();
     let mut entries = 0;
-    for (number, text) in texts.iter().enumerate() {
+    for (number, text) in different.enumerate() {
         for entry in parts(text, sign) {
             if entry.len() > longest_entry {
                 return false;
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn lists_are_distinguished_from_texts_with_signs() {
-        let table: [(&[&str], Option<&str>); 15] = [
+        let table: [(&[&str], Option<&str>); 17] = [
             (
                 &[
                     "(325) 674-2000; (325) 674-2650",
@@ -199,6 +201,20 @@ mod tests {
                     "Tor; 3 edition (3)",
                 ],
                 None,
+            ),
+            // Two records of one book, or a wrong value of another row.
+            (
+                &[
+                    "Knopf; First edition (1)",
+                    "Ace; Reprint edition (2)",
+                    "Knopf; First edition (1)",
+                    "Tor; 3 edition (3)",
+                ],
+                None,
+            ),
+            (
+                &["drama; crime", "drama; crime", "crime; war", "drama; crime"],
+                Some("; "),
             ),
             (&["a | b", "c", "d", "e", "f", "g"], None),
             (&["a; b", "b; c", "a", "c; a"], Some("; ")),
