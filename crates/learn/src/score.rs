@@ -181,7 +181,7 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|pages| {
                 let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
-                !(labels.iter().any(contradicts) || varies && is_constant(pages))
+                !(labels.iter().any(contradicts) || varies && is_constant(pages, multiple))
             })
             .collect();
         let mut scores = Scores {
@@ -359,11 +359,18 @@ pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool)
 }
 
 /// Whether the known values of some page have nothing in common with those of the first, if possible the first that
-/// stand on their page: two slips of one value differ from each other by more than a slip.
+/// stand on their page: two slips of one value differ from each other by more than a slip. Where most stand on their
+/// pages, the others are probably wrong, and show nothing.
 fn varies(labels: &[Label]) -> bool {
-    let mut known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
-    let Some(first) = known.clone().find(is_seen).or_else(|| known.next()) else {
+    let (seen, unseen): (Vec<&Label>, Vec<&Label>) = known.partition(is_seen);
+    let others = match seen.len() > unseen.len() {
+        true => Vec::new(),
+        false => unseen,
+    };
+    let mut known = seen.into_iter().chain(others);
+    let Some(first) = known.next() else {
         return false;
     };
     let is_misspelt = |label: &Label, one: &Wanted| {
@@ -377,12 +384,17 @@ fn varies(labels: &[Label]) -> bool {
     })
 }
 
-/// Whether the reading is the same on every page, and on at least three: part of the layout.
-fn is_constant(pages: &[Reading]) -> bool {
-    let first = pages.first();
-    pages.len() >= 3
-        && first.is_some_and(|first| !first.values.is_empty())
-        && pages.iter().all(|page| Some(page) == first)
+/// Whether the same is read on every page, and on at least three: part of the layout. A field with one value reads the
+/// first.
+fn is_constant(pages: &[Reading], multiple: bool) -> bool {
+    let Some(first) = pages.first().filter(|first| !first.values.is_empty()) else {
+        return false;
+    };
+    let is_same = |page: &Reading| match multiple {
+        true => page == first,
+        false => page.values.first() == first.values.first(),
+    };
+    pages.len() >= 3 && pages.iter().all(is_same)
 }
 
 fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {

@@ -92,6 +92,25 @@ fn different_slips_are_no_other_values_of_a_constant_field() {
 }
 
 #[test]
+fn a_wrong_record_is_no_other_value_of_a_constant_field() {
+    let learned = learn_from(|number| {
+        let given = if number == 2 { "Farewell" } else { "Welcome" };
+        vec![("kind", vec![given.to_owned()])]
+    });
+    assert_eq!(read_last(&learned)["kind"], "Welcome");
+    // One that stands on its page shows that the field varies.
+    let learned = learn_from(|number| {
+        let given = if number == 2 { "town 2" } else { "Welcome" };
+        vec![("kind", vec![given.to_owned()])]
+    });
+    let mut fields = learned.mappings.iter().flat_map(|one| &one.fields);
+    assert!(
+        fields.all(|field| field.processors.is_none()),
+        "{learned:?}"
+    );
+}
+
+#[test]
 fn a_wrong_record_does_not_mislead() {
     let learned = learn_from(|number| {
         let born = if number == 2 { 1801 } else { 1800 + number };
