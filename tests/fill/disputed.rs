@@ -118,3 +118,44 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     run.finish().expect(0);
     assert_all_but(&work, &[15, 22]);
 }
+
+#[test]
+fn a_list_that_is_shorter_than_all_known_ones_is_not_filled() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let parts = |thing: usize| format!("Part {thing} A; Part {thing} B");
+    web.site("parts.example").otherwise(move |request| -> Reply {
+        let thing = request.path.strip_prefix("/thing/");
+        let Some(thing) = thing.and_then(|number| number.parse().ok()) else {
+            return page("Nothing here").status(404).into();
+        };
+        let items = parts(thing);
+        let items = items.split("; ").take(if thing == 15 { 1 } else { 2 });
+        let items: String = items.map(|part| format!("<li>{part}</li>")).collect();
+        let text = format!("<html><body><h1>Thing</h1><h2>Parts</h2><ul class=\"parts\">{items}</ul></body></html>");
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    let mut text = String::from("id,link,parts\n");
+    for thing in 0..THINGS {
+        let known = match thing < KNOWN {
+            true => parts(thing),
+            false => String::new(),
+        };
+        text += &format!("t{thing},http://parts.example/thing/{thing},{known}\n");
+    }
+    work.write("books.csv", text);
+    fill(&work, &web)
+        .instead("--url", "link")
+        .finish()
+        .expect(0);
+    for (thing, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        let expected = if thing == 15 {
+            String::new()
+        } else {
+            parts(thing)
+        };
+        assert_eq!(row[2], expected, "thing {thing}");
+    }
+}

@@ -47,7 +47,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         disagree: Vec::new(),
         doubted: Vec::new(),
         without_page: without_page(found, group),
-        reads_one: false,
+        reads: None,
         disputed: Vec::new(),
         runner_up: None,
         candidates: Vec::new(),
@@ -95,8 +95,8 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
-    report.reads_one = reads_one(found, best, accepts);
-    report.disputed = disputed(found, best, group, report.reads_one, accepts);
+    report.reads = reads(found, best, accepts);
+    report.disputed = disputed(found, best, group, report.reads, accepts);
     report.why = why(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
         let mut values = chains.flat_map(|one| &found.readings[one][page].values);
@@ -299,15 +299,22 @@ fn different(found: &Found, one: usize, page: usize, accepts: impl Fn(&str) -> b
     different.len()
 }
 
-/// See [`FieldReport::reads_one`].
-fn reads_one(found: &Found, best: usize, accepts: impl Fn(&str) -> bool + Copy) -> bool {
+/// See [`FieldReport::reads`].
+fn reads(found: &Found, best: usize, accepts: impl Fn(&str) -> bool + Copy) -> Option<usize> {
+    /// Fewer lists have the same number of values by chance.
+    const LISTS: usize = 3;
     let known = found.labels.iter().filter(|label| {
         let reading = &found.readings[best][label.page];
         !label.wanted.is_empty() && label.credit(reading, found.multiple) >= 0.99
     });
-    let mut counts = known.map(|label| different(found, best, label.page, accepts));
-    let first = counts.next();
-    !found.multiple && first == Some(1) && counts.all(|count| count == 1)
+    let counts = known.map(|label| different(found, best, label.page, accepts));
+    let counts: Vec<usize> = counts.collect();
+    let first = *counts.first()?;
+    let is_shown = match found.multiple {
+        true => counts.len() >= LISTS,
+        false => first == 1,
+    };
+    (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
 }
 
 /// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
@@ -315,7 +322,7 @@ fn disputed(
     found: &Found,
     best: usize,
     group: &Group<'_>,
-    reads_one: bool,
+    expected: Option<usize>,
     accepts: impl Fn(&str) -> bool + Copy,
 ) -> Vec<String> {
     if group.rows.is_some() {
@@ -350,7 +357,7 @@ fn disputed(
         others.extend(of_kind.filter(|&one| kinds.insert(found.candidates[one].anchor)));
     }
     let differs = |page: usize| {
-        let has_more = reads_one && different(page) > 1;
+        let has_more = !found.multiple && expected == Some(1) && different(page) > 1;
         let is_contradicted = others.iter().any(|&other| {
             !found.readings[other][page].values.is_empty()
                 && scores.likeness(best, other, page) < 0.99

@@ -183,12 +183,13 @@ pub struct FieldReport {
     /// `doubted` pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
-    /// Whether the chosen chain reads one value on each page by which it was chosen. Several on another page are a sign
-    /// that the first is not the one that is meant.
+    /// How many different values the chosen chain reads on each page by which it was chosen: one, or as many as each of
+    /// three lists or more has. `None`: their number differs. Several instead of one on another page are a sign that the
+    /// first is not the one that is meant, and fewer in a list that some are missing.
     #[serde(skip)]
-    pub reads_one: bool,
+    pub reads: Option<usize>,
     /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several
-    /// values there, and `reads_one` is true; or, in a group of so few pages that chains cannot be
+    /// values there instead of one, see `reads`; or, in a group of so few pages that chains cannot be
     /// compared, a chain by another kind of anchor that reads the same known values reads something else there.
     #[serde(skip)]
     pub disputed: Vec<String>,

@@ -49,18 +49,22 @@ pub struct FieldOrigin {
     /// URLs of pages on which something speaks against what the first chain reads.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub disputed: BTreeSet<String>,
-    /// The first chain reads one value on each page by which it was chosen.
+    /// How many values the first chain reads on each page by which it was chosen, if it is the same number.
     #[serde(default)]
-    pub reads_one: bool,
+    pub expected: Option<usize>,
 }
 
 impl FieldOrigin {
     /// Whether something on the page speaks against what is read there. Alternatives are only chosen if they read one
     /// value everywhere.
     pub fn disputes(&self, url: &str, read: &FieldReading) -> bool {
-        match read.chain {
-            0 => self.disputed.contains(url) || self.reads_one && read.is_first_of_several,
-            _ => read.is_first_of_several,
+        let is_first_of_several = read.values.len() == 1 && read.different > 1;
+        match (read.chain, self.expected) {
+            (_, Some(count)) if read.different < count => true,
+            (0, expected) => {
+                self.disputed.contains(url) || expected == Some(1) && is_first_of_several
+            }
+            _ => is_first_of_several,
         }
     }
 
@@ -75,7 +79,7 @@ impl FieldOrigin {
             ),
             proposed: Some(confidence * field.confidence.clamp(0.0, 1.0)),
             disputed: field.disputed.iter().cloned().collect(),
-            reads_one: field.reads_one,
+            expected: field.reads,
             ..FieldOrigin::default()
         }
     }
@@ -357,7 +361,7 @@ impl Mappings {
                             agreement: agreement(field),
                             without_page: field.without_page.iter().cloned().collect(),
                             disputed: field.disputed.iter().cloned().collect(),
-                            reads_one: field.reads_one,
+                            expected: field.reads,
                         };
                         (field.field.clone(), origin)
                     })

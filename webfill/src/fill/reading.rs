@@ -47,8 +47,8 @@ pub struct FieldReading {
     /// 0: the first chain of the field.
     pub chain: usize,
     pub values: Vec<String>,
-    /// The chain has several different values there, of which the field takes the first.
-    pub is_first_of_several: bool,
+    /// How many different values the chain has there; a field with one value takes the first.
+    pub different: usize,
     /// The words around the value.
     pub excerpt: Option<String>,
     /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
@@ -139,7 +139,7 @@ pub fn read(
         let fields = table.fields.iter().enumerate().filter_map(|(at, field)| {
             let mut values = texts(extraction.fields.get(&field.name)?);
             let takes_first = mappings.takes_first(name, &field.name);
-            let is_first_of_several = takes_first && are_different(&values);
+            let different = different(&values);
             if takes_first {
                 values.truncate(1);
             }
@@ -163,7 +163,7 @@ pub fn read(
                 excerpt: text.around(first),
                 unread,
                 values,
-                is_first_of_several,
+                different,
             })
         });
         read.push((
@@ -276,12 +276,12 @@ pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
     known.len() == read.len() && known.iter().all(is_read)
 }
 
-fn are_different(values: &[String]) -> bool {
-    let mut values = values.iter();
-    values.next().is_some_and(|first| {
-        let form = webfill_learn::common_form(first);
-        values.any(|value| value != first && webfill_learn::common_form(value) != form)
-    })
+fn different(values: &[String]) -> usize {
+    let forms = values.iter().map(|value| webfill_learn::common_form(value));
+    match values.len() {
+        0 | 1 => values.len(),
+        _ => forms.collect::<BTreeSet<_>>().len(),
+    }
 }
 
 fn texts(value: &Value) -> Vec<String> {

@@ -84,7 +84,7 @@ fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Opti
             disagree: Vec::new(),
             doubted: Vec::new(),
             without_page: Vec::new(),
-            reads_one: false,
+            reads: None,
             disputed: Vec::new(),
             runner_up: None,
             candidates: Vec::new(),
