@@ -47,6 +47,34 @@ pub fn padded(value: String, decimals: Option<usize>) -> String {
     format!("{whole}.{digits:0<decimals$}")
 }
 
+/// Whether nearly all known values are amounts, such as prices.
+pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
+    let count = known().count();
+    let amounts = known().filter(|value| is_amount(value)).count();
+    count > 0 && amounts * 100 >= count * MOST
+}
+
+/// Whether a value is one number with a sign that is no letter: `$1,234.50` is one, and a range of prices is not.
+pub fn is_amount(value: &str) -> bool {
+    let (mut numbers, mut is_within, mut has_sign) = (0, false, false);
+    for c in webfill_values::trimmed(value).chars() {
+        match c {
+            _ if c.is_ascii_digit() => {
+                numbers += usize::from(!is_within);
+                is_within = true;
+            }
+            _ if c.is_alphabetic() => return false,
+            // Between groups of digits.
+            _ if c.is_whitespace() || ".,'\u{2019}".contains(c) => {}
+            _ => {
+                is_within = false;
+                has_sign = true;
+            }
+        }
+    }
+    numbers == 1 && has_sign
+}
+
 /// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
 /// may have commas within its words shows nothing.
 pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
@@ -233,6 +261,38 @@ mod tests {
         assert_eq!(padded("-956"), "-956.00");
         assert_eq!(padded("1.234"), "1.234");
         assert_eq!(padded("1e5"), "1e5");
+    }
+
+    #[test]
+    fn amounts_are_one_number_with_a_sign() {
+        for value in [
+            "$9,970",
+            "12,50 \u{20ac}",
+            "\u{20ac} 1 234.50",
+            "$ 12",
+            "50 %",
+            "-$5",
+            "1\u{2019}000 $",
+        ] {
+            assert!(is_amount(value), "{value}");
+        }
+        let others = [
+            "$114,200 - $155,100",
+            "$12\u{2013}15",
+            "1,234",
+            "from $12",
+            "USD 12",
+            "907/279-7311",
+            "6-5",
+            "$",
+            "",
+        ];
+        for value in others {
+            assert!(!is_amount(value), "{value}");
+        }
+        let of = |values: &[&str]| has_amounts(|| values.iter().map(|value| (*value).to_owned()));
+        assert!(of(&["$9,970", "$12.50"]));
+        assert!(!of(&["$9,970", "$12 - $15"]) && !of(&["12", "13"]) && !of(&[]));
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub struct Field {
     decimals: Option<usize>,
     /// How nearly all known texts write commas between words.
     comma: Option<&'static str>,
+    /// Nearly all known texts are one number with a sign.
+    has_amounts: bool,
     /// Known values begin as formulas do.
     has_formulas: bool,
     /// Some known list has a value twice.
@@ -155,6 +157,11 @@ impl Field {
     fn fitted(&self, values: &[String]) -> Result<Vec<String>, String> {
         let fitted = values.iter().map(|value| {
             let value = form::fitted(value, self.form)?;
+            if self.has_amounts && !form::is_amount(&value) {
+                return Err(String::from(
+                    "nearly all known values of the column are one number with a sign, as amounts of money are",
+                ));
+            }
             let value = form::padded(value, self.decimals);
             Ok(form::with_commas(value, self.comma))
         });
@@ -257,6 +264,7 @@ impl Table {
                 form: Kind::Text,
                 decimals: None,
                 comma: None,
+                has_amounts: false,
                 has_formulas: false,
                 has_repetitions: false,
             }
@@ -327,6 +335,7 @@ impl Table {
             }
             if field.form == Kind::Text {
                 field.comma = form::comma(known);
+                field.has_amounts = form::has_amounts(known);
             }
             field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
