@@ -15,6 +15,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Cost {
     pub seconds: f64,
+    /// How long the command itself was on a core: on a busy machine, it waits for one most of the time.
+    pub core_seconds: f64,
     /// The largest memory of the command itself, without the processes of its crawl.
     pub peak_kib: u64,
 }
@@ -39,17 +41,19 @@ pub fn fill(
     }
     let began = Instant::now();
     let mut child = command.spawn()?;
-    let mut peak_kib = 0;
+    let (mut peak_kib, mut core_seconds) = (0, 0.0);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         peak_kib = peak_kib.max(largest_memory(child.id()).unwrap_or(0));
+        core_seconds = on_core(child.id()).unwrap_or(core_seconds);
         std::thread::sleep(SAMPLE_EVERY);
     };
     match status.success() {
         true => Ok(Cost {
             seconds: began.elapsed().as_secs_f64(),
+            core_seconds,
             peak_kib,
         }),
         false => Err(format!("webfill fill ended with {status}").into()),
@@ -62,6 +66,18 @@ fn largest_memory(process: u32) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// The time of all threads on cores, in user and in system mode.
+fn on_core(process: u32) -> Option<f64> {
+    /// Linux counts these in hundredths of a second, whatever its own clock has.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before may have spaces.
+    let (_, figures) = stat.rsplit_once(") ")?;
+    let mut times = figures.split(' ').skip(11).map(str::parse::<u64>);
+    let (user, system) = (times.next()?.ok()?, times.next()?.ok()?);
+    Some((user + system) as f64 / TICKS)
 }
 
 /// Leaves the pages, and removes what was learned from them.
