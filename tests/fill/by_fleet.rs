@@ -14,7 +14,9 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, SITES, books, evidence, fill, gaps, rows, serve, table, truth};
+use super::made_web::{
+    Oddities, SITES, assert_same, filled_on_one_machine, gaps, oddities, rows, serve, table,
+};
 
 const DELAY: Duration = Duration::from_millis(100);
 
@@ -26,10 +28,16 @@ struct Fleet {
     host: String,
     dispatcher: Option<Running>,
     supervisors: Vec<Option<Running>>,
+    /// Nobody joins or feeds it without a known key.
+    is_keyed: bool,
 }
 
 impl Fleet {
     fn start(oddities: &Oddities) -> Fleet {
+        Fleet::start_with(oddities, false)
+    }
+
+    fn start_with(oddities: &Oddities, is_keyed: bool) -> Fleet {
         let [.., high, low] = std::process::id().to_be_bytes();
         let mut fleet = Fleet {
             web: Web::start(),
@@ -38,13 +46,53 @@ impl Fleet {
             host: format!("127.77.{high}.{low}"),
             dispatcher: None,
             supervisors: vec![None, None],
+            is_keyed,
         };
         serve(&fleet.web, oddities);
+        if is_keyed {
+            fleet.make_keys();
+        }
         fleet.start_dispatcher();
         for number in 0..2 {
             fleet.start_supervisor(number);
         }
         fleet
+    }
+
+    /// Those of the dispatcher, of two machines and of a client, each in a folder of its own.
+    fn make_keys(&self) {
+        self.keys(&["new", "dispatcher"], "keys");
+        let members = [
+            ("supervisor", "machine-0"),
+            ("supervisor", "machine-1"),
+            ("client", "client"),
+        ];
+        for (role, name) in members {
+            let public = self.new_keys(role, name);
+            self.keys(&["add", role, name, &public], "keys");
+        }
+    }
+
+    /// Makes a folder of keys that trusts our dispatcher; returns the public key.
+    fn new_keys(&self, role: &str, folder: &str) -> String {
+        let trusted = self.work.path("keys/dispatcher.pub");
+        let trusted = trusted.to_str().expect("plain");
+        let public = self.keys(&["new", role, "--dispatcher-key", trusted], folder);
+        public.trim().to_owned()
+    }
+
+    /// `webfill keys ARGS...` with a folder.
+    fn keys(&self, args: &[&str], folder: &str) -> String {
+        let run = Run::new(["keys"]).args(args).arg("--keys");
+        run.arg(self.work.path(folder)).finish().expect(0).stdout
+    }
+
+    /// With the keys of a folder, if the fleet has keys.
+    fn keyed(&self, run: Run, folder: &str) -> Run {
+        match self.is_keyed {
+            true => run.arg("--keys").arg(self.work.path(folder)),
+            false => run,
+        }
     }
 
     fn role(&self, role: &str, state: &str) -> Run {
@@ -56,11 +104,11 @@ impl Fleet {
     }
 
     fn start_dispatcher(&mut self) {
-        let mut dispatcher = self
+        let dispatcher = self
             .role("dispatcher", "state/dispatcher")
             .args(["--listen", &self.host, "--http", "off", "--mappings"])
-            .arg(self.work.path("mappings"))
-            .start();
+            .arg(self.work.path("mappings"));
+        let mut dispatcher = self.keyed(dispatcher, "keys").start();
         dispatcher.wait_for_stderr("ready");
         self.dispatcher = Some(dispatcher);
     }
@@ -79,7 +127,7 @@ impl Fleet {
             .args(["--dispatcher", &self.endpoint(), "--id", &name])
             .args(["--workers", "2"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
-        self.supervisors[number] = Some(supervisor.start());
+        self.supervisors[number] = Some(self.keyed(supervisor, &name).start());
     }
 
     fn endpoint(&self) -> String {
@@ -87,7 +135,7 @@ impl Fleet {
     }
 
     fn fill(&self) -> Run {
-        Run::new(["fill", "books.csv", "--keep", "note", "--progress", "none"])
+        let run = Run::new(["fill", "books.csv", "--keep", "note", "--progress", "none"])
             .args([
                 "--dispatcher",
                 &self.endpoint(),
@@ -95,7 +143,8 @@ impl Fleet {
                 self.database.uri(),
             ])
             .in_folder(self.work.path("."))
-            .time_limit(Duration::from_secs(300))
+            .time_limit(Duration::from_secs(300));
+        self.keyed(run, "client")
     }
 
     fn wait_for_pages(&self, pages: usize) {
@@ -116,55 +165,6 @@ impl Fleet {
         supervisor.signal(Signal::KILL);
         supervisor.finish();
     }
-}
-
-/// Some pages lack a value, some are gone, and some known values are wrong.
-fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
-    let oddities = Oddities {
-        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
-        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
-        ..Oddities::default()
-    };
-    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % books())[2].clone()));
-    (oddities, wrong.into_iter().collect())
-}
-
-fn without_times(work: &Workplace) -> Vec<Value> {
-    let mut lines = evidence(work);
-    for line in &mut lines {
-        line["fetched_at"] = Value::Null;
-    }
-    lines
-}
-
-/// The outputs of both are the same, byte for byte but for times.
-fn assert_same(one: &Workplace, other: &Workplace) {
-    for name in ["books.filled.csv", "books.doubts.csv"] {
-        let read = |work: &Workplace| std::fs::read_to_string(work.path(name)).unwrap();
-        assert_eq!(read(one), read(other), "{name}");
-    }
-    assert_eq!(without_times(one), without_times(other));
-    let mappings = |work: &Workplace| -> BTreeMap<String, String> {
-        let files = std::fs::read_dir(work.path("books.webfill/mappings")).unwrap();
-        let files = files.map(|file| file.unwrap());
-        files
-            .map(|file| {
-                let text = std::fs::read_to_string(file.path()).unwrap();
-                (file.file_name().to_string_lossy().into_owned(), text)
-            })
-            .collect()
-    };
-    assert_eq!(mappings(one), mappings(other));
-}
-
-fn filled_on_one_machine() -> Workplace {
-    let (oddities, wrong) = oddities();
-    let (work, web) = (Workplace::new(), Web::start());
-    serve(&web, &oddities);
-    work.write("books.csv", table(&wrong));
-    fill(&work, &web).finish().expect(0);
-    assert!(rows(&work, "books.doubts.csv").len() >= 2);
-    work
 }
 
 #[needs(mongod)]
@@ -336,4 +336,30 @@ fn flags_that_only_a_fleet_has_are_refused_in_words() {
     let missing = ["--store", "sqlite:missing.db"];
     let run = fill(&[dispatcher, missing].concat()).expect(1);
     assert!(run.stderr.contains("missing.db"), "{}", run.stderr);
+}
+
+#[needs(mongod)]
+#[test]
+fn a_fleet_with_keys_fills_for_a_known_client_only() {
+    let alone = filled_on_one_machine();
+    let (oddities, wrong) = oddities();
+    let fleet = Fleet::start_with(&oddities, true);
+    fleet.work.write("books.csv", table(&wrong));
+    let refused = |folder: &str, why: &str| {
+        let run = fleet.fill().instead("--keys", fleet.work.path(folder));
+        let run = run.finish().expect(1);
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+    };
+    fleet.new_keys("client", "stranger");
+    refused("stranger", "is this key on its list?");
+    let public = fleet.new_keys("client", "other");
+    fleet.keys(
+        &["add", "client", "other", &public, "--apps", "other"],
+        "keys",
+    );
+    refused("other", "this key is not allowed for the application");
+    assert!(fleet.web.visits().is_empty());
+    fleet.fill().finish().expect(0);
+    assert_same(&alone, &fleet.work);
+    fleet.web.visits().assert_polite(DELAY);
 }

@@ -221,3 +221,52 @@ pub fn fill(work: &Workplace, web: &Web) -> Run {
     .args(web.resolve_args())
     .in_folder(work.path("."))
 }
+
+/// Some pages lack a value, some are gone, and some known values are wrong.
+pub fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
+    let oddities = Oddities {
+        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        ..Oddities::default()
+    };
+    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % books())[2].clone()));
+    (oddities, wrong.into_iter().collect())
+}
+
+fn without_times(work: &Workplace) -> Vec<Value> {
+    let mut lines = evidence(work);
+    for line in &mut lines {
+        line["fetched_at"] = Value::Null;
+    }
+    lines
+}
+
+/// The outputs of both are the same, byte for byte but for times.
+pub fn assert_same(one: &Workplace, other: &Workplace) {
+    for name in ["books.filled.csv", "books.doubts.csv"] {
+        let read = |work: &Workplace| std::fs::read_to_string(work.path(name)).unwrap();
+        assert_eq!(read(one), read(other), "{name}");
+    }
+    assert_eq!(without_times(one), without_times(other));
+    let mappings = |work: &Workplace| -> BTreeMap<String, String> {
+        let files = std::fs::read_dir(work.path("books.webfill/mappings")).unwrap();
+        let files = files.map(|file| file.unwrap());
+        files
+            .map(|file| {
+                let text = std::fs::read_to_string(file.path()).unwrap();
+                (file.file_name().to_string_lossy().into_owned(), text)
+            })
+            .collect()
+    };
+    assert_eq!(mappings(one), mappings(other));
+}
+
+pub fn filled_on_one_machine() -> Workplace {
+    let (oddities, wrong) = oddities();
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &oddities);
+    work.write("books.csv", table(&wrong));
+    fill(&work, &web).finish().expect(0);
+    assert!(rows(&work, "books.doubts.csv").len() >= 2);
+    work
+}
