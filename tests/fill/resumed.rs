@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustix::process::Signal;
+use webfill_tests::run::Running;
 use webfill_tests::site::Web;
 use webfill_tests::stored::Stored;
 use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, SITES, books, fill, rows, serve, table, truth};
+use super::made_web::{
+    Oddities, SITES, assert_same, books, fill, filled_on_one_machine, oddities, rows, serve, table,
+    truth,
+};
 
 /// Kills a run when this many pages were answered. All further ones are kept waiting: otherwise a busy machine might
 /// end the run before it is killed.
@@ -57,6 +62,98 @@ fn a_run_that_is_killed_while_sampling_is_resumed() {
 #[test]
 fn a_run_that_is_killed_later_is_resumed() {
     killed_after(70);
+}
+
+/// The moment at which a run is killed: it has just begun, all runs have fetched this many pages, or it has begun this
+/// step for the first or the second time.
+#[derive(Debug, Clone, Copy)]
+enum Moment {
+    Start,
+    Pages(usize),
+    Step(&'static str, usize),
+}
+
+impl Moment {
+    /// Each step twice: while pages of rows that are not in the sample are missing, and when all are there. Each run
+    /// reaches its moment, whatever those before it have fetched.
+    const ALL: [Moment; 14] = [
+        Moment::Start,
+        Moment::Pages(5),
+        Moment::Step("learn", 1),
+        Moment::Step("read", 1),
+        Moment::Step("judge", 1),
+        Moment::Step("fetch", 2),
+        Moment::Pages(70),
+        Moment::Step("write", 1),
+        Moment::Start,
+        Moment::Step("learn", 1),
+        Moment::Step("read", 1),
+        Moment::Step("judge", 1),
+        Moment::Step("fetch", 2),
+        Moment::Step("write", 1),
+    ];
+    /// Milliseconds after the beginning of a moment.
+    const LATER: [u64; 4] = [0, 15, 60, 200];
+
+    fn wait(self, running: &mut Running, web: &Web) {
+        match self {
+            Moment::Start => {}
+            Moment::Pages(pages) => running.wait_until("some pages were fetched", |_| {
+                web.visits().pages().len() >= pages
+            }),
+            Moment::Step(step, times) => {
+                let line = format!("\"step\":\"{step}\"");
+                running.wait_until(&line, |running| {
+                    running.stderr_so_far().matches(&line).count() >= times
+                });
+            }
+        }
+    }
+}
+
+/// Planning, sampling, learning, reading, judging, fetching and writing, each killed at several moments, one after
+/// another in one folder.
+#[test]
+fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
+    let alone = filled_on_one_machine();
+    let (oddities, wrong) = oddities();
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &oddities);
+    work.write("books.csv", table(&wrong));
+    let filled = |work: &Workplace| std::fs::read_to_string(work.path("books.filled.csv"));
+    let right = filled(&alone).unwrap();
+    let (mut moments, mut killed) = (0, 0);
+    for moment in Moment::ALL {
+        for later in Moment::LATER {
+            let run = fill(&work, &web).instead("--progress", "json");
+            let mut running = run.instead("--delay", "0.02").start();
+            moment.wait(&mut running, &web);
+            std::thread::sleep(Duration::from_millis(later));
+            moments += 1;
+            // As by a person, who knows one process, or as by a machine that has no memory left.
+            match moments % 2 {
+                0 => running.signal(Signal::KILL),
+                _ => running
+                    .processes()
+                    .iter()
+                    .for_each(|process| process.signal(Signal::KILL)),
+            }
+            killed += usize::from(running.finish().status.code().is_none());
+            // A file is there as a whole or not at all.
+            if let Ok(text) = filled(&work) {
+                assert_eq!(text, right, "{moment:?} {later} ms later");
+            }
+        }
+    }
+    println!("{killed} of {moments} were killed before their end");
+    // A fast machine ends some of the last steps before.
+    assert!(killed * 2 >= moments, "{killed} of {moments}");
+    fill(&work, &web).finish().expect(0);
+    assert_same(&alone, &work);
+    // Each end while pages are fetched costs one request of each site at most.
+    let counts = web.visits().pages().counts();
+    let again: usize = counts.values().map(|count| count - 1).sum();
+    assert!(again <= killed * SITES.len(), "{again} again: {counts:#?}");
 }
 
 /// As after a run that was cut short: what few pages show is not all.
