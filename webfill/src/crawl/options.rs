@@ -32,8 +32,7 @@ pub struct CrawlOptions {
     pub dataset: DatasetOptions,
     /// Separator of list values in a CSV cell, such as `;`, for fields that are lists in their mapping
     ///
-    /// Write `\;` for a separator within a value. A JSON list in a cell is read as a list. Cells of other fields are
-    /// always texts.
+    /// `\;` is a separator within a value. A JSON list in a cell is read as a list. Other fields are always texts.
     #[arg(long, value_name = "TEXT", requires = "seeds")]
     pub list_separator: Option<ListSeparator>,
     /// Settings file; flags and WEBFILL_ variables override it
@@ -168,7 +167,7 @@ pub struct CrawlOptions {
     /// Send conditional requests for stored pages [default: with --refresh-after]
     #[arg(long, value_name = "true|false")]
     pub conditional: Option<bool>,
-    /// Exit with 1 if the finished crawl meets one of these conditions; separated by commas
+    /// Conditions of the finished crawl that exit with 1, separated by commas
     #[arg(
         long,
         value_name = "LIST",

@@ -10,15 +10,15 @@ use crate::summary::{Counters, Summary};
 /// The conditions that make a finished crawl end in 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A mapping found no rows, or a field on none of its pages or rows
+    /// A mapping found no rows, or never found a field
     EmptyField,
     /// A fetched page matches no mapping
     NoMapping,
     /// No URL could be fetched
     NothingFetched,
-    /// All lines or records of the seeds are broken
+    /// All seeds are broken
     AllBroken,
-    /// No condition: the crawl exits with 0
+    /// None of these
     Never,
 }
 

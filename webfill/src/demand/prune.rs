@@ -35,7 +35,7 @@ pub struct PruneOptions {
     /// Crawl id [default: all old crawls of the application]
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
-    /// Only crawls that are idle, or pages that are older, than this: 90s, 15m, 2h, 1d; a unit is required
+    /// Only crawls idle for longer than this, or pages older than it: 90s, 15m, 2h, 1d; a unit is required
     #[arg(long, value_name = "DURATION", value_parser = age)]
     pub older_than: Option<Duration>,
     /// Prune in this state folder while no dispatcher uses it, and free all unused space

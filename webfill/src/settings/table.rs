@@ -421,7 +421,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "worker.memory_mib",
         Whole(32, 1 << 20),
-        "Memory of each worker for pages in flight, in MiB: a quarter for bodies, half for the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
+        "Memory of each worker for pages in flight, in MiB: a quarter for bodies, half for the page being read, a quarter for unsaved results. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
     ),
     set(
         "worker.page_deadline",
@@ -729,7 +729,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "disk.floor_mib",
         Whole(0, 1 << 40),
-        "Pause below this free space on a disk, in MiB: no tasks, no fetches, no new requests until a quarter more is free. Disks are those of the state folder, SQLite files, archive and kept documents. 0: never; a full disk ends the process with 17.",
+        "Pause below this free space on a disk, in MiB, until a quarter more is free: no tasks, fetches or new requests. Disks: state folder, SQLite files, archive, kept documents. 0: never; a full disk ends the process with 17.",
     ),
     unset(
         "log.folder",
