@@ -141,7 +141,7 @@ def test(
     *pages : path or URL
         Saved pages, folders of them, or URLs, which are fetched once and kept.
     name : str, optional
-        Use the mapping of this name, whatever the page's URL.
+        Use the mapping of this name for any URL.
     fields : list of str
         Only these fields.
     url : str, optional
@@ -272,7 +272,7 @@ def repair(
     name : str, optional
         Name of the mapping, if the file has several.
     crawl, pages, store, records : optional
-        Where pages as they are now and known values come from, as of ``learn``.
+        Sources of current pages and known values, as for ``learn``.
     apply : bool
         Replace the file; the old one is kept beside it.
     output : path, optional
