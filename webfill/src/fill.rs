@@ -60,7 +60,7 @@ pub use self::project::Project;
 use self::reading::Readings;
 use self::report::Report;
 use self::summary::Summary;
-use self::table::{Change, Table};
+use self::table::{Change, Refused, Table};
 use self::tally::Tallies;
 use crate::cli::ProgressStyle;
 use crate::mapping_command::learn::on_thread;
@@ -198,6 +198,13 @@ impl Fill {
             .map(|fault| format!("{fault}\n"))
             .collect();
         write_atomically(&self.project.bad_rows(), bad_rows.as_bytes())?;
+        let wishes = serde_json::json!({
+            "id": self.options.id,
+            "urls": self.options.url,
+            "fields": self.options.fields,
+            "keep": self.options.keep,
+        });
+        write_atomically(&self.project.wishes(), wishes.to_string().as_bytes())?;
         doubts::keep(&self.project, &self.answers)?;
         self.overview(&pages)
             .write(&self.project, Stage::Running, None, None)?;
@@ -358,6 +365,7 @@ impl Fill {
     ) -> Result<ExitStatus, Fault> {
         self.begin(Step::Write, pages, None);
         let mut changes: HashMap<(u64, usize), Change> = HashMap::new();
+        let mut rejected = Refused::new();
         for cell in verdict
             .cells
             .iter()
@@ -365,6 +373,10 @@ impl Fill {
         {
             let field = &self.table.fields[cell.field];
             let row = self.table.rows[cell.row as usize].number;
+            if self.answers.rejected.get(&(row, field.column)) == Some(&cell.values) {
+                rejected.insert((row, field.column), String::from("you have rejected it"));
+                continue;
+            }
             let change = Change {
                 values: field.distinct(&cell.values),
                 old: Vec::new(),
@@ -374,7 +386,8 @@ impl Fill {
         changes.extend(self.accepted.clone());
         // First of all: what does not fit its column is not filled.
         let filled = self.project.filled();
-        let refused = self.table.write_filled(&filled, &changes)?;
+        let mut refused = self.table.write_filled(&filled, &changes)?;
+        refused.extend(rejected);
         verdict.note_refused(&self.table, &refused);
         let verdict = &verdict;
         let sources = Sources {

@@ -68,6 +68,15 @@ pub struct Cell {
     pub refusal: Option<String>,
     /// Nothing is known of the field on the site: other sites have taught what it is.
     pub is_proposed: bool,
+    /// Other values that its pages have, each with its page.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A value that was read and not chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub values: Vec<String>,
+    pub url: String,
 }
 
 /// Of less likely proposals people are asked, whatever precision is wanted.
@@ -84,6 +93,9 @@ const UNLIKE: f64 = 0.3;
 /// How likely a value is right, at most, where another part of its page has another one that is as likely meant. It is
 /// not filled, however little precision is wanted.
 const DISPUTED: f64 = 0.5;
+
+/// Candidates that are kept of a cell.
+const MOST_CANDIDATES: usize = 8;
 
 /// Decides cell by cell, by the judgement.
 pub(super) struct Deciding<'d> {
@@ -132,6 +144,26 @@ impl Deciding<'_> {
         field: usize,
         read: &[(&str, &Reading)],
     ) -> Option<Cell> {
+        let mut candidates = Vec::new();
+        let mut cell = self.decide_among(at, field, read, &mut candidates)?;
+        for candidate in candidates {
+            let is_same = |other: &Candidate| other.values == candidate.values;
+            let is_new = candidate.values != cell.values && !cell.candidates.iter().any(is_same);
+            if is_new && cell.candidates.len() < MOST_CANDIDATES {
+                cell.candidates.push(candidate);
+            }
+        }
+        Some(cell)
+    }
+
+    /// Decides, and reports all that was read if that is more than one value.
+    fn decide_among(
+        &mut self,
+        at: usize,
+        field: usize,
+        read: &[(&str, &Reading)],
+        candidates: &mut Vec<Candidate>,
+    ) -> Option<Cell> {
         let table = self.table;
         let row = &table.rows[at];
         let known = &row.known(field);
@@ -145,6 +177,7 @@ impl Deciding<'_> {
             url: url.map(str::to_owned),
             refusal: None,
             is_proposed: false,
+            candidates: Vec::new(),
         };
         // Those with several values, where the column has one, say nothing.
         let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
@@ -175,6 +208,14 @@ impl Deciding<'_> {
                     None => readings.push(read),
                 }
             }
+        }
+        let all = readings.iter().chain(&unclear);
+        let all = all.chain(proposed.iter().map(|(_, read)| read));
+        if all.clone().count() > 1 {
+            candidates.extend(all.map(|read| Candidate {
+                values: read.values.clone(),
+                url: read.url.to_owned(),
+            }));
         }
         if !known.is_empty() {
             let doubt = self.doubted.get(&item).copied();

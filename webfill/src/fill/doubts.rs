@@ -84,6 +84,8 @@ pub struct Answers {
     answered: BTreeSet<(u64, usize)>,
     /// Proposed values that were rejected: the URL of the page, and the place of the field.
     pub withdrawn: BTreeSet<(String, usize)>,
+    /// Values for gaps that were rejected, by the number of the row and the column.
+    pub rejected: HashMap<(u64, usize), Vec<String>>,
     /// Answers of reviews that were given after the last change of a file of doubts. Its lines do not count against them.
     later: Vec<Listed>,
     /// When the file of doubts was changed last before the run.
@@ -367,6 +369,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             let place = (row.number, table.fields[field].column);
             answers.answered.insert(place);
             if !is_accepted && doubt.known.is_empty() {
+                answers.rejected.insert(place, doubt.page.clone());
                 answers.withdrawn.insert((doubt.shown.url.clone(), field));
             }
             if *is_accepted {

@@ -16,7 +16,7 @@ use super::table::Table;
 use crate::export::columns::{Column, Kind, Of};
 use crate::export::parquet::ParquetFile;
 
-const COLUMNS: [(&str, Kind); 15] = [
+const COLUMNS: [(&str, Kind); 16] = [
     ("row", Kind::Integer),
     ("id", Kind::Text),
     ("column", Kind::Text),
@@ -32,6 +32,7 @@ const COLUMNS: [(&str, Kind); 15] = [
     ("chain", Kind::Json),
     ("excerpt", Kind::Text),
     ("fetched_at", Kind::Time),
+    ("candidates", Kind::Json),
 ];
 
 /// The source of evidence.
@@ -65,6 +66,11 @@ impl Sources<'_> {
         let page = url.and_then(|url| self.pages.get(url));
         line["outcome"] = json!(page.map(StoredPage::end));
         line["fetched_at"] = json!(page.map(|page| &page.at));
+        if !cell.candidates.is_empty() {
+            let candidates = cell.candidates.iter();
+            let candidates = candidates.map(|one| json!({"values": one.values, "url": one.url}));
+            line["candidates"] = candidates.collect();
+        }
         if cell.values.is_empty() {
             return vec![line];
         }

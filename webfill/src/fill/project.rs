@@ -145,6 +145,11 @@ impl Project {
         self.folder.join("review.jsonl")
     }
 
+    /// The columns that a person has named, so that the dashboard understands the table alike.
+    pub fn wishes(&self) -> PathBuf {
+        self.folder.join("wishes.json")
+    }
+
     /// How far the work is.
     pub fn overview(&self) -> PathBuf {
         self.folder.join("overview.json")
