@@ -9,6 +9,7 @@ mod doubts;
 mod few;
 mod filled;
 mod forms;
+mod grid;
 mod layouts;
 mod made_web;
 mod progress;

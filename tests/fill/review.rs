@@ -17,16 +17,21 @@ use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth};
 
 const HOSTILE: &str = "<script>window.wasRun = 1</script><b>Nobody</b>\u{202e}";
 
-struct Dashboard {
+pub(super) struct Dashboard {
     _running: Running,
-    place: String,
+    pub(super) place: String,
 }
 
 impl Dashboard {
-    fn start(work: &Workplace) -> Dashboard {
+    pub(super) fn start(work: &Workplace) -> Dashboard {
+        Dashboard::with(work, &["--fill", "books.webfill"])
+    }
+
+    pub(super) fn with(work: &Workplace, flags: &[&str]) -> Dashboard {
         let [.., high, low] = std::process::id().to_be_bytes();
         let place = format!("127.78.{high}.{low}:8081");
-        let mut running = Run::new(["dashboard", "--listen", &place, "--fill", "books.webfill"])
+        let mut running = Run::new(["dashboard", "--listen", &place])
+            .args(flags)
             .in_folder(work.path("."))
             .start();
         running.wait_for_stderr("ready");
@@ -36,7 +41,7 @@ impl Dashboard {
         }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.place)
     }
 
@@ -57,7 +62,7 @@ impl Dashboard {
 }
 
 /// Some known authors and years are wrong, and one of them is markup.
-fn wrong() -> BTreeMap<(usize, usize), String> {
+pub(super) fn wrong() -> BTreeMap<(usize, usize), String> {
     let known = (0..books()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
     let mut wrong: BTreeMap<(usize, usize), String> = known
         .map(|book| ((book, 1), format!("Nobody {book}")))
@@ -76,7 +81,7 @@ fn doubts(work: &Workplace) -> Vec<[String; 4]> {
         .collect()
 }
 
-fn answers(work: &Workplace) -> Vec<Value> {
+pub(super) fn answers(work: &Workplace) -> Vec<Value> {
     let text = fs::read_to_string(work.path("books.webfill/review.jsonl")).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())

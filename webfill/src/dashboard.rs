@@ -1,7 +1,9 @@
-//! `webfill dashboard`: the dashboard without a fleet, over a store and a folder of mappings.
+//! `webfill dashboard`: the dashboard without a fleet, over a store, a folder of mappings, or tables.
+
+mod filler;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +16,15 @@ use webfill_service::signals::{self, Asked};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing};
 
+use self::filler::TableFiller;
 use crate::keys::KeyFolder;
 use crate::mapping_command::DashboardHost;
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct DashboardOptions {
-    /// Store to show; none if only --mappings or --fill is given [default: sqlite:webfill.db]
+    /// Store to show; none if only --mappings or --fill is given [default: sqlite:webfill.db; without that file, the
+    /// tables of the working folder]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
     /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
@@ -39,6 +43,9 @@ pub struct DashboardOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
+
+/// The store of the default settings.
+const DEFAULT_STORE: &str = "webfill.db";
 
 /// How often signals are checked.
 const POLL_EVERY: Duration = Duration::from_millis(200);
@@ -79,10 +86,18 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
 
 fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSetup, Fault> {
     let is_of_files = options.mappings.is_some() || !options.fill.is_empty();
+    let mut tables = options.fill.clone();
     let store = match &options.store {
         Some(store) => Some(store.parse().map_err(Fault::usage)?),
         None if is_of_files => None,
-        None => Some(settings.store_uri()?),
+        None => match settings.store_uri()? {
+            // Nothing was crawled here yet.
+            StoreUri::Sqlite(file) if file == Path::new(DEFAULT_STORE) && !file.exists() => {
+                tables.push(PathBuf::from("."));
+                None
+            }
+            store => Some(store),
+        },
     };
     if let Some(named) = options.mappings.as_ref().filter(|named| !named.is_dir()) {
         return Err(Fault::usage(format!(
@@ -105,11 +120,16 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     Ok(DashboardSetup {
         store,
         mappings: mappings.is_dir().then_some(mappings),
-        tables: options.fill.clone(),
+        tables,
         state: None,
         logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(options.config.as_deref()))),
+        // Who may run commands on this machine may do so by dropping a table, and nobody else.
+        filler: match options.listen.ip().is_loopback() {
+            true => Some(Arc::new(TableFiller::new(options.config.clone()))),
+            false => None,
+        },
     })
 }
 

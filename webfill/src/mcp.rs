@@ -41,6 +41,7 @@ use self::answer::Answer;
 use self::arguments::read;
 use self::caller::Caller;
 use self::fill::Tables;
+pub use self::fills::Fills;
 use self::fleet::Fleet;
 use self::input::{Input, Signals};
 use self::store::StoredData;

@@ -150,6 +150,7 @@ fn dashboard_setup(
         logs: Some(settings.log_folder()),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(config))),
+        filler: None,
     })
 }
 

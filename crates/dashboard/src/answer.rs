@@ -1,9 +1,16 @@
 //! Answers to browsers.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::{Response, StatusCode};
+use tokio::sync::mpsc;
 use webfill_api::Refusal;
-use webfill_service::http::{Answer, whole};
+use webfill_service::http::{Answer, AnswerBody, whole};
 
 /// The answer of a view.
 pub(crate) type Shown = Result<Answer, Problem>;
@@ -98,4 +105,24 @@ pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
         answer.headers_mut().append(name, value);
     }
     answer
+}
+
+/// A body that is sent while it is made.
+pub(crate) fn streamed(pieces: mpsc::Receiver<Bytes>) -> AnswerBody {
+    Pieces(pieces).boxed_unsync()
+}
+
+struct Pieces(mpsc::Receiver<Bytes>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.0.poll_recv(context);
+        piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
 }

@@ -17,6 +17,7 @@ use crate::live;
 use crate::login::{LOGIN, LetIn};
 use crate::route;
 use crate::service::Dashboard;
+use crate::views::new_table;
 use crate::visit::Visit;
 
 /// After this time, a fleet without a status is asked again for metrics over time.
@@ -27,6 +28,9 @@ const FIRST: Duration = Duration::from_secs(10);
 
 /// The header that scripts use instead of the form field `token`.
 const FORM_TOKEN_HEADER: &str = "x-webfill-token";
+
+/// The path of a dropped table: its body is a file, which is saved while it arrives.
+const NEW_TABLE: [&str; 2] = ["tables", "new"];
 
 impl Dashboard {
     /// Whether a path belongs to the dashboard.
@@ -156,14 +160,24 @@ impl Visit {
     async fn take(self, request: Request<Incoming>, peer: Peer, parts: &[&str]) -> Answer {
         let (head, body) = request.into_parts();
         let session = self.session.as_deref();
+        if *parts == NEW_TABLE {
+            let judged = guard::judge_post(&head.headers, peer.is_tls);
+            let judged = judged.and_then(|()| {
+                let token = form_token_of(&head.headers);
+                self.dashboard.guard.judge_form(session, token)
+            });
+            let taken = match judged {
+                Ok(()) => new_table::take(&self, body).await,
+                Err(problem) => Err(problem),
+            };
+            return taken.unwrap_or_else(|problem| self.problem(&problem));
+        }
         let form = self
             .dashboard
             .posted(&head.headers, body, peer, parts)
             .await;
         let form = form.and_then(|form| {
-            let header = head.headers.get(FORM_TOKEN_HEADER);
-            let header = header.and_then(|token| token.to_str().ok());
-            let token = form.get("token").or(header);
+            let token = form.get("token").or(form_token_of(&head.headers));
             self.dashboard
                 .guard
                 .judge_form(session, token)
@@ -178,6 +192,10 @@ impl Visit {
         };
         taken.unwrap_or_else(|problem| self.problem(&problem))
     }
+}
+
+fn form_token_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(FORM_TOKEN_HEADER)?.to_str().ok()
 }
 
 /// An answer to a request that was not admitted, or that no one may see.

@@ -25,6 +25,8 @@ const ASSETS: &[(&str, &str, &str)] = &[
         SCRIPT,
         include_str!("../assets/dashboard.js"),
     ),
+    ("drop.js", SCRIPT, include_str!("../assets/drop.js")),
+    ("grid.js", SCRIPT, include_str!("../assets/grid.js")),
     ("review.js", SCRIPT, include_str!("../assets/review.js")),
     ("tables.css", STYLE, include_str!("../assets/tables.css")),
     ("mark.svg", PICTURE, include_str!("../assets/mark.svg")),

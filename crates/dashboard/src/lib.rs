@@ -37,8 +37,10 @@ mod answering;
 mod assets;
 pub mod editor;
 mod extractions;
+mod filler;
 mod fleet;
 mod form;
+mod grid;
 mod guard;
 mod history;
 mod live;
@@ -58,5 +60,6 @@ mod views;
 mod visit;
 
 pub use self::answering::entrance;
+pub use self::filler::{FillRun, Filler};
 pub use self::fleet::{Fleet, Visitor};
 pub use self::service::{Dashboard, DashboardSetup};

@@ -4,21 +4,17 @@
 //! Each listener gets its own version of the page part, by its rights. The data are read once for all
 //! ([`crate::snapshot`]). A listener whose session has ended gets no more events.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use http_body_util::BodyExt;
 use hyper::Response;
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use webfill_service::http::Answer;
 
-use crate::answer::{Problem, Shown};
+use crate::answer::{Problem, Shown, streamed};
 use crate::views::overview;
 use crate::visit::Visit;
 
@@ -38,7 +34,7 @@ pub(crate) fn listen(visit: Visit) -> Shown {
     })?;
     let (events, body) = mpsc::channel(1);
     tokio::spawn(send_events(visit, events, permit));
-    let mut answer: Answer = Response::new(Events(body).boxed_unsync());
+    let mut answer: Answer = Response::new(streamed(body));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -75,21 +71,5 @@ async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSe
             () = events.closed() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-    }
-}
-
-/// The body of a stream of events.
-struct Events(mpsc::Receiver<Bytes>);
-
-impl Body for Events {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let event = self.0.poll_recv(context);
-        event.map(|event| event.map(|event| Ok(Frame::data(event))))
     }
 }

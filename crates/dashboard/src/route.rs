@@ -6,8 +6,8 @@ use crate::editor::view as editor;
 use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
 use crate::views::{
-    actions, audit, changes, crawl, crawls, doubts, find, machines, mapping, mappings, overview,
-    page, record, records, review, site, sites, table, tables, watch, watches,
+    actions, audit, cell, changes, crawl, crawls, doubts, find, grid, machines, mapping, mappings,
+    overview, page, record, records, review, site, sites, table, tables, watch, watches,
 };
 use crate::visit::Visit;
 
@@ -31,6 +31,11 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         [] => overview::show(visit).await,
         ["tables"] => tables::show(visit).await,
         ["table", name] => table::show(visit, name).await,
+        ["table", name, "rows"] => grid::show(visit, name).await,
+        ["table", name, "cell"] => cell::show(visit, name).await,
+        ["table", name, file] if let Some(ending) = file.strip_prefix("rows.") => {
+            grid::download(visit, name, ending).await
+        }
         ["table", name, "review"] => review::show(visit, name).await,
         ["crawl", app, id] => crawl::show(visit, app, id).await,
         ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
@@ -64,6 +69,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
 pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
         ["table", name, "review"] => review::take(visit, name, form).await,
+        ["table", name, "cell"] => cell::take(visit, name, form).await,
         ["do", action] => actions::take(visit, action, form).await,
         ["editor", rest @ ..] => editor::take(visit, rest, form).await,
         _ => Err(nothing_here()),

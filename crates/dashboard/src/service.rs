@@ -16,7 +16,9 @@ use crate::assets::Assets;
 use crate::editor::Editor;
 use crate::editor::host::Host;
 use crate::extractions::Extractions;
+use crate::filler::Filler;
 use crate::fleet::Fleet;
+use crate::grid::jobs::Jobs;
 use crate::guard::Guard;
 use crate::history::History;
 use crate::mapping_files::MappingFiles;
@@ -30,6 +32,9 @@ use crate::templates;
 
 /// The most listeners of the live overview at a time.
 const MOST_LISTENERS: usize = 24;
+
+/// The most downloads at a time.
+const MOST_DOWNLOADS: usize = 4;
 
 /// The environment of a dashboard.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +52,8 @@ pub struct DashboardSetup {
     pub keys_audit: Option<PathBuf>,
     /// The services of the program for the mapping editor; `None`: there is no mapping editor.
     pub host: Option<Arc<dyn Host>>,
+    /// Starts runs for tables that visitors drop; `None`: none can be dropped.
+    pub filler: Option<Arc<dyn Filler>>,
 }
 
 /// See the crate.
@@ -56,6 +63,12 @@ pub struct Dashboard {
     pub(crate) store: StoreAccess,
     pub(crate) mapping_files: MappingFiles,
     pub(crate) tables: Tables,
+    /// Work on the indexes of tables.
+    pub(crate) table_jobs: Jobs,
+    /// The tables that were dropped here.
+    dropped: Mutex<Vec<PathBuf>>,
+    /// Permits for downloads, each of which has a thread.
+    pub(crate) downloads: Arc<Semaphore>,
     pub(crate) extractions: Extractions,
     pub(crate) protection: InForce,
     pub(crate) templates: Environment<'static>,
@@ -90,6 +103,9 @@ impl Dashboard {
             store: StoreAccess::new(setup.store.clone()),
             mapping_files: MappingFiles::new(setup.mappings.clone()),
             tables: Tables::new(setup.tables.clone()),
+            table_jobs: Jobs::default(),
+            dropped: Mutex::default(),
+            downloads: Arc::new(Semaphore::new(MOST_DOWNLOADS)),
             extractions: Extractions::default(),
             setup,
             fleet,
@@ -111,6 +127,17 @@ impl Dashboard {
 
     pub(crate) fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn dropped(&self) -> Vec<PathBuf> {
+        let dropped = self.dropped.lock();
+        dropped.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn note_dropped(&self, table: PathBuf) {
+        let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        dropped.retain(|known| *known != table);
+        dropped.push(table);
     }
 
     /// Wrong tokens are logged at a limited rate.

@@ -46,7 +46,7 @@ pub(crate) struct Doubt {
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
     /// The command's key of it, which goes back with the answer.
-    doubt: Value,
+    pub(crate) doubt: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -67,6 +67,32 @@ pub(crate) struct Review {
     answers: BTreeMap<String, bool>,
     /// The keys of these, the last answer last.
     order: Vec<String>,
+    /// The answers by cell: its line and its column.
+    cells: BTreeMap<(u64, String), CellAnswer>,
+}
+
+/// An answer about a cell, since the last run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CellAnswer {
+    pub(crate) is_accepted: bool,
+    /// The value that was accepted, if it is not that of the page.
+    pub(crate) value: Option<String>,
+    pub(crate) by: Option<String>,
+    pub(crate) at: i64,
+}
+
+/// An answer to be kept.
+pub(crate) struct Answer<'a> {
+    /// Of a listed doubt, or the cell's own.
+    pub(crate) key: &'a str,
+    pub(crate) row: u64,
+    pub(crate) column: &'a str,
+    pub(crate) decision: Decision,
+    pub(crate) by: &'a Value,
+    /// Recognised by the command.
+    pub(crate) doubt: &'a Value,
+    /// The value that a person has chosen instead of that of the page.
+    pub(crate) value: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +105,17 @@ struct Listed {
 struct Answered {
     key: String,
     answer: Decision,
+    row: Option<u64>,
+    column: Option<String>,
+    value: Option<String>,
+    by: Option<String>,
+    at: Option<i64>,
+}
+
+/// What the command notes of the answers that it has read.
+#[derive(Default, Deserialize)]
+struct Taken {
+    reviewed: usize,
 }
 
 impl Tables {
@@ -88,6 +125,13 @@ impl Tables {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The folder of tables to which new ones are added.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        let mut folders = self.0.iter();
+        let home = folders.find(|folder| !is_project(folder))?;
+        home.canonicalize().ok()
     }
 
     /// All tables, in the order of their folders and names.
@@ -116,9 +160,12 @@ impl Tables {
     }
 }
 
+fn is_project(folder: &Path) -> bool {
+    folder.join("table.txt").is_file()
+}
+
 /// The folder itself, or the project folders in it.
 fn projects_in(folder: &Path) -> Vec<PathBuf> {
-    let is_project = |folder: &Path| folder.join("table.txt").is_file();
     if is_project(folder) {
         return vec![folder.to_owned()];
     }
@@ -151,34 +198,45 @@ impl Project {
                 total: listed.total,
                 ..Review::default()
             },
-            None => return Ok(Review::default()),
+            None => Review::default(),
         };
-        let keys = review.doubts.iter().map(|doubt| doubt.key.clone());
-        let keys: std::collections::BTreeSet<String> = keys.collect();
-        for line in lines(&self.answers())? {
-            let read = serde_json::from_str::<Answered>(&line);
-            let Answered { key, answer } =
-                read.map_err(|error| unread(&self.answers(), &error.to_string()))?;
-            if keys.contains(&key) {
-                review.take(&key, answer);
+        let doubts = review.doubts.iter();
+        let cells = doubts.map(|doubt| (doubt.key.clone(), (doubt.row, doubt.column.clone())));
+        let cells: BTreeMap<String, (u64, String)> = cells.collect();
+        let read = read_json::<Taken>(&self.folder.join("answers.json"))?;
+        let read = read.unwrap_or_default().reviewed;
+        for (at, line) in lines(&self.answers())? {
+            let answered = serde_json::from_str::<Answered>(&line);
+            let answered = answered.map_err(|error| unread(&self.answers(), &error.to_string()))?;
+            let listed = cells.get(&answered.key);
+            if listed.is_some() {
+                review.take(&answered.key, answered.answer);
+            }
+            let named = answered.row.zip(answered.column.clone());
+            // What a run has read is part of its outputs.
+            let cell = listed.cloned().or(named.filter(|_| at >= read));
+            if let Some(cell) = cell {
+                review.take_cell(cell, answered);
             }
         }
         Ok(review)
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Keeps an answer. It is on disk when this returns.
-    pub(crate) fn answer(
-        &self,
-        doubt: &Doubt,
-        decision: Decision,
-        by: &Value,
-    ) -> Result<(), String> {
+    pub(crate) fn answer(&self, answer: &Answer<'_>) -> Result<(), String> {
         let line = json!({
-            "key": doubt.key,
-            "answer": decision,
-            "by": by,
+            "key": answer.key,
+            "answer": answer.decision,
+            "by": answer.by,
             "at": now_ms(),
-            "doubt": doubt.doubt,
+            "row": answer.row,
+            "column": answer.column,
+            "value": answer.value,
+            "doubt": answer.doubt,
         });
         let file = self.answers();
         append(&file, &line.to_string())
@@ -199,6 +257,32 @@ impl Review {
             let is_accepted = decision == Decision::Accept;
             self.answers.insert(key.to_owned(), is_accepted);
         }
+    }
+
+    fn take_cell(&mut self, cell: (u64, String), answered: Answered) {
+        match answered.answer {
+            Decision::Undo => drop(self.cells.remove(&cell)),
+            decision => {
+                let answer = CellAnswer {
+                    is_accepted: decision == Decision::Accept,
+                    value: answered.value,
+                    by: answered.by,
+                    at: answered.at.unwrap_or_default(),
+                };
+                self.cells.insert(cell, answer);
+            }
+        }
+    }
+
+    /// The answer about a cell, by its line and column.
+    pub(crate) fn of_cell(&self, row: u64, column: &str) -> Option<&CellAnswer> {
+        self.cells.get(&(row, column.to_owned()))
+    }
+
+    /// The listed doubt about a cell.
+    pub(crate) fn doubt_of(&self, row: u64, column: &str) -> Option<&Doubt> {
+        let mut doubts = self.doubts.iter();
+        doubts.find(|doubt| doubt.row == row && doubt.column == column)
     }
 
     pub(crate) fn place(&self, key: &str) -> Option<usize> {
@@ -272,13 +356,20 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, S
         .map_err(|error| unread(file, &error.to_string()))
 }
 
-/// The lines that were confirmed: a last one without its end was not.
-fn lines(file: &Path) -> Result<Vec<String>, String> {
+/// The lines that were confirmed, each with the byte where it begins: a last one without its end was not.
+fn lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     let bytes = read(file)?.unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.lines().filter(|line| !line.is_empty());
-    Ok(lines.map(str::to_owned).collect())
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    let whole = end.map_or(&[][..], |end| &bytes[..end]);
+    let mut at = 0;
+    let mut lines = Vec::new();
+    for line in whole.split(|byte| *byte == b'\n') {
+        if !line.is_empty() {
+            lines.push((at, String::from_utf8_lossy(line).into_owned()));
+        }
+        at += line.len() + 1;
+    }
+    Ok(lines)
 }
 
 /// Appends a line, behind the last whole one.
@@ -334,12 +425,55 @@ mod tests {
         (folder, project)
     }
 
+    fn about(doubt: &Doubt, decision: Decision) -> Answer<'_> {
+        Answer {
+            key: &doubt.key,
+            row: doubt.row,
+            column: &doubt.column,
+            decision,
+            by: &Value::Null,
+            doubt: &doubt.doubt,
+            value: None,
+        }
+    }
+
+    #[test]
+    fn answers_about_cells_count_until_a_run_has_read_them() {
+        let (_folder, project) = project();
+        let doubt = json!({"id": "z"});
+        let answer = |decision, value| Answer {
+            key: "own",
+            row: 9,
+            column: "title",
+            decision,
+            by: &Value::Null,
+            doubt: &doubt,
+            value,
+        };
+        project
+            .answer(&answer(Decision::Accept, Some("Emma")))
+            .unwrap();
+        let review = project.review().unwrap();
+        let of_cell = review.of_cell(9, "title").unwrap();
+        assert_eq!(of_cell.value.as_deref(), Some("Emma"));
+        assert_eq!(review.accepted(), 0, "it is no listed doubt");
+        let read = fs::metadata(project.answers()).unwrap().len();
+        let answers = project.folder.join("answers.json");
+        fs::write(answers, json!({"reviewed": read}).to_string()).unwrap();
+        assert_eq!(project.review().unwrap().of_cell(9, "title"), None);
+        project.answer(&answer(Decision::Reject, None)).unwrap();
+        let review = project.review().unwrap();
+        assert!(!review.of_cell(9, "title").unwrap().is_accepted);
+        project.answer(&answer(Decision::Undo, None)).unwrap();
+        assert_eq!(project.review().unwrap().of_cell(9, "title"), None);
+    }
+
     #[test]
     fn answers_are_kept_and_taken_back_in_their_order() {
         let (_folder, project) = project();
         let answer = |place: usize, decision| {
             let doubt = project.review().unwrap().doubts[place].clone();
-            project.answer(&doubt, decision, &Value::Null).unwrap();
+            project.answer(&about(&doubt, decision)).unwrap();
         };
         answer(0, Decision::Accept);
         answer(2, Decision::Reject);
@@ -383,14 +517,14 @@ mod tests {
         let (_folder, project) = project();
         let doubts = project.review().unwrap().doubts;
         project
-            .answer(&doubts[0], Decision::Accept, &Value::Null)
+            .answer(&about(&doubts[0], Decision::Accept))
             .unwrap();
         let whole = fs::read(project.answers()).unwrap();
         let torn = [&whole[..], &whole[..20]].concat();
         fs::write(project.answers(), torn).unwrap();
         assert_eq!(project.review().unwrap().accepted(), 1);
         project
-            .answer(&doubts[1], Decision::Reject, &Value::Null)
+            .answer(&about(&doubts[1], Decision::Reject))
             .unwrap();
         let review = project.review().unwrap();
         assert_eq!((review.accepted(), review.rejected()), (1, 1));

@@ -2,15 +2,18 @@
 
 pub(crate) mod actions;
 pub(crate) mod audit;
+pub(crate) mod cell;
 pub(crate) mod changes;
 pub(crate) mod crawl;
 pub(crate) mod crawls;
 pub(crate) mod doubts;
 pub(crate) mod find;
+pub(crate) mod grid;
 pub(crate) mod machines;
 pub(crate) mod mapping;
 pub(crate) mod mappings;
 pub(crate) mod navigation;
+pub(crate) mod new_table;
 pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod pages;

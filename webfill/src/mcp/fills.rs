@@ -36,10 +36,10 @@ const PREFIX: &str = "webfill: ";
 
 /// The runs. One goes at a time: each has a dispatcher of its own, so that two would request from a site at twice the
 /// pace.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Fills(Mutex<Runs>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Runs {
     /// By the paths of their tables.
     by_table: BTreeMap<PathBuf, Arc<Fill>>,
@@ -48,6 +48,7 @@ struct Runs {
 }
 
 /// A run.
+#[derive(Debug)]
 pub struct Fill {
     child: Arc<Mutex<Child>>,
     was_asked_to_stop: AtomicBool,

@@ -121,7 +121,7 @@ pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
 }
 
 /// The beginning of a body, decoded by its type; `None` if it is not text.
-fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
+pub(super) fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
     let broken = || Problem::broken("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {
         return Err(broken());

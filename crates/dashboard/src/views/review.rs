@@ -6,7 +6,7 @@ use super::tables::{project, reading};
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::messages::Message;
-use crate::tables::{Decision, Doubt, Review};
+use crate::tables::{Answer, Decision, Review};
 use crate::templates::encoded;
 use crate::visit::Visit;
 
@@ -65,7 +65,18 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
     let by = json!(visit.visitor.name.as_deref());
     // First: no answer counts that the audit log does not have.
     visit.note("table_review", about.clone()).await?;
-    if let Err(problem) = reading(move || project.answer(&doubt, decision, &by)).await {
+    let answer = move || {
+        project.answer(&Answer {
+            key: &doubt.key,
+            row: doubt.row,
+            column: &doubt.column,
+            decision,
+            by: &by,
+            doubt: &doubt.doubt,
+            value: None,
+        })
+    };
+    if let Err(problem) = reading(answer).await {
         about["result"] = "failed".into();
         visit.note("table_review", about).await?;
         return Err(problem);
@@ -99,18 +110,18 @@ fn shown(review: &Review, place: usize) -> Value {
         Some(false) => "rejected",
     }
     .into();
-    let [before, value, after] = around(doubt);
+    let excerpt = doubt.excerpt.as_deref().unwrap_or_default();
+    let [before, value, after] = around(excerpt, &doubt.page);
     shown["around"] = json!({"before": before, "value": value, "after": after});
     shown
 }
 
-/// The excerpt, parted at the value of the page.
-fn around(doubt: &Doubt) -> [&str; 3] {
-    let excerpt = doubt.excerpt.as_deref().unwrap_or_default();
-    let found = (!doubt.page.is_empty()).then(|| excerpt.find(&doubt.page));
+/// An excerpt of a page, parted at the value.
+pub(super) fn around<'e>(excerpt: &'e str, value: &str) -> [&'e str; 3] {
+    let found = (!value.is_empty()).then(|| excerpt.find(value));
     match found.flatten() {
         Some(at) => {
-            let end = at + doubt.page.len();
+            let end = at + value.len();
             [&excerpt[..at], &excerpt[at..end], &excerpt[end..]]
         }
         None => [excerpt, "", ""],

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::new_table;
 use crate::answer::{Problem, Shown};
 use crate::tables::Project;
 use crate::visit::Visit;
@@ -10,7 +11,13 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
     let all = visit.dashboard.tables.all();
     let rows = reading(move || Ok(all.iter().map(row).collect::<Vec<Value>>())).await?;
-    visit.page("tables.html", "Tables", json!({"rows": rows}))
+    let offered = new_table::offered(visit);
+    let content = json!({
+        "rows": rows,
+        "runs": new_table::runs(visit),
+        "home": offered.map(|(_, home)| home.display().to_string()),
+    });
+    visit.page("tables.html", "Tables", content)
 }
 
 /// Runs what reads or writes files.

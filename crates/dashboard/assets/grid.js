@@ -1,0 +1,199 @@
+// The grid by keys. One cell is in the order of tabulators; arrows move from cell to cell. The pane shows the page of
+// the cell's link, and its forms are sent in place. An answer is only taken for a cell whose evidence is shown.
+
+import { showTimes } from "./dashboard.js";
+
+const preparing = document.getElementById("preparing-rows");
+if (preparing) setTimeout(() => location.replace(preparing.dataset.again), 2000);
+
+const grid = document.querySelector("[role=grid]");
+const pane = document.getElementById("pane");
+let at = null;
+/** The cell that the pane shows. */
+let shown = null;
+let isBusy = false;
+
+const rows = () => [...grid.tBodies[0].rows];
+const cellsOf = (row) => [...row.cells].filter((cell) => cell.role === "gridcell");
+const linkOf = (cell) => cell?.querySelector("a");
+
+function stand(cell, isFocused = true) {
+  if (!cell) return;
+  if (at) at.tabIndex = -1;
+  at = cell;
+  at.tabIndex = 0;
+  if (isFocused) {
+    at.focus({ preventScroll: true });
+    at.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+}
+
+function neighbour(down, right) {
+  const all = rows();
+  const row = all.indexOf(at.parentElement);
+  const place = cellsOf(at.parentElement).indexOf(at);
+  const target = all[Math.max(0, Math.min(all.length - 1, row + down))];
+  const cells = cellsOf(target);
+  return cells[Math.max(0, Math.min(cells.length - 1, place + right))];
+}
+
+/** The next cell behind this one that waits for an answer. */
+function nextOpen() {
+  const open = [...grid.querySelectorAll(".c-contradicted, .c-conflicting, .c-below-precision")];
+  const waits = open.filter((cell) => linkOf(cell) && !/\ba-/.test(cell.className));
+  const behind = (cell) => at.compareDocumentPosition(cell) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return waits.find(behind) ?? waits[0];
+}
+
+async function load(cell, address, options) {
+  if (isBusy) return false;
+  isBusy = true;
+  pane.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, options);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const part = page.getElementById("evidence");
+    const message = page.querySelector("main .message");
+    if (!part) {
+      // A login that has ended, a fault: its own page says it best.
+      const text = message?.textContent ?? page.querySelector("main")?.textContent ?? "The page cannot be shown.";
+      show(document.createTextNode(text.trim()));
+      return false;
+    }
+    if (message && !part.contains(message)) part.prepend(document.adoptNode(message));
+    show(document.adoptNode(part));
+    shown = cell;
+    mark(cell, part);
+    return true;
+  } catch {
+    show(document.createTextNode("The dashboard does not answer. Try again."));
+    return false;
+  } finally {
+    isBusy = false;
+    pane.removeAttribute("aria-busy");
+  }
+}
+
+function show(content) {
+  const close = document.createElement("button");
+  close.className = "plain close";
+  close.type = "button";
+  close.append("Close", Object.assign(document.createElement("kbd"), { textContent: "Esc" }));
+  close.addEventListener("click", hide);
+  pane.replaceChildren(close, content);
+  pane.hidden = false;
+  pane.scrollTop = 0;
+  showTimes(pane);
+  at.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+/** Shows the answer of the pane in the grid. */
+function mark(cell, part) {
+  for (const old of ["accepted", "rejected", "edited"]) cell.classList.remove(`a-${old}`);
+  const { answer, value } = part.dataset;
+  const link = linkOf(cell);
+  link.querySelector(".answered")?.remove();
+  if (!answer) return;
+  cell.classList.add(`a-${answer}`);
+  link.append(Object.assign(document.createElement("span"), { className: "answered", textContent: answer }));
+  if (!value) return;
+  const text = link.querySelector("bdi") ?? link.insertBefore(document.createElement("bdi"), link.children[1]);
+  text.textContent = value.length > 90 ? `${value.slice(0, 90)}…` : value;
+}
+
+function open(cell) {
+  const link = linkOf(cell);
+  if (!link) return hide();
+  for (const old of grid.querySelectorAll("[aria-selected]")) old.removeAttribute("aria-selected");
+  cell.setAttribute("aria-selected", "true");
+  return load(cell, link.href);
+}
+
+function hide() {
+  pane.hidden = true;
+  pane.replaceChildren();
+  for (const old of grid.querySelectorAll("[aria-selected]")) old.removeAttribute("aria-selected");
+  shown = null;
+  stand(at);
+}
+
+async function send(form) {
+  const cell = shown;
+  const body = new URLSearchParams(new FormData(form));
+  await load(cell, form.action, { method: "POST", body });
+  stand(cell);
+}
+
+/** The pane follows while it is open, once the reader rests on a cell. */
+let following = 0;
+function follow() {
+  clearTimeout(following);
+  if (pane.hidden) return;
+  shown = null;
+  following = setTimeout(() => !pane.hidden && shown !== at && open(at), 120);
+}
+
+const moves = {
+  ArrowUp: () => neighbour(-1, 0),
+  ArrowDown: () => neighbour(1, 0),
+  ArrowLeft: () => neighbour(0, -1),
+  ArrowRight: () => neighbour(0, 1),
+  Home: () => neighbour(0, -Infinity),
+  End: () => neighbour(0, Infinity),
+  PageUp: () => neighbour(-10, 0),
+  PageDown: () => neighbour(10, 0),
+  n: nextOpen,
+};
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = event.target.closest("input, select, textarea");
+  if (event.key === "Escape" && !pane.hidden) {
+    event.preventDefault();
+    return hide();
+  }
+  if (isTyping) return;
+  const isInGrid = grid.contains(event.target);
+  if (isInGrid && event.target.closest("[role=gridcell]") && moves[event.key]) {
+    event.preventDefault();
+    stand(moves[event.key]());
+    return follow();
+  }
+  if (isInGrid && event.key === "Enter" && event.target.role === "gridcell") {
+    event.preventDefault();
+    return open(at);
+  }
+  if (event.repeat || !/^[areu]$/.test(event.key) || !(isInGrid || pane.contains(event.target))) return;
+  event.preventDefault();
+  if (shown !== at) return open(at);
+  const target = pane.querySelector(`[data-key="${event.key}"]`);
+  if (!target) return;
+  if (event.key === "e") target.select();
+  else send(target.form);
+}
+
+if (grid) {
+  for (const link of grid.querySelectorAll("[role=gridcell] a")) link.tabIndex = -1;
+  for (const cell of grid.querySelectorAll("[role=gridcell]")) cell.tabIndex = -1;
+  const asked = new URLSearchParams(location.search).get("cell");
+  const linked = asked && document.getElementById(asked);
+  stand(linked ?? grid.querySelector("[role=gridcell]"), Boolean(linked));
+  if (linked) open(linked);
+  document.addEventListener("keydown", onKey);
+  grid.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    const cell = event.target.closest("[role=gridcell]");
+    if (!cell) return;
+    event.preventDefault();
+    stand(cell);
+    open(cell);
+  });
+  grid.addEventListener("focusin", (event) => {
+    const cell = event.target.closest("[role=gridcell]");
+    if (cell && cell !== at) stand(cell, false);
+  });
+  pane.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(event.target);
+  });
+}

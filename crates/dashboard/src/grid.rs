@@ -1,0 +1,113 @@
+//! The grid of a table: the user's own rows and columns, with the state of each cell.
+//!
+//! `webfill fill` writes tables and their evidence as files that are read from the beginning. For lists that are read by
+//! cursor, and filtered and sorted, there is an index of them, `grid.db` in the project folder: the beginning of each
+//! value, the state of each cell, and where the evidence of each row begins. It is made anew when the files have changed,
+//! in the background, and renamed into its place when it is complete; it may be deleted at any time.
+//!
+//! | step | file |
+//! |---|---|
+//! | the files of a project | [`files`] |
+//! | the states of cells | [`state`] |
+//! | making the index | [`building`] |
+//! | reading a page of rows, by filter and order | [`listing`] |
+//! | the evidence of a cell | [`evidence`] |
+//! | the row as the user has written it, for answers | [`origin`] |
+//! | the filtered rows as a file | [`download`] |
+
+pub(crate) mod building;
+pub(crate) mod download;
+pub(crate) mod evidence;
+pub(crate) mod files;
+pub(crate) mod jobs;
+pub(crate) mod listing;
+pub(crate) mod origin;
+pub(crate) mod state;
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use serde::{Deserialize, Serialize};
+
+use self::files::Files;
+
+/// An index that is open.
+pub(crate) struct Grid {
+    pub(crate) meta: Meta,
+    pub(crate) conn: Connection,
+}
+
+/// What is known of the whole table.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    /// Of the files that were read.
+    pub(crate) signature: String,
+    pub(crate) rows: u64,
+    pub(crate) columns: Vec<Column>,
+    /// Some cells have evidence.
+    pub(crate) has_evidence: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// It is filled or compared.
+    pub(crate) is_field: bool,
+}
+
+/// The kind of all values of a column, by which it is sorted and written as Parquet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Integer,
+    Number,
+    Text,
+}
+
+impl Grid {
+    /// The index, if it is that of the present files.
+    pub(crate) fn open(files: &Files) -> Result<Option<Grid>, String> {
+        let signature = files.signature();
+        let Some(grid) = Grid::open_any(&files.index) else {
+            return Ok(None);
+        };
+        Ok(Some(grid).filter(|grid| grid.meta.signature == signature))
+    }
+
+    /// `None`: there is none that can be read, so it has to be made anew.
+    fn open_any(index: &Path) -> Option<Grid> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(index, flags).ok()?;
+        let meta = conn.query_row("SELECT value FROM meta", (), |row| row.get::<_, String>(0));
+        let meta = serde_json::from_str(&meta.ok()?).ok()?;
+        Some(Grid { meta, conn })
+    }
+
+    /// The name of the files' version in forms: an answer to a cell of other files is refused.
+    pub(crate) fn version(&self) -> String {
+        version(&self.meta.signature)
+    }
+
+    /// The sites with the most rows.
+    pub(crate) fn sites(&self, most: usize) -> rusqlite::Result<Vec<(String, u64)>> {
+        let sql = "SELECT name, rows FROM sites ORDER BY rows DESC, name LIMIT ?1";
+        let mut sites = self.conn.prepare(sql)?;
+        let rows = sites.query_map([most as i64], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+        })?;
+        rows.collect()
+    }
+}
+
+fn version(signature: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let mut digits = crate::secrets::hex(&Sha256::digest(signature.as_bytes()));
+    digits.truncate(16);
+    digits
+}
+
+/// An error of the index, for people.
+pub(crate) fn unread(error: &rusqlite::Error) -> String {
+    format!("cannot read the index of the table: {error}")
+}

@@ -1,0 +1,100 @@
+//! The files of a project: the table, the same with its gaps filled, and the evidence, named as `webfill fill` does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Raised when the index has another content for the same files.
+const INDEX_FORM: u32 = 1;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    /// The table, as its user has written it.
+    pub(crate) input: PathBuf,
+    pub(crate) filled: PathBuf,
+    pub(crate) evidence: PathBuf,
+    /// The columns that the user has named.
+    pub(crate) wishes: PathBuf,
+    pub(crate) index: PathBuf,
+}
+
+impl Files {
+    /// Those of a project folder.
+    pub(crate) fn of(folder: &Path) -> Result<Files, String> {
+        let owner = folder.join("table.txt");
+        let named = fs::read_to_string(&owner)
+            .map_err(|error| format!("cannot read {}: {error}", owner.display()))?;
+        // A name, and never a path.
+        let name = Path::new(named.trim()).file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let stem = folder_name.strip_suffix(".webfill").unwrap_or(&folder_name);
+        let endings = name.strip_prefix(stem).unwrap_or_default();
+        let beside = folder.parent().unwrap_or(Path::new("."));
+        // The documents of a collection are copied into the folder.
+        let copy = folder.join(&name);
+        let (input, home) = match copy.is_file() {
+            true => (copy, folder),
+            false => (beside.join(&name), beside),
+        };
+        Ok(Files {
+            input,
+            filled: home.join(format!("{stem}.filled{endings}")),
+            evidence: beside.join(format!("{stem}.evidence.jsonl")),
+            wishes: folder.join("wishes.json"),
+            index: folder.join("grid.db"),
+        })
+    }
+
+    /// The table to show: with its gaps filled, once it is.
+    pub(crate) fn shown(&self) -> &Path {
+        match self.filled.is_file() {
+            true => &self.filled,
+            false => &self.input,
+        }
+    }
+
+    /// Differs when one of the files has changed.
+    pub(crate) fn signature(&self) -> String {
+        let of = |file: &Path| {
+            let Ok(about) = fs::metadata(file) else {
+                return String::from("-");
+            };
+            let changed = about.modified().ok();
+            let since = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            format!("{}:{}", about.len(), since.unwrap_or_default().as_nanos())
+        };
+        let files = [&self.input, &self.filled, &self.evidence].map(|file| of(file));
+        format!("{INDEX_FORM} {}", files.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_the_names_that_the_command_gives_them() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("books.v2.webfill");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("table.txt"), "books.v2.csv.gz").unwrap();
+        let files = Files::of(&folder).unwrap();
+        assert_eq!(files.input, place.path().join("books.v2.csv.gz"));
+        assert_eq!(files.filled, place.path().join("books.v2.filled.csv.gz"));
+        assert_eq!(files.evidence, place.path().join("books.v2.evidence.jsonl"));
+        // Nothing in the folder leads out of it.
+        fs::write(folder.join("table.txt"), "../../../etc/passwd").unwrap();
+        assert_eq!(
+            Files::of(&folder).unwrap().input,
+            place.path().join("passwd")
+        );
+        // That of a collection is in the folder.
+        fs::write(folder.join("table.txt"), "books.v2.jsonl").unwrap();
+        fs::write(folder.join("books.v2.jsonl"), "").unwrap();
+        let files = Files::of(&folder).unwrap();
+        assert_eq!(files.filled, folder.join("books.v2.filled.jsonl"));
+        assert_eq!(files.evidence, place.path().join("books.v2.evidence.jsonl"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Work on indexes in the background: one job for each thing that is made, however many visitors wait for it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::files::Files;
+use super::{Grid, building, listing};
+
+/// A visitor waits this long before the page says that it is being prepared.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// A failed job is tried again after this time.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The most jobs at a time. Each takes a core.
+const MOST: usize = 2;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    jobs: Mutex<HashMap<PathBuf, Job>>,
+    ended: Condvar,
+}
+
+#[derive(Debug)]
+enum Job {
+    Running(Arc<AtomicU64>),
+    Failed(String, Instant),
+}
+
+/// What a visitor gets.
+pub(crate) enum Made {
+    Ready(Box<Grid>),
+    /// So many rows are done.
+    Preparing(u64),
+}
+
+impl Jobs {
+    /// The index of a table; it is made if there is none of its present files. Blocks for a moment.
+    pub(crate) fn grid(&self, files: &Files) -> Result<Made, String> {
+        if let Some(grid) = Grid::open(files)? {
+            return Ok(Made::Ready(Box::new(grid)));
+        }
+        let own = files.clone();
+        let done = self.run(&files.index, move |done| building::build(&own, done))?;
+        match Grid::open(files)? {
+            Some(grid) => Ok(Made::Ready(Box::new(grid))),
+            None => Ok(Made::Preparing(done)),
+        }
+    }
+
+    /// The same with an order by a column.
+    pub(crate) fn sorted(&self, files: &Files, column: usize) -> Result<Made, String> {
+        let grid = match self.grid(files)? {
+            Made::Ready(grid) => grid,
+            preparing => return Ok(preparing),
+        };
+        if listing::is_sorted(&grid, column) {
+            return Ok(Made::Ready(grid));
+        }
+        let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
+        let rows = grid.meta.rows;
+        drop(grid);
+        let key = files.index.with_extension(format!("sort{column}"));
+        self.run(&key, move |_| listing::sort(&own.index, column, kind))?;
+        match Grid::open(files)? {
+            Some(grid) if listing::is_sorted(&grid, column) => Ok(Made::Ready(Box::new(grid))),
+            _ => Ok(Made::Preparing(rows)),
+        }
+    }
+
+    /// Starts a job, unless it runs, and waits for its end for a moment. Returns how far it is.
+    fn run(
+        &self,
+        key: &Path,
+        work: impl FnOnce(&AtomicU64) -> Result<(), String> + Send + 'static,
+    ) -> Result<u64, String> {
+        let mut jobs = self.0.lock();
+        if let Some(Job::Failed(error, at)) = jobs.get(key) {
+            if at.elapsed() < AGAIN {
+                return Err(error.clone());
+            }
+            jobs.remove(key);
+        }
+        if !jobs.contains_key(key) {
+            let running = jobs.values().filter(|job| matches!(job, Job::Running(_)));
+            if running.count() >= MOST {
+                return Ok(0);
+            }
+            let done = Arc::new(AtomicU64::new(0));
+            jobs.insert(key.to_owned(), Job::Running(Arc::clone(&done)));
+            let (shared, own) = (Arc::clone(&self.0), key.to_owned());
+            std::thread::spawn(move || {
+                // A panic must not leave a job that runs for ever.
+                let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&done)));
+                let worked = worked.unwrap_or_else(|_| Err(String::from("making it broke down")));
+                let mut jobs = shared.lock();
+                match worked {
+                    Ok(()) => jobs.remove(&own),
+                    Err(error) => {
+                        tracing::warn!(event = "table_index_failed", %error, "the index of a table cannot be made");
+                        jobs.insert(own, Job::Failed(error, Instant::now()))
+                    }
+                };
+                shared.ended.notify_all();
+            });
+        }
+        let is_running =
+            |jobs: &mut HashMap<PathBuf, Job>| matches!(jobs.get(key), Some(Job::Running(_)));
+        let waited = self.0.ended.wait_timeout_while(jobs, WAIT, is_running);
+        let (jobs, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match jobs.get(key) {
+            None => Ok(0),
+            Some(Job::Running(done)) => Ok(done.load(Ordering::Relaxed)),
+            Some(Job::Failed(error, _)) => Err(error.clone()),
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Job>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

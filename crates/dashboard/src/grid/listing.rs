@@ -1,0 +1,360 @@
+//! A page of rows, by filter and order. Rows are read by cursor: each page begins behind the last row of the one before,
+//! which is looked up in an index. If no index holds exactly the wanted rows, a bounded number is checked.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::building::ANY;
+use super::state::State;
+use super::{Grid, Kind, unread};
+
+/// A page ends after checking so many rows, or after this time; the list continues behind them.
+const MOST_EXAMINED: u64 = 20_000;
+const SEARCH_TIME: Duration = Duration::from_millis(100);
+
+/// Characters of a text that rows are sorted by.
+const SORTED_CHARS: usize = 64;
+
+/// How long a reader waits for the end of sorting by another column.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The rows to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// Only rows with a cell of this state,
+    pub(crate) state: Option<State>,
+    /// in this column,
+    pub(crate) column: Option<usize>,
+    /// and only rows with a page of this site.
+    pub(crate) site: Option<String>,
+}
+
+/// The order of the list; the default is that of the table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) column: Option<usize>,
+    pub(crate) is_descending: bool,
+}
+
+/// A row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) n: i64,
+    pub(crate) number: u64,
+    pub(crate) name: Option<String>,
+    pub(crate) evidence: Option<u64>,
+    pub(crate) states: Vec<u8>,
+    /// The beginnings of its values.
+    pub(crate) cells: Vec<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) rows: Vec<Row>,
+    /// The last row that was checked, if the list continues behind it.
+    pub(crate) next: Option<i64>,
+    pub(crate) examined: u64,
+}
+
+/// A filter of an index: sites have keys there.
+pub(super) struct Sieve {
+    state: Option<u8>,
+    column: Option<usize>,
+    site: Option<String>,
+    /// The site has no row.
+    is_empty: bool,
+}
+
+impl Sieve {
+    pub(super) fn of(grid: &Grid, filter: &Filter) -> rusqlite::Result<Sieve> {
+        let key = filter.site.as_ref().map(|name| site_key(grid, name));
+        let key = key.transpose()?;
+        Ok(Sieve {
+            state: filter.state.map(State::byte),
+            column: filter.column,
+            is_empty: matches!(key, Some(None)),
+            site: key.flatten().map(|(key, _)| format!(",{key},")),
+        })
+    }
+
+    pub(super) fn takes(&self, states: &[u8], sites: &str) -> bool {
+        let is_in_state = match (self.state, self.column) {
+            (None, _) => true,
+            (Some(state), Some(column)) => states.get(column) == Some(&state),
+            (Some(state), None) => states.contains(&state),
+        };
+        let is_of_site = self.site.as_ref().is_none_or(|key| sites.contains(key));
+        !self.is_empty && is_in_state && is_of_site
+    }
+}
+
+fn site_key(grid: &Grid, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+    let sql = "SELECT key, rows FROM sites WHERE name = ?1";
+    let found = grid
+        .conn
+        .query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+    found.optional()
+}
+
+impl Grid {
+    /// The rows behind `after`, at most `wanted`.
+    pub(crate) fn page(
+        &self,
+        filter: &Filter,
+        order: Order,
+        after: Option<i64>,
+        wanted: usize,
+    ) -> Result<Page, String> {
+        self.read_page(filter, order, after, wanted)
+            .map_err(|error| unread(&error))
+    }
+
+    fn read_page(
+        &self,
+        filter: &Filter,
+        order: Order,
+        after: Option<i64>,
+        wanted: usize,
+    ) -> rusqlite::Result<Page> {
+        let sieve = Sieve::of(self, filter)?;
+        if sieve.is_empty {
+            return Ok(Page::default());
+        }
+        let mut search = Search {
+            grid: self,
+            sieve,
+            wanted,
+            began: Instant::now(),
+            page: Page::default(),
+        };
+        match order.column {
+            Some(column) => search.follow_order(column, order.is_descending, after)?,
+            None => search.follow_table(filter, after)?,
+        }
+        Ok(search.page)
+    }
+
+    /// A row by its place.
+    pub(crate) fn row(&self, n: i64) -> Result<Option<Row>, String> {
+        self.read_row(n).map_err(|error| unread(&error))
+    }
+
+    fn read_row(&self, n: i64) -> rusqlite::Result<Option<Row>> {
+        let sql = "SELECT number, name, evidence, states, cells FROM rows WHERE n = ?1";
+        let mut select = self.conn.prepare_cached(sql)?;
+        let read = select.query_row([n], |row| {
+            let cells: String = row.get(4)?;
+            Ok(Row {
+                n,
+                number: row.get::<_, i64>(0)?.unsigned_abs(),
+                name: row.get(1)?,
+                evidence: row.get::<_, Option<i64>>(2)?.map(i64::unsigned_abs),
+                states: row.get(3)?,
+                cells: serde_json::from_str(&cells).unwrap_or_default(),
+            })
+        });
+        read.optional()
+    }
+
+    /// The last row before the line of a person's count.
+    pub(crate) fn before_line(&self, number: u64) -> Result<i64, String> {
+        // Lines grow with the rows, so the place is found by halving.
+        let (mut low, mut high) = (0, i64::try_from(self.meta.rows).unwrap_or(i64::MAX));
+        let mut select = self
+            .conn
+            .prepare_cached("SELECT number FROM rows WHERE n = ?1")
+            .map_err(|error| unread(&error))?;
+        while low < high {
+            let middle = low + (high - low + 1) / 2;
+            let read = select.query_row([middle], |row| row.get::<_, i64>(0));
+            let line = read.map_err(|error| unread(&error))?;
+            match line.unsigned_abs() < number {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// The cells of each state in a column, or in all.
+    pub(crate) fn counts(&self, column: Option<usize>) -> Result<Vec<(State, u64)>, String> {
+        let read = || -> rusqlite::Result<Vec<(State, u64)>> {
+            let sql = "SELECT state, count FROM counts WHERE col = ?1";
+            let mut select = self.conn.prepare_cached(sql)?;
+            let column = column.map_or(ANY, |column| column as i64);
+            let rows = select.query_map([column], |row| {
+                let count: i64 = row.get(1)?;
+                Ok((State::of_byte(row.get(0)?), count.unsigned_abs()))
+            })?;
+            rows.collect()
+        };
+        read().map_err(|error| unread(&error))
+    }
+}
+
+/// A page that is being read.
+struct Search<'g> {
+    grid: &'g Grid,
+    sieve: Sieve,
+    wanted: usize,
+    began: Instant,
+    page: Page,
+}
+
+impl Search<'_> {
+    /// In the order of the table, along the index with the fewest rows.
+    fn follow_table(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
+        let conn = &self.grid.conn;
+        let after = after.unwrap_or(0);
+        let marked = filter.state.filter(|state| state.is_marked());
+        let column = filter.column.map_or(ANY, |column| column as i64);
+        let marks = match marked {
+            Some(state) => {
+                let sql = "SELECT count FROM counts WHERE col = ?1 AND state = ?2";
+                let found = conn.query_row(sql, params![column, state.byte()], |row| row.get(0));
+                Some((state, found.optional()?.unwrap_or(0_i64)))
+            }
+            None => None,
+        };
+        let site = filter.site.as_deref();
+        let site = site.map(|name| site_key(self.grid, name)).transpose()?;
+        match (marks, site.flatten()) {
+            (Some((state, count)), site) if site.is_none_or(|(_, rows)| count <= rows) => {
+                let sql = "SELECT n FROM marks WHERE col = ?1 AND state = ?2 AND n > ?3 ORDER BY n";
+                let mut select = conn.prepare_cached(sql)?;
+                let rows = select.query(params![column, state.byte(), after])?;
+                self.follow(rows).map(drop)
+            }
+            (_, Some((key, _))) => {
+                let sql = "SELECT n FROM site_rows WHERE site = ?1 AND n > ?2 ORDER BY n";
+                let mut select = conn.prepare_cached(sql)?;
+                self.follow(select.query(params![key, after])?).map(drop)
+            }
+            _ => {
+                let mut select =
+                    conn.prepare_cached("SELECT n FROM rows WHERE n > ?1 ORDER BY n")?;
+                self.follow(select.query([after])?).map(drop)
+            }
+        }
+    }
+
+    /// By the values of a column; rows without one come last.
+    fn follow_order(
+        &mut self,
+        column: usize,
+        is_descending: bool,
+        after: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let conn = &self.grid.conn;
+        let kind = self.grid.meta.columns[column].kind;
+        let begin: Option<(Sql, i64)> = match after {
+            None => None,
+            Some(n) => {
+                let sql = format!(
+                    "SELECT coalesce(v, '') FROM (SELECT {} AS v FROM rows WHERE n = ?1)",
+                    expression(column, kind)
+                );
+                let key = conn.query_row(&sql, [n], |row| row.get(0)).optional()?;
+                key.map(|key: Sql| (key, n))
+            }
+        };
+        let is_behind_values = matches!(&begin, Some((Sql::Text(text), _)) if text.is_empty());
+        let (sign, direction) = match is_descending {
+            true => ("<", " DESC"),
+            false => (">", ""),
+        };
+        if !is_behind_values {
+            let from = match &begin {
+                Some(_) => format!("AND (v, n) {sign} (?1, ?2)"),
+                None => String::new(),
+            };
+            let sql = format!(
+                "SELECT n FROM sort_{column} WHERE is_empty = 0 {from} ORDER BY v{direction}, n{direction}"
+            );
+            let mut select = conn.prepare_cached(&sql)?;
+            let rows = match &begin {
+                Some((key, n)) => select.query(params![key, n])?,
+                None => select.query(())?,
+            };
+            if self.follow(rows)? {
+                return Ok(());
+            }
+        }
+        let after = begin.filter(|_| is_behind_values).map_or(0, |(_, n)| n);
+        let sql = format!("SELECT n FROM sort_{column} WHERE is_empty = 1 AND n > ?1 ORDER BY n");
+        let mut select = conn.prepare_cached(&sql)?;
+        self.follow(select.query([after])?).map(drop)
+    }
+
+    /// Takes the rows that the filter takes. Returns whether the page is full.
+    fn follow(&mut self, mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<bool> {
+        let sql = "SELECT states, sites FROM rows WHERE n = ?1";
+        let mut check = self.grid.conn.prepare_cached(sql)?;
+        let mut last = None;
+        while let Some(row) = rows.next()? {
+            let is_full = self.page.rows.len() >= self.wanted
+                || self.page.examined >= MOST_EXAMINED
+                || self.began.elapsed() >= SEARCH_TIME;
+            // At least one row is checked, so that each page leads further.
+            if is_full && (last.is_some() || !self.page.rows.is_empty()) {
+                self.page.next = last.or(self.page.rows.last().map(|row| row.n));
+                return Ok(true);
+            }
+            let n: i64 = row.get(0)?;
+            self.page.examined += 1;
+            last = Some(n);
+            let is_taken = check.query_row([n], |row| {
+                let sites = row.get_ref(1)?.as_str()?;
+                Ok(self.sieve.takes(row.get_ref(0)?.as_blob()?, sites))
+            })?;
+            if is_taken {
+                self.page.rows.extend(self.grid.read_row(n)?);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The value that rows are sorted by; NULL: none.
+fn expression(column: usize, kind: Kind) -> String {
+    let value = format!("json_extract(cells, '$[{column}]')");
+    match kind {
+        Kind::Integer | Kind::Number => format!("CAST(nullif({value}, '') AS REAL)"),
+        Kind::Text => format!("nullif(lower(substr({value}, 1, {SORTED_CHARS})), '')"),
+    }
+}
+
+/// Whether the rows are sorted by a column.
+pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
+    let found = grid
+        .conn
+        .query_row(sql, [format!("sort_{column}")], |_| Ok(()));
+    found.is_ok()
+}
+
+/// Sorts the rows of an index by a column.
+pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String> {
+    let sort = || -> rusqlite::Result<()> {
+        let mut conn = Connection::open(index)?;
+        conn.busy_timeout(BUSY)?;
+        conn.execute_batch("PRAGMA cache_size = -65536")?;
+        let change = conn.transaction()?;
+        let value = expression(column, kind);
+        change.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS sort_{column} (is_empty INTEGER, v ANY, n INTEGER, PRIMARY KEY (is_empty, v, n))
+                STRICT, WITHOUT ROWID;
+            DELETE FROM sort_{column};
+            INSERT INTO sort_{column} SELECT v IS NULL, coalesce(v, ''), n FROM (SELECT {value} AS v, n FROM rows)
+                ORDER BY 1, 2, 3"
+        ))?;
+        change.commit()
+    };
+    sort().map_err(|error| unread(&error))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! A row as the user's own table has it: what an answer is about, in the words that `webfill fill` recognises it by.
+
+use std::fs;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use webfill_table::{Cell, Sample, Understanding, Wishes, understand};
+use webfill_urls::canonical;
+
+use super::files::Files;
+
+/// A cell of the user's table.
+pub(crate) struct Origin {
+    id: Option<String>,
+    links: Vec<String>,
+    known: Vec<String>,
+    separator: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Wished {
+    id: Option<String>,
+    urls: Vec<String>,
+    fields: Vec<String>,
+    keep: Vec<String>,
+}
+
+impl Origin {
+    /// The cell of a line and a column. Reads the table up to it.
+    pub(crate) fn find(files: &Files, number: u64, column: &str) -> Result<Origin, String> {
+        let wished = fs::read(&files.wishes).ok();
+        let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
+        let wished = wished.unwrap_or_default();
+        let wishes = Wishes {
+            id: wished.id,
+            urls: wished.urls,
+            fields: wished.fields,
+            keep: wished.keep,
+        };
+        let sample = Sample::read(&files.input).map_err(|error| error.to_string())?;
+        let table = understand(&sample, &wishes).map_err(|error| error.to_string())?;
+        let mut columns = table.columns.iter();
+        let at = columns.position(|of| of.name == column);
+        let at = at.ok_or_else(|| format!("the table has no column `{column}`"))?;
+        let mut reader = webfill_table::open(&files.input).map_err(|error| error.to_string())?;
+        while let Some(row) = reader.next_row() {
+            match row {
+                Ok(row) if row.number == number => return Ok(Origin::of(&table, &row.cells, at)),
+                Err(fault) if fault.is_end => return Err(fault.reason),
+                _ => {}
+            }
+        }
+        Err(format!("the table has no row in line {number}"))
+    }
+
+    fn of(table: &Understanding, cells: &[Cell], column: usize) -> Origin {
+        let mut links: Vec<String> = Vec::new();
+        let written = table.urls.iter();
+        let written = written.flat_map(|urls| urls.links(&cells[urls.column]));
+        for link in written {
+            match canonical(&link, None) {
+                Ok(url) if !links.iter().any(|known| known == url.as_str()) => {
+                    links.push(url.into());
+                }
+                _ => {}
+            }
+        }
+        let shape = &table.shapes[column];
+        let cell = &cells[column];
+        let separator = shape.separator.clone();
+        let known = match cell {
+            cell if shape.is_gap(cell) => Vec::new(),
+            Cell::List(cells) => cells
+                .iter()
+                .filter_map(Cell::text)
+                .map(str::to_owned)
+                .collect(),
+            cell => parted(cell.text().unwrap_or_default(), separator.as_deref()),
+        };
+        Origin {
+            id: table.id.and_then(|id| cells[id].text()).map(str::to_owned),
+            links,
+            known,
+            separator: separator.or(shape.is_list.then(|| String::from(";"))),
+        }
+    }
+
+    /// The values of a text that a person has typed.
+    pub(crate) fn values(&self, text: &str) -> Vec<String> {
+        parted(text, self.separator.as_deref())
+    }
+
+    /// The doubt that an answer goes with, as the command lists them.
+    pub(crate) fn doubt(&self, about: &About<'_>, page: &[String]) -> Value {
+        json!({
+            "id": self.id,
+            "links": self.links,
+            "column": about.column,
+            "known": self.known,
+            "page": page,
+            "shown": {
+                "id": about.name,
+                "column": about.column,
+                "known": self.known.join("; "),
+                "page": page.join("; "),
+                "url": about.url,
+            },
+        })
+    }
+}
+
+/// The cell as the evidence has it.
+pub(crate) struct About<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) column: &'a str,
+    pub(crate) url: &'a str,
+}
+
+fn parted(text: &str, separator: Option<&str>) -> Vec<String> {
+    let parts: Vec<&str> = match separator {
+        Some(separator) => text.split(separator).collect(),
+        None => vec![text],
+    };
+    let parts = parts.into_iter().map(webfill_values::trimmed);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,219 @@
+//! The states of cells: those of the evidence, and those of cells without any.
+
+use serde_json::{Value, json};
+
+/// The state of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Filled,
+    Known,
+    Contradicted,
+    Conflicting,
+    NotOnPage,
+    Unreachable,
+    Robots,
+    BelowPrecision,
+    Refused,
+    /// A gap of which no page says anything: it has no link, or the run has not judged it yet.
+    Empty,
+    /// A value that was compared with no page.
+    Given,
+    /// A cell of a column that is not filled.
+    Kept,
+}
+
+/// A state for people and for files.
+struct Words {
+    state: State,
+    /// In the index.
+    byte: u8,
+    /// In the evidence, and in addresses.
+    name: &'static str,
+    label: &'static str,
+    /// Beside the colour, which not everybody sees.
+    sign: &'static str,
+    meaning: &'static str,
+}
+
+const fn words(
+    state: State,
+    byte: u8,
+    name: &'static str,
+    label: &'static str,
+    sign: &'static str,
+    meaning: &'static str,
+) -> Words {
+    Words {
+        state,
+        byte,
+        name,
+        label,
+        sign,
+        meaning,
+    }
+}
+
+const WORDS: [Words; 12] = [
+    words(
+        State::Filled,
+        b'f',
+        "filled",
+        "filled",
+        "+",
+        "A gap that has a value now.",
+    ),
+    words(
+        State::Known,
+        b'k',
+        "known",
+        "confirmed",
+        "✓",
+        "The value of your table is on its page.",
+    ),
+    words(
+        State::Contradicted,
+        b'x',
+        "contradicted",
+        "contradicted",
+        "≠",
+        "The page has another value than your table.",
+    ),
+    words(
+        State::Conflicting,
+        b'c',
+        "conflicting",
+        "conflicting",
+        "?",
+        "A gap: several values were read, and none is sure enough.",
+    ),
+    words(
+        State::BelowPrecision,
+        b'b',
+        "below precision",
+        "below precision",
+        "≈",
+        "A gap: the value is not sure enough, or its page was not fetched because none was expected.",
+    ),
+    words(
+        State::Refused,
+        b'd',
+        "refused",
+        "does not fit",
+        "!",
+        "A gap: the value is sure enough and was not written.",
+    ),
+    words(
+        State::NotOnPage,
+        b'n',
+        "not on the page",
+        "not on the page",
+        "∅",
+        "A gap: nothing was read on its pages.",
+    ),
+    words(
+        State::Unreachable,
+        b'u',
+        "page unreachable",
+        "page unreachable",
+        "×",
+        "A gap: none of its pages could be fetched.",
+    ),
+    words(
+        State::Robots,
+        b'r',
+        "refused by robots",
+        "refused by robots",
+        "⊘",
+        "A gap: robots.txt disallows its pages.",
+    ),
+    words(
+        State::Empty,
+        b'e',
+        "empty",
+        "empty",
+        "·",
+        "A gap of which no page says anything: it has no link, or no run has judged it yet.",
+    ),
+    words(
+        State::Given,
+        b'g',
+        "given",
+        "not compared",
+        "",
+        "A value of your table that was compared with no page.",
+    ),
+    words(
+        State::Kept,
+        b'-',
+        "kept",
+        "kept",
+        "",
+        "The column is not filled.",
+    ),
+];
+
+impl State {
+    fn words(self) -> &'static Words {
+        let found = WORDS.iter().find(|words| words.state == self);
+        found.expect("every state has words")
+    }
+
+    /// In the order of the legend.
+    pub(crate) fn all() -> impl Iterator<Item = State> {
+        WORDS.iter().map(|words| words.state)
+    }
+
+    pub(crate) fn byte(self) -> u8 {
+        self.words().byte
+    }
+
+    pub(crate) fn of_byte(byte: u8) -> State {
+        let found = WORDS.iter().find(|words| words.byte == byte);
+        found.map_or(State::Kept, |words| words.state)
+    }
+
+    /// That of the evidence, or of an address.
+    pub(crate) fn of_name(name: &str) -> Option<State> {
+        let found = WORDS.iter().find(|words| words.name == name);
+        found.map(|words| words.state)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.words().name
+    }
+
+    /// Whether rows are listed by it.
+    pub(crate) fn is_marked(self) -> bool {
+        !matches!(self, State::Given | State::Kept)
+    }
+
+    /// For templates.
+    pub(crate) fn shown(self) -> Value {
+        let words = self.words();
+        json!({
+            "name": words.name,
+            "class": words.name.replace(' ', "-"),
+            "label": words.label,
+            "sign": words.sign,
+            "meaning": words.meaning,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_has_a_byte_a_name_and_a_sign_of_its_own() {
+        for state in State::all() {
+            assert_eq!(State::of_byte(state.byte()), state);
+            assert_eq!(State::of_name(state.name()), Some(state));
+            let is_signed = !state.words().sign.is_empty();
+            assert_eq!(is_signed, state.is_marked(), "{}", state.name());
+        }
+        let signs: std::collections::BTreeSet<&str> =
+            WORDS.iter().map(|words| words.sign).collect();
+        assert_eq!(signs.len(), WORDS.len() - 1, "two have none");
+    }
+}

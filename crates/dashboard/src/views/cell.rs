@@ -1,0 +1,430 @@
+//! A cell of a table: its value, where that is from, other values, and the forms that answer it. Answers are kept with
+//! those of the review, and the next run of `webfill fill` learns from both.
+
+use serde_json::{Value, json};
+use webfill_document::{Document, Limits};
+use webfill_store::{Browse, StoreUri, open_to_browse, page_id};
+
+use super::grid::{files, made};
+use super::page::text_of;
+use super::reading::within;
+use super::review::around;
+use super::tables::{project, reading};
+use crate::answer::{Problem, Shown, see_other};
+use crate::form::Form;
+use crate::grid::evidence;
+use crate::grid::files::Files;
+use crate::grid::jobs::Made;
+use crate::grid::origin::{About, Origin};
+use crate::grid::state::State;
+use crate::messages::Message;
+use crate::tables::{Answer, CellAnswer, Decision, Project, Review};
+use crate::templates::encoded;
+use crate::visit::Visit;
+
+/// The crawl that fetches the pages of tables.
+const APP: &str = "local";
+const CRAWL: &str = "fill";
+
+/// Characters of the stored copy before and behind the value.
+const AROUND: usize = 400;
+
+/// A cell, with all that is known of it.
+struct Cell {
+    /// The place of its row.
+    n: i64,
+    column: usize,
+    title: String,
+    row: u64,
+    /// The id of the row, or its line.
+    name: String,
+    state: State,
+    /// The value in the table, or its beginning.
+    shown: Option<String>,
+    /// The lines of its evidence, one for each value.
+    lines: Vec<Value>,
+    version: String,
+}
+
+impl Cell {
+    /// The values that its page has.
+    fn values(&self) -> Vec<String> {
+        let values = self.lines.iter();
+        let values = values.filter_map(|line| line["value"].as_str());
+        values.map(str::to_owned).collect()
+    }
+
+    fn text(&self, member: &str) -> Option<&str> {
+        self.lines.first()?[member].as_str()
+    }
+
+    /// Values of pages that were not chosen.
+    fn candidates(&self) -> Vec<(Vec<String>, String)> {
+        let listed = self.lines.first().map(|line| &line["candidates"]);
+        let listed = listed.and_then(Value::as_array).into_iter().flatten();
+        let read = |one: &Value| {
+            let values = one["values"].as_array()?.iter();
+            let values = values.filter_map(|value| Some(value.as_str()?.to_owned()));
+            Some((values.collect(), one["url"].as_str()?.to_owned()))
+        };
+        listed.filter_map(read).collect()
+    }
+
+    fn path(&self, table: &str) -> String {
+        let table = encoded(table);
+        format!(
+            "/dashboard/table/{table}/cell?row={}&column={}",
+            self.n, self.column
+        )
+    }
+}
+
+/// The cell of an address or of a form.
+async fn find(
+    visit: &Visit,
+    project: &Project,
+    get: impl Fn(&str) -> Option<String>,
+) -> Result<(Files, Cell), Problem> {
+    let number = |key: &str| {
+        let text = get(key).and_then(|text| text.parse::<i64>().ok());
+        text.ok_or_else(|| Problem::faulty(format!("{key}: expected a number")))
+    };
+    let (n, column) = (number("row")?, number("column")?);
+    let files = files(project)?;
+    let Made::Ready(grid) = made(visit, &files, None).await? else {
+        return Err(Problem::away(
+            "the table is being prepared: try again in a moment",
+        ));
+    };
+    let own = files.clone();
+    let found = reading(move || {
+        let column = usize::try_from(column).unwrap_or(usize::MAX);
+        let Some(of) = grid.meta.columns.get(column) else {
+            return Ok(None);
+        };
+        let Some(row) = grid.row(n)? else {
+            return Ok(None);
+        };
+        let lines = match row.evidence {
+            Some(at) => evidence::of_cell(&own.evidence, at, row.number, &of.name)?,
+            None => Vec::new(),
+        };
+        let name = row.name.clone();
+        Ok(Some(Cell {
+            n,
+            column,
+            title: of.name.clone(),
+            row: row.number,
+            name: name.unwrap_or_else(|| row.number.to_string()),
+            state: State::of_byte(row.states.get(column).copied().unwrap_or(b'-')),
+            shown: row.cells.get(column).cloned().flatten(),
+            lines,
+            version: grid.version(),
+        }))
+    });
+    match found.await? {
+        Some(cell) => Ok((files, cell)),
+        None => Err(Problem::missing("the table has no such cell")),
+    }
+}
+
+pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
+    let project = project(visit, name)?;
+    let asked = |key: &str| visit.asked(key).map(str::to_owned);
+    let (_, cell) = find(visit, &project, asked).await?;
+    let own = project.clone();
+    let review = reading(move || own.review()).await?;
+    let copy = stored_copy(&project, &cell).await;
+    let content = content(name, &cell, &review, copy);
+    visit.page("cell.html", "Evidence", content)
+}
+
+fn content(name: &str, cell: &Cell, review: &Review, copy: Option<Value>) -> Value {
+    let values = cell.values();
+    let value = values.first().map(String::as_str).unwrap_or_default();
+    let excerpt = cell.text("excerpt").unwrap_or_default();
+    let [before, marked, after] = around(excerpt, value);
+    let is_link = |url: &str| url.starts_with("http://") || url.starts_with("https://");
+    let answer = review.of_cell(cell.row, &cell.title);
+    let candidates: Vec<Value> = cell
+        .candidates()
+        .into_iter()
+        .map(|(values, url)| json!({"text": values.join("; "), "is_link": is_link(&url), "url": url}))
+        .collect();
+    let line = cell.lines.first();
+    let member = |name: &str| line.map_or(Value::Null, |line| line[name].clone());
+    let confidence = line.and_then(|line| line["confidence"].as_f64());
+    let can_accept = !values.is_empty() && cell.state != State::Known;
+    json!({
+        "name": name,
+        "path": cell.path(name),
+        "grid": format!("/dashboard/table/{0}/rows?after={1}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column),
+        "n": cell.n, "at": cell.column, "version": cell.version,
+        "title": cell.title, "id": cell.name, "row": cell.row,
+        "state": cell.state.shown(),
+        "shown": cell.shown,
+        "known": member("known"),
+        "values": values,
+        "text": values.join("; "),
+        "has_evidence": line.is_some(),
+        "around": {"before": before, "value": marked, "after": after},
+        "copy": copy,
+        "url": member("url"),
+        "is_link": cell.text("url").is_some_and(is_link),
+        "outcome": member("outcome"), "fetched_at": member("fetched_at"), "refusal": member("refusal"),
+        "mapping": member("mapping"), "mapping_version": member("mapping_version"),
+        "chain": line.filter(|line| line["chain"].is_array()).map(|line| line["chain"].to_string()),
+        "percent": confidence.filter(|_| !values.is_empty()).map(|confidence| 100.0 * confidence),
+        "candidates": candidates,
+        "answer": answer.map(answered),
+        "can_accept": can_accept,
+        "edit": answer.and_then(|answer| answer.value.clone()).or_else(|| match cell.state {
+            State::Contradicted | State::Known => cell.text("known").map(str::to_owned),
+            _ => Some(values.join("; ")).filter(|text| !text.is_empty()),
+        }).or_else(|| cell.shown.clone()),
+    })
+}
+
+fn answered(answer: &CellAnswer) -> Value {
+    let kind = match (answer.is_accepted, &answer.value) {
+        (true, Some(_)) => "edited",
+        (true, None) => "accepted",
+        (false, _) => "rejected",
+    };
+    json!({"kind": kind, "value": answer.value, "by": answer.by, "at_ms": answer.at})
+}
+
+/// The words around the value in the copy of the page that the project keeps; nothing if there is none.
+async fn stored_copy(project: &Project, cell: &Cell) -> Option<Value> {
+    let url = cell.text("url")?.to_owned();
+    let value = cell.values().into_iter().next()?;
+    let file = project.folder().join("webfill.db");
+    if !file.is_file() {
+        return None;
+    }
+    let opened = within(open_to_browse(&StoreUri::Sqlite(file))).await.ok()?;
+    let browse: &dyn Browse = opened.browse.as_ref();
+    let id = page_id(APP, CRAWL, &url);
+    let page = within(browse.page(&id)).await.ok()??;
+    let body = within(browse.body(&id)).await.ok()??;
+    let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
+    let found = reading(move || {
+        let text = text_of(&body, &kind).map_err(|problem| problem.text)?;
+        Ok(text.and_then(|text| passage(&plain(&text), &value)))
+    });
+    found.await.ok()?
+}
+
+/// The value with the text around it.
+fn passage(text: &str, value: &str) -> Option<Value> {
+    let value = collapsed(value);
+    let at = text.find(&value).filter(|_| !value.is_empty())?;
+    let end = at + value.len();
+    let begin = text[..at].char_indices().rev().take(AROUND).last();
+    let begin = begin.map_or(at, |(begin, _)| begin);
+    let last = text[end..].char_indices().nth(AROUND);
+    let last = last.map_or(text.len(), |(last, _)| end + last);
+    Some(json!({
+        "before": &text[begin..at], "value": value, "after": &text[end..last],
+        "is_cut_before": begin > 0, "is_cut_behind": last < text.len(),
+    }))
+}
+
+/// The text that a reader of the page sees, roughly: it is shown, never run.
+fn plain(page: &str) -> String {
+    const UNSEEN: [&str; 4] = ["script", "style", "noscript", "template"];
+    let document = Document::parse_html(page, &Limits::default());
+    let mut text = String::new();
+    for node in document.root().descendants().filter(|node| node.is_text()) {
+        let tag = node.parent().and_then(|parent| parent.tag());
+        if tag.is_none_or(|tag| !UNSEEN.contains(&tag)) {
+            text.push_str(node.text());
+            text.push(' ');
+        }
+    }
+    collapsed(&text)
+}
+
+fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a form wants.
+enum Wanted {
+    Page,
+    /// The candidate of this place.
+    Candidate(usize),
+    Text(String),
+    Reject,
+    Undo,
+}
+
+impl Wanted {
+    fn of(form: &Form) -> Result<Wanted, Problem> {
+        match form.get("answer") {
+            Some("accept") => match form.get("candidate") {
+                None => Ok(Wanted::Page),
+                Some(place) => match place.parse() {
+                    Ok(place) => Ok(Wanted::Candidate(place)),
+                    Err(_) => Err(Problem::faulty("candidate: expected a number")),
+                },
+            },
+            Some("edit") => match form.get("value").map(str::trim) {
+                None | Some("") => Err(Problem::faulty("value: expected a text")),
+                Some(value) => Ok(Wanted::Text(value.to_owned())),
+            },
+            Some("reject") => Ok(Wanted::Reject),
+            Some("undo") => Ok(Wanted::Undo),
+            _ => Err(Problem::faulty(
+                "answer: expected accept, reject, edit or undo",
+            )),
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        match self {
+            Wanted::Reject => Decision::Reject,
+            Wanted::Undo => Decision::Undo,
+            _ => Decision::Accept,
+        }
+    }
+}
+
+/// Keeps an answer, and shows the cell again.
+pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
+    let project = project(visit, name)?;
+    if !visit.can_change() {
+        return Err(Problem::forbidden("your token may only read"));
+    }
+    let wanted = Wanted::of(form)?;
+    let posted = |key: &str| form.get(key).map(str::to_owned);
+    let (files, cell) = find(visit, &project, posted).await?;
+    let path = cell.path(name);
+    if form.get("version") != Some(&*cell.version) {
+        let message = Message {
+            is_fault: true,
+            text: String::from(
+                "Nothing was changed: the table was filled again meanwhile, and this cell may be another one",
+            ),
+        };
+        let message = visit.dashboard.messages.keep(message);
+        return Ok(see_other(&format!("{path}&message={message}")));
+    }
+    let decision = wanted.decision();
+    let mut about =
+        json!({"table": name, "row": cell.row, "column": cell.title, "answer": decision});
+    let by = json!(visit.visitor.name.as_deref());
+    let kept = reading({
+        let project = project.clone();
+        move || prepared(&project, &files, &cell, &wanted)
+    })
+    .await
+    .map_err(|problem| Problem::faulty(problem.text))?;
+    if let Some(value) = &kept.value {
+        about["value"] = value.as_str().into();
+    }
+    // First: no answer counts that the audit log does not have.
+    visit.note("table_review", about.clone()).await?;
+    let answer = move || {
+        project.answer(&Answer {
+            key: &kept.key,
+            row: kept.row,
+            column: &kept.column,
+            decision,
+            by: &by,
+            doubt: &kept.doubt,
+            value: kept.value.as_deref(),
+        })
+    };
+    if let Err(problem) = reading(answer).await {
+        about["result"] = "failed".into();
+        visit.note("table_review", about).await?;
+        return Err(problem);
+    }
+    Ok(see_other(&path))
+}
+
+/// An answer that is ready to be kept.
+struct Kept {
+    key: String,
+    row: u64,
+    column: String,
+    doubt: Value,
+    value: Option<String>,
+}
+
+fn prepared(
+    project: &Project,
+    files: &Files,
+    cell: &Cell,
+    wanted: &Wanted,
+) -> Result<Kept, String> {
+    let review = project.review()?;
+    let listed = review.doubt_of(cell.row, &cell.title);
+    let key = match listed {
+        Some(doubt) => doubt.key.clone(),
+        None => format!("cell {} {}", cell.row, cell.title),
+    };
+    let kept = |doubt: Value, value: Option<String>| Kept {
+        key: key.clone(),
+        row: cell.row,
+        column: cell.title.clone(),
+        doubt,
+        value,
+    };
+    // As the command has listed it.
+    let is_of_page = !matches!(wanted, Wanted::Candidate(_) | Wanted::Text(_));
+    if let Some(doubt) = listed.filter(|_| is_of_page) {
+        return Ok(kept(doubt.doubt.clone(), None));
+    }
+    let origin = Origin::find(files, cell.row, &cell.title)?;
+    let (values, value) = match wanted {
+        Wanted::Candidate(place) => {
+            let candidate = cell.candidates().into_iter().nth(*place);
+            let (values, _) = candidate.ok_or("the cell has no such value")?;
+            let text = values.join("; ");
+            (values, Some(text))
+        }
+        Wanted::Text(text) => {
+            let values = origin.values(text);
+            if values.is_empty() {
+                return Err(String::from("value: expected a text"));
+            }
+            (values, Some(text.clone()))
+        }
+        Wanted::Page | Wanted::Reject if cell.values().is_empty() => {
+            return Err(String::from("no page has a value for this cell"));
+        }
+        _ => (cell.values(), None),
+    };
+    let about = About {
+        name: &cell.name,
+        column: &cell.title,
+        url: cell.text("url").unwrap_or_default(),
+    };
+    Ok(kept(origin.doubt(&about, &values), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_of_a_page_is_its_visible_text_around_the_value() {
+        let page = "<html><style>b{}</style><h1>The  Sea</h1><script>var a = 'The Sea'</script>\
+                    <p>Price:\n <b>12&nbsp;&euro;</b></p>";
+        let text = plain(page);
+        assert_eq!(text, "The Sea Price: 12 €");
+        let found = passage(&text, "12\u{a0}€").unwrap();
+        assert_eq!(found["before"], "The Sea Price: ");
+        assert_eq!(found["value"], "12 €");
+        assert_eq!(found["after"], "");
+        assert_eq!(passage(&text, "nothing"), None);
+        assert_eq!(passage(&text, ""), None);
+        let long = format!("{} here {}", "é".repeat(900), "ü".repeat(900));
+        let found = passage(&long, "here").unwrap();
+        assert_eq!(found["is_cut_before"], true);
+        let before = found["before"].as_str().unwrap();
+        assert_eq!(before.chars().count(), AROUND);
+    }
+}

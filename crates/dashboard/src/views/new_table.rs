@@ -1,0 +1,283 @@
+//! A table that a visitor has dropped: it is saved in the folder of tables, and `webfill fill` starts on it. Only where
+//! the program offers that, in a dashboard for this machine.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hyper::body::{Bytes, Incoming};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use webfill_service::http::body::{Arriving, BodyFault};
+
+use super::tables::reading;
+use crate::answer::{Problem, Shown, see_other};
+use crate::filler::{FillRun, Filler};
+use crate::messages::Message;
+use crate::visit::Visit;
+
+/// The largest file that is taken; a larger table is filled by the command.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// The longest name.
+const LONGEST_NAME: usize = 100;
+
+/// The endings of tables, each also with `.gz` or `.zst`.
+const ENDINGS: [&str; 8] = [
+    ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx",
+];
+
+/// Pieces that wait for the disk.
+const PIECES: usize = 8;
+
+/// Whether this visitor may drop tables here: the service, and the folder.
+pub(crate) fn offered(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
+    let filler = visit.dashboard.setup.filler.as_deref()?;
+    let home = visit.dashboard.tables.home()?;
+    let may = visit.can_change() && !visit.visitor.rights.is_bound();
+    may.then_some((filler, home))
+}
+
+/// For the page of tables: the runs that were started here and have no project yet, or have failed.
+pub(crate) fn runs(visit: &Visit) -> Vec<Value> {
+    let Some((filler, _)) = offered(visit) else {
+        return Vec::new();
+    };
+    let dropped = visit.dashboard.dropped();
+    let runs = dropped.iter().filter_map(|table| {
+        let name = table.file_name()?.to_string_lossy().into_owned();
+        match filler.run(table)? {
+            FillRun::Ended => None,
+            FillRun::Running => Some(json!({"name": name, "is_running": true})),
+            FillRun::Failed(error) => Some(json!({"name": name, "error": error})),
+        }
+    });
+    runs.collect()
+}
+
+pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
+    visit.needs_whole_fleet()?;
+    if !visit.can_change() {
+        return Err(Problem::forbidden("your token may only read"));
+    }
+    let (filler, home) = offered(visit).ok_or_else(|| {
+        Problem::missing(
+            "this dashboard starts no runs: use `webfill fill` on the machine of the table",
+        )
+    })?;
+    let name = visit.asked("name").unwrap_or_default();
+    let name = checked(name)?;
+    let table = home.join(name);
+    let contact = visit.asked("contact").map(str::to_owned);
+    let taken = format!(
+        "{} already has a table or a folder of this name",
+        home.display()
+    );
+    if may_be_tried_again(visit, filler, &table) {
+        fs::remove_file(&table).map_err(Problem::broken)?;
+    }
+    if is_taken(&table) {
+        return Err(Problem::of_status(409, taken));
+    }
+    let about = json!({"table": name, "contact": contact});
+    save(body, &table).await?;
+    // First: nothing starts that the audit log does not have.
+    if let Err(problem) = visit.note("table_fill", about).await {
+        let _ = fs::remove_file(&table);
+        return Err(problem);
+    }
+    if let Err(error) = filler.start(&table, contact.as_deref()) {
+        let _ = fs::remove_file(&table);
+        return Err(Problem::of_status(409, error));
+    }
+    visit.dashboard.note_dropped(table);
+    let message = Message {
+        is_fault: false,
+        text: format!(
+            "{name} is saved in {}, and its run has started",
+            home.display()
+        ),
+    };
+    let message = visit.dashboard.messages.keep(message);
+    Ok(see_other(&format!("/dashboard/tables?message={message}")))
+}
+
+/// A name that is no path, is not hidden, and ends as tables do.
+fn checked(name: &str) -> Result<&str, Problem> {
+    let lower = name.to_ascii_lowercase();
+    let plain = ["gz", "zst"].iter().fold(lower.as_str(), |name, packed| {
+        name.strip_suffix(&format!(".{packed}")).unwrap_or(name)
+    });
+    let is_table = ENDINGS.iter().any(|ending| {
+        plain
+            .strip_suffix(ending)
+            .is_some_and(|stem| !stem.is_empty())
+    });
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_. ()".contains(letter);
+    let is_output = [".filled.", ".evidence.", ".doubts."]
+        .iter()
+        .any(|part| lower.contains(part));
+    if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with(['.', '-', ' ']) {
+        return Err(Problem::faulty("name: expected a name such as books.csv"));
+    }
+    if !name.chars().all(is_plain) || name.contains("..") {
+        return Err(Problem::faulty(
+            "name: only letters, digits, spaces, parentheses and -_. may be in it",
+        ));
+    }
+    match is_table && !is_output {
+        true => Ok(name),
+        false => Err(Problem::faulty(format!(
+            "name: a table ends in {}, also with .gz or .zst",
+            ENDINGS.join(", ")
+        ))),
+    }
+}
+
+/// Whether the table was dropped here, and its run failed before it began its work.
+fn may_be_tried_again(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
+    let was_dropped = visit.dashboard.dropped().iter().any(|one| one == table);
+    let has_failed = matches!(filler.run(table), Some(FillRun::Failed(_)));
+    was_dropped && has_failed && !is_there(&folder_of(table))
+}
+
+/// Whether the table or its folder is there, or a link in its place.
+fn is_taken(table: &Path) -> bool {
+    is_there(table) || is_there(&folder_of(table))
+}
+
+fn folder_of(table: &Path) -> PathBuf {
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let plain = [".gz", ".zst"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end));
+    let plain = plain.unwrap_or(&name);
+    let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
+    table.with_file_name(format!("{stem}.webfill"))
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Saves the body beside its place first, so that no half table is ever there.
+async fn save(body: Incoming, table: &Path) -> Result<(), Problem> {
+    let (pieces, written) = mpsc::channel(PIECES);
+    let own = table.to_owned();
+    let saving = tokio::spawn(reading(move || write(&own, written)));
+    let arrived = pass_on(body, &pieces).await;
+    let ending = match &arrived {
+        Ok(()) => Piece::End,
+        Err(_) => Piece::BrokenOff,
+    };
+    let _ = pieces.send(ending).await;
+    drop(pieces);
+    let saved = saving.await.map_err(Problem::broken)?;
+    arrived?;
+    saved
+}
+
+enum Piece {
+    Some(Bytes),
+    End,
+    BrokenOff,
+}
+
+async fn pass_on(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Problem> {
+    let mut body = Arriving::new(body);
+    let mut length = 0;
+    loop {
+        let piece = body.next_piece().await;
+        let piece = piece.map_err(|fault: BodyFault| Problem::of_status(fault.status(), fault))?;
+        let Some(piece) = piece else {
+            return Ok(());
+        };
+        length += piece.len() as u64;
+        if length > MOST_BYTES {
+            return Err(Problem::of_status(
+                413,
+                format!("more than {} MiB: use `webfill fill`", MOST_BYTES >> 20),
+            ));
+        }
+        // The writer has failed, and says why.
+        if pieces.send(Piece::Some(piece)).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+fn write(table: &Path, mut pieces: mpsc::Receiver<Piece>) -> Result<(), String> {
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let part = table.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", table.display());
+    let mut write_all = || -> Result<bool, std::io::Error> {
+        let mut file = File::create_new(&part)?;
+        loop {
+            match pieces.blocking_recv() {
+                Some(Piece::Some(piece)) => file.write_all(&piece)?,
+                Some(Piece::End) => break,
+                Some(Piece::BrokenOff) | None => return Ok(false),
+            }
+        }
+        file.sync_all()?;
+        // Unlike a renaming, a second name replaces no file that has come meanwhile.
+        fs::hard_link(&part, table)?;
+        Ok(true)
+    };
+    let written = write_all();
+    // On failure only space is lost.
+    let _ = fs::remove_file(&part);
+    written.map(drop).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_table_has_the_name_that_the_command_gives_it() {
+        for (table, folder) in [
+            ("a/books.csv", "a/books.webfill"),
+            ("a/books.v2.jsonl.gz", "a/books.v2.webfill"),
+        ] {
+            assert_eq!(folder_of(Path::new(table)), Path::new(folder));
+        }
+    }
+
+    #[test]
+    fn only_names_of_tables_in_the_folder_are_taken() {
+        for name in [
+            "books.csv",
+            "Bücher 2026 (2).jsonl.gz",
+            "a.b.parquet",
+            "x.XLSX",
+        ] {
+            assert_eq!(checked(name), Ok(name));
+        }
+        for name in [
+            "",
+            "books",
+            ".csv",
+            ".books.csv",
+            "../books.csv",
+            "/etc/books.csv",
+            "a/b.csv",
+            "a\\b.csv",
+            "a..csv",
+            "-rf.csv",
+            "a\0.csv",
+            "a\n.csv",
+            "books.exe",
+            "books.csv.exe",
+            "books.filled.csv",
+            "books.doubts.csv",
+        ] {
+            assert_eq!(
+                checked(name).map_err(|problem| problem.status),
+                Err(400),
+                "{name:?}"
+            );
+        }
+        assert!(checked(&format!("{}.csv", "a".repeat(100))).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! Runs of `webfill fill` for tables that visitors of the dashboard drop. Each ends with this process.
+
+use std::path::{Path, PathBuf};
+
+use webfill_dashboard::{FillRun, Filler};
+use webfill_service::ExitStatus;
+
+use crate::mcp::Fills;
+
+/// See the module.
+#[derive(Debug)]
+pub struct TableFiller {
+    config: Option<PathBuf>,
+    fills: Fills,
+}
+
+impl TableFiller {
+    /// `config` is the settings file of the runs.
+    pub fn new(config: Option<PathBuf>) -> TableFiller {
+        TableFiller {
+            config,
+            fills: Fills::default(),
+        }
+    }
+}
+
+impl Filler for TableFiller {
+    fn start(&self, table: &Path, contact: Option<&str>) -> Result<(), String> {
+        let config = self.config.as_deref();
+        let config = config.map(|config| format!("--config={}", config.display()));
+        let contact = contact.map(|contact| format!("--contact={contact}"));
+        let mut arguments: Vec<String> = config.into_iter().chain(contact).collect();
+        let path = table
+            .to_str()
+            .ok_or("the path of the folder is not UTF-8")?;
+        arguments.extend([String::from("--"), path.to_owned()]);
+        let name = table.file_name().unwrap_or_default().to_string_lossy();
+        let started = self.fills.start(table, &name, &arguments, false);
+        started.map(drop).map_err(|fault| fault.message)
+    }
+
+    fn run(&self, table: &Path) -> Option<FillRun> {
+        let state = self.fills.get(table)?.state.borrow().clone();
+        Some(match state.end {
+            None => FillRun::Running,
+            Some(end) if end.code == Some(ExitStatus::Done.code().into()) => FillRun::Ended,
+            Some(end) => FillRun::Failed(end.said),
+        })
+    }
+}
