@@ -47,6 +47,11 @@ fn pace(answer: &Value) -> Option<String> {
         )),
         (None, None) => None,
     };
+    let without = &answer["estimate_without"];
+    let end = end.map(|end| match without["tasks"].as_u64() {
+        Some(tasks) => format!("{end}, without {tasks} tasks of sites in trouble"),
+        None => end,
+    });
     match (pace, end) {
         (Some(pace), Some(end)) => Some(format!("{pace}: {end}")),
         (one, other) => one.or(other),
@@ -96,6 +101,11 @@ mod tests {
         assert_eq!(
             said(json!(0.01), json!(null), json!(null)),
             "36 tasks an hour"
+        );
+        let answer = json!({"estimated_end": 60, "estimate_without": {"sites": 2, "tasks": 40}});
+        assert_eq!(
+            progress_lines(&answer).join("; "),
+            "estimated finish of the pending tasks: 1970-01-01T00:01:00.000Z, without 40 tasks of sites in trouble"
         );
     }
 }

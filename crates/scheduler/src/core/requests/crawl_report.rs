@@ -56,6 +56,9 @@ pub(super) fn add_progress(
     report["done_per_second"] = progress.per_second.into();
     report["not_before"] = progress.not_before_ms.map(seconds).into();
     report["estimated_end"] = progress.end_ms.map(seconds).into();
+    if let Some((sites, tasks)) = progress.left_out {
+        report["estimate_without"] = json!({"sites": sites, "tasks": tasks});
+    }
     Ok(())
 }
 

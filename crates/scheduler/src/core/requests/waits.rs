@@ -55,6 +55,11 @@ impl HeldFor {
     fn has_no_end(self) -> bool {
         matches!(self, HeldFor::Limit | HeldFor::Crawl)
     }
+
+    /// Whether the site may still refuse after the time at which it is tried again.
+    fn may_last(self) -> bool {
+        matches!(self, HeldFor::Rest(reason) if reason != BackoffReason::Busy)
+    }
 }
 
 /// How a crawl gets on.
@@ -64,6 +69,8 @@ pub(super) struct Progress {
     /// The earliest end of the queued tasks that the delays of their sites allow.
     pub(super) not_before_ms: Option<i64>,
     pub(super) end_ms: Option<i64>,
+    /// The estimates leave out these sites, which may stay in trouble, and their tasks.
+    pub(super) left_out: Option<(u64, u64)>,
 }
 
 /// Sites that are held for the same.
@@ -100,9 +107,15 @@ pub(super) fn progress(
     let is_whole = sites.len() < most_sites;
     let mut held: Vec<Held> = Vec::new();
     let mut slowest_ms = Some(now_ms);
+    let (mut sites_left_out, mut tasks_left_out) = (0, 0);
     for site in &sites {
         let (by, until_ms, delay_ms) = held_for(cx, site, now_ms);
         add(&mut held, by, site, until_ms);
+        if by.may_last() {
+            sites_left_out += 1;
+            tasks_left_out += site.queued;
+            continue;
+        }
         let spans_ms = i64::from(delay_ms).saturating_mul(site.queued as i64 - 1);
         let ends_ms = until_ms.max(now_ms).saturating_add(spans_ms);
         let is_endless = by.has_no_end() || until_ms >= UNTIL_WOKEN_MS;
@@ -115,9 +128,11 @@ pub(super) fn progress(
     waits.extend(of_sites.map(|held| held_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
     // A site that was not checked may be slower than all others, or have no end.
-    let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
+    let not_before_ms =
+        slowest_ms.filter(|_| is_whole && !is_held && status.queued > tasks_left_out);
     let at_pace = per_second.filter(|pace| *pace > 0.0);
     let end_ms = at_pace.and_then(|pace| {
+        let left = left.saturating_sub(tasks_left_out);
         let by_pace_ms = now_ms.saturating_add((left as f64 * 1_000.0 / pace) as i64);
         not_before_ms.map(|least_ms| least_ms.max(by_pace_ms))
     });
@@ -126,6 +141,7 @@ pub(super) fn progress(
         per_second,
         not_before_ms,
         end_ms,
+        left_out: (sites_left_out > 0).then_some((sites_left_out, tasks_left_out)),
     })
 }
 
