@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use webfill_followers::thread::ends_well;
@@ -352,7 +353,10 @@ async fn write(
 ) -> Result<Option<WriteResult>, StoreError> {
     match entry {
         StoreWrite::Crawl(write) => {
-            let crawl = Crawl::clone(&write.crawl);
+            let mut crawl = Crawl::clone(&write.crawl);
+            if crawl.finished_at_ms.is_some() {
+                note_records(&**store, &mut crawl).await?;
+            }
             store.put_crawl(crawl).await.map(|()| None)
         }
         StoreWrite::Page(page) => {
@@ -378,6 +382,25 @@ async fn write(
             Ok(Some(WriteResult::SiteStatesWritten { last }))
         }
     }
+}
+
+/// Adds to the counts of a crawl that has ended how many of its records were resolved then. Later crawls may open them
+/// again, which is no part of what this one did.
+async fn note_records(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
+    const RECORDS: &str = "records";
+    let known = store.get_crawl(&crawl.id).await?;
+    let is_same = |known: &Crawl| known.counts.get("done") == crawl.counts.get("done");
+    let known = known.filter(|known| known.finished_at_ms.is_some() && is_same(known));
+    if let Some(noted) = known.and_then(|mut known| known.counts.remove(RECORDS)) {
+        crawl.counts.insert(RECORDS.to_owned(), noted);
+        return Ok(());
+    }
+    let records = store.record_counts(&crawl.id).await?;
+    if records.total > 0 {
+        let noted = json!({"total": records.total, "resolved": records.resolved});
+        crawl.counts.insert(RECORDS.to_owned(), noted);
+    }
+    Ok(())
 }
 
 fn taken_back(write: &TakeBackWrite, open: Vec<String>) -> WriteResult {
