@@ -92,6 +92,9 @@ pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     Ok(states.iter().filter_map(read).collect())
 }
 
+/// From this on, a field without a value on its last pages is not an accident.
+const SURE: f64 = 0.999;
+
 /// For people: a table, and warnings.
 fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
@@ -133,10 +136,12 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
         let has_fallen = |of: Option<&Value>| of.is_some_and(|of| of["fallen"] == true);
         let named = report["alert"]["fields"].as_array().into_iter().flatten();
         let is_named = named.clone().any(|one| one["field"] == field["field"]);
+        let is_lost = field["sure"].as_f64().is_some_and(|sure| sure >= SURE);
         let state = match is_named || has_fallen(known) {
-            true => "ALERT",
-            false if field["provisional"] == true => "too few pages",
-            false => "fine",
+            true => "ALERT".to_owned(),
+            false if is_lost => format!("empty on the last {} pages", field["empty_in_row"]),
+            false if field["provisional"] == true => "not known yet".to_owned(),
+            false => "fine".to_owned(),
         };
         vec![
             visible(report["mapping"].as_str().unwrap_or_default()),
@@ -146,7 +151,7 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
             share(&field["baseline"]),
             known.map_or_else(|| "-".into(), |known| share(&known["now"])),
             templates.to_string(),
-            state.to_owned(),
+            state,
         ]
     };
     fields.map(row).collect()

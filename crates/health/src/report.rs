@@ -51,6 +51,8 @@ fn of_series(field: &str, series: &Series) -> Value {
         "baseline": series.baseline().map(rounded),
         "provisional": series.is_provisional(),
         "fallen": series.fallen().is_some(),
+        "empty_in_row": series.empty_in_row(),
+        "sure": series.sure(),
     })
 }
 

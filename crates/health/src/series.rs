@@ -37,6 +37,9 @@ const PROVISIONAL: f64 = 20.0;
 /// This many pages make a baseline, and are between two of them.
 const PAGES: f64 = 100.0;
 
+/// From this many pages on it is said how sure a loss is.
+const LEAST_PAGES: u64 = 20;
+
 /// Counts are halved at this many pages, so that old pages count less.
 const REMEMBERED: f64 = 1_000.0;
 
@@ -100,6 +103,11 @@ pub struct Series {
     since_baseline: f64,
     /// All pages that were judged.
     total: u64,
+    /// Those of them with a value, and how many of the last ones had none: here each page has one vote.
+    #[serde(default)]
+    with_value: u64,
+    #[serde(default)]
+    empty_in_row: u64,
     now: f64,
     baseline: Option<f64>,
     sum: f64,
@@ -124,6 +132,7 @@ impl Series {
     pub(crate) fn behind_empty(pages: u64) -> Series {
         let mut series = Series {
             total: pages,
+            empty_in_row: pages,
             pages: (pages as f64).min(REMEMBERED),
             ..Series::default()
         };
@@ -139,8 +148,11 @@ impl Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
         let filled: f64 = filled.map(|(weight, _)| weight).sum();
         let pages: f64 = said.iter().map(|(weight, _)| weight).sum();
+        let empty = said.iter().rev().take_while(|(_, is_filled)| !is_filled);
         Series {
             total: said.len() as u64,
+            with_value: said.iter().filter(|(_, is_filled)| *is_filled).count() as u64,
+            empty_in_row: empty.count() as u64,
             pages,
             filled,
             now: filled / pages,
@@ -155,6 +167,7 @@ impl Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
             total: pages as u64,
+            with_value: pages as u64,
             pages,
             filled: pages,
             now: 1.0,
@@ -167,6 +180,10 @@ impl Series {
     pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
         self.see(witness.number);
+        match is_filled {
+            true => (self.with_value, self.empty_in_row) = (self.with_value + 1, 0),
+            false => self.empty_in_row += 1,
+        }
         let value = f64::from(u8::from(is_filled));
         let weight = (self.total as f64).min(NOW);
         self.now += (value - self.now) / weight;
@@ -299,6 +316,24 @@ impl Series {
         self.baseline
     }
 
+    /// How many of the last pages had no value.
+    pub fn empty_in_row(&self) -> u64 {
+        self.empty_in_row
+    }
+
+    /// How sure it is that the last pages without a value are no accident: one minus the probability of so many in a
+    /// row, if the share of pages with a value were still what it was at least before. Each page has one vote, so it
+    /// says something long before the sums do, and is wrong more often: pages of one list are alike.
+    pub fn sure(&self) -> Option<f64> {
+        let before = self.total.saturating_sub(self.empty_in_row);
+        if self.total < LEAST_PAGES || self.empty_in_row == 0 || before == 0 {
+            return None;
+        }
+        let least = lower_bound(self.with_value as f64, before as f64);
+        let in_row = i32::try_from(self.empty_in_row).unwrap_or(i32::MAX);
+        Some(1.0 - (1.0 - least).powi(in_row))
+    }
+
     /// Whether the baseline comes from few pages.
     pub fn is_provisional(&self) -> bool {
         self.pages < PAGES
@@ -390,6 +425,26 @@ mod tests {
         let frozen = series.baseline();
         assert_eq!(pages_until(Step::Recovered, &mut series, true, 1_000), 20);
         assert_eq!((series.fallen(), series.baseline()), (None, frozen));
+    }
+
+    #[test]
+    fn a_loss_of_one_source_is_said_with_how_sure_it_is_from_twenty_pages_on() {
+        let mut series = Series::default();
+        let mut note = |is_filled: bool, pages: u64| {
+            for number in 0..pages {
+                let weight = weight(u32::try_from(number + 1).unwrap());
+                series.note(is_filled, Witness { weight, ..page(1) });
+            }
+            (series.sure(), series.fallen())
+        };
+        assert_eq!(note(true, 12), (None, None), "nothing is lost");
+        assert_eq!(note(false, 7), (None, None), "too few pages");
+        let (sure, fallen) = note(false, 15);
+        assert!(sure > Some(0.999_9), "{sure:?}");
+        assert_eq!(fallen, None, "the sums see one source, of little weight");
+        assert_eq!(note(true, 1), (None, None), "a value came again");
+        let (sure, _) = note(false, 1);
+        assert!(sure < Some(0.9), "one page says little: {sure:?}");
     }
 
     #[test]
