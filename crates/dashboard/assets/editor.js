@@ -3,6 +3,7 @@
 
 import { el } from "./editor-dom.js";
 import { edit, freeName, showFaults, useSchema } from "./editor-form.js";
+import { kindOf, propose } from "./editor-names.js";
 import * as results from "./editor-results.js";
 
 const bench = document.getElementById("bench");
@@ -90,6 +91,7 @@ function take(reply, isNew = true) {
   showFaults(at("editor"), at("faults"), reply.faults, reply.warnings);
   showPages();
   showFields();
+  remember();
   const count = reply.faults.length;
   at("save").disabled = count > 0;
   at("save").title = count ? "Fix the errors first" : "";
@@ -99,6 +101,37 @@ function take(reply, isNew = true) {
   if (!isNew && (count || isOfChecks)) say(count ? `${count} to fix` : "No errors found", count > 0);
   return count;
 }
+
+// Undo: the states that the server has taken, the present one last.
+
+const past = [];
+const MOST_PAST = 50;
+
+function remember() {
+  // The server sorts the fields that were pointed at.
+  const said = Object.fromEntries(Object.entries(draft.said).sort(([one], [other]) => (one < other ? -1 : 1)));
+  const now = JSON.stringify({ mapping: draft.mapping, said });
+  if (past.at(-1) !== now) past.push(now);
+  if (past.length > MOST_PAST) past.shift();
+  at("undo").disabled = past.length < 2;
+}
+
+function undo() {
+  if (past.length < 2) return;
+  past.pop();
+  const { mapping, said } = JSON.parse(past.at(-1));
+  draft.said = said;
+  forgetOffer();
+  replaceMapping(mapping, "Undone").then(mark);
+}
+
+at("undo").addEventListener("click", undo);
+addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select");
+  if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyping) return;
+  event.preventDefault();
+  undo();
+});
 
 function showFields() {
   const before = field();
@@ -113,7 +146,7 @@ function showFields() {
   const options = [...names.map((name) => [name, name]), [fresh, `a new field (${fresh})`], ...ofRows];
   at("field-choice").replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
   const isThere = options.some(([value]) => value === before);
-  at("field-choice").value = isThere ? before : (names[0] ?? fresh);
+  at("field-choice").value = isThere ? before : fresh;
   if (!isThere) mark();
 }
 
@@ -177,14 +210,21 @@ addEventListener("message", (event) => {
   point(number, isWrong ? "wrong" : "right");
 });
 
+const isFresh = (name) => !isOfRows(name) && !(draft.mapping.fields ?? []).some((one) => one.name === name);
+
+/** The field that this element of the page belongs to already. */
+const fieldOf = (number) => Object.keys(draft.said).find((name) => !isOfRows(name) && draft.said[name].some((one) => one.page === page() && one.right.includes(number)));
+
 function point(number, sense) {
+  const owner = fieldOf(number);
+  if (isFresh(field()) && owner) at("field-choice").value = owner;
   const here = saidHere();
   const had = here[sense].includes(number);
   for (const list of ["right", "wrong"]) here[list] = here[list].filter((one) => one !== number);
   if (!had) here[sense].push(number);
   here.absent = false;
   mark();
-  findCandidates();
+  findCandidates(isFresh(field()) && sense === "right" && !had);
 }
 
 /** All rows of the pages, by those that were pointed at, and their fields. */
@@ -220,23 +260,91 @@ function useRule(reply) {
   if (!mapping.url_parsers?.length && reply.url_parsers?.length) mapping.url_parsers = reply.url_parsers;
 }
 
-function findCandidates() {
-  const name = field();
+/** Candidates for the chosen field. A new field gets its name, and the first of them. */
+function findCandidates(isNew = false) {
+  let name = field();
   if (isOfRows(name)) return findRows();
   const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
   if (!has) {
     at("candidates").hidden = true;
-    return doing("Keeping", async () => { await ask("check", typed()); return "Clicks cleared"; });
+    return doing("Keeping", async () => { await ask("check", typed()); remember(); return "Clicks cleared"; });
   }
   return doing("Finding candidates", async () => {
     const reply = await ask("candidates", { ...typed(), field: name });
-    offered = { field: name, reply };
-    at("candidates").hidden = false;
-    at("candidates-head").textContent = `Candidates for ${name}`;
-    at("candidate-list").replaceChildren(...results.candidates(reply, urlOf, use, markCandidate).flat(3).filter(Boolean));
-    markCandidate(0);
-    return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
+    if (isNew && reply.candidates.length) name = nameAnew(name, reply);
+    offer({ field: name, reply });
+    if (!isNew || !reply.candidates.length) {
+      remember();
+      return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
+    }
+    const text = await useCandidate(reply.candidates[0]);
+    // The next value pointed at is that of another field.
+    at("field-choice").value = freeName(draft.mapping.fields ?? []);
+    mark();
+    tryAll();
+    return text;
   });
+}
+
+/** What was pointed at as a new field is that of one with a name. */
+function nameAnew(before, reply) {
+  const known = reply.of_pages.map((number) => draft.pages.find((one) => one.number === number)?.known);
+  const taken = new Set((draft.mapping.fields ?? []).map((one) => one.name));
+  const proposed = propose(reply, known) || before;
+  let name = proposed;
+  for (let number = 2; taken.has(name); number += 1) name = `${proposed}_${number}`;
+  if (name !== before) {
+    draft.said[name] = draft.said[before];
+    delete draft.said[before];
+  }
+  return name;
+}
+
+const OFFER = `webfill-offer-${bench.dataset.id}`;
+
+function forgetOffer() {
+  offered = null;
+  at("candidates").hidden = true;
+  sessionStorage.removeItem(OFFER);
+}
+
+/** Shows candidates. They are there again when the page is loaded again. */
+function offer(what) {
+  offered = what;
+  try {
+    sessionStorage.setItem(OFFER, JSON.stringify(what));
+  } catch {
+    // Too large to be kept: they can be asked for again.
+  }
+  const { field: name, reply } = what;
+  at("candidates").hidden = false;
+  at("candidates-head").textContent = `Candidates for ${name}`;
+  at("candidate-list").replaceChildren(...[kinds(reply), ...results.candidates(reply, urlOf, useCandidate, markCandidate)].flat(3).filter(Boolean));
+  markCandidate(0);
+}
+
+function restoreOffer() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(OFFER) ?? "null");
+    const pages = draft.pages.map((one) => one.number);
+    if (kept && kept.reply.of_pages.every((number) => pages.includes(number))) offer(kept);
+  } catch {
+    forgetOffer();
+  }
+}
+
+/** Offers to read the values as what they look like. */
+function kinds(reply) {
+  const kind = kindOf((reply.candidates[0]?.values ?? []).map((one) => one.value));
+  if (!kind || (kind.isMultiple && reply.multiple)) return null;
+  const apply = () => {
+    const one = draft.mapping.fields?.find((one) => one.name === offered.field);
+    const chains = one?.alternatives ?? (one?.processors ? [one.processors] : []);
+    for (const chain of chains) chain.push(...structuredClone(kind.steps));
+    if (kind.isMultiple && one) one.multiple = true;
+    replaceMapping(draft.mapping, `${offered.field} is read as ${kind.title} now`).then(tryAll);
+  };
+  return el("p", { className: "kind" }, `Each value looks like ${kind.title}. `, el("button", { type: "button", className: "plain", onclick: apply }, `Read as ${kind.name}`));
 }
 
 /** Marks what a candidate reads on this page. */
@@ -247,7 +355,7 @@ function markCandidate(number) {
   mark();
 }
 
-function use(candidate) {
+function useCandidate(candidate) {
   const { field: name, reply } = offered;
   const { mapping } = draft;
   mapping.fields ??= [];
@@ -258,7 +366,7 @@ function use(candidate) {
   if (reply.multiple) one.multiple = true;
   const isPlaceholder = (pattern) => !pattern.pattern;
   if ((mapping.url_patterns ?? []).every(isPlaceholder) && reply.url_patterns?.length) mapping.url_patterns = reply.url_patterns;
-  replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`);
+  return replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`).then(() => at("status").textContent);
 }
 
 function replaceMapping(mapping, text) {
@@ -272,11 +380,22 @@ function replaceMapping(mapping, text) {
 
 // Results.
 
-function showResults(title, parts) {
+function showResults(title, parts, isAsked = true) {
   at("results").hidden = false;
   at("results-head").textContent = title;
   at("result-details").replaceChildren(...parts.flat(5).filter(Boolean));
-  at("results-head").focus();
+  if (isAsked) at("results-head").focus();
+}
+
+/** The values on all pages after a change, unless the draft has faults. */
+async function tryAll() {
+  if (at("save").disabled) return;
+  try {
+    const reply = await ask("trial", typed());
+    showResults("Values on all pages", results.trial(reply, urlOf, show), false);
+  } catch {
+    // The button says why.
+  }
 }
 
 const onclick = (id, work) => at(id)?.addEventListener("click", work);
@@ -334,7 +453,13 @@ const adding = (what) => async () => {
   take(reply, false);
   return reply.note;
 };
-onsubmit("add-url", adding(() => ({ url: at("url").value })));
+onsubmit("add-url", async () => {
+  const urls = at("url").value.split(/\s+/).filter(Boolean);
+  const notes = [];
+  for (const url of urls) notes.push(await adding(() => ({ url }))());
+  at("url").value = "";
+  return notes.length > 1 ? `${notes.length} pages added` : notes[0];
+});
 onsubmit("add-golden", adding(() => ({ golden: at("golden").value })));
 onsubmit("add-crawl", adding(() => ({
   crawl: { app: at("app").value, crawl: at("crawl").value, url: at("crawl-url").value, mapping: at("crawl-mapping").value, count: Number(at("crawl-count").value) },
@@ -365,7 +490,9 @@ onclick("clear", () => {
   findCandidates();
 });
 
+
 const [schema, reply] = await Promise.all([fetch("/dashboard/editor/schema"), fetch(`${base}/state`)].map(async (one) => (await one).json()));
 useSchema(schema);
 take(reply);
+restoreOffer();
 say(reply.faults.length ? `${reply.faults.length} to fix` : "");

@@ -55,6 +55,11 @@ const ASSETS: &[(&str, &str, &str)] = &[
         include_str!("../assets/editor-dom.js"),
     ),
     (
+        "editor-names.js",
+        SCRIPT,
+        include_str!("../assets/editor-names.js"),
+    ),
+    (
         "editor-form.js",
         SCRIPT,
         include_str!("../assets/editor-form.js"),
