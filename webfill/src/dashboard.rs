@@ -119,6 +119,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     let keys = settings.keys.as_deref();
     Ok(DashboardSetup {
         store,
+        cache: settings.cache_uri()?,
         mappings: mappings.is_dir().then_some(mappings),
         tables,
         state: None,

@@ -144,6 +144,7 @@ fn dashboard_setup(
     let keys = settings.keys.as_deref();
     Ok(DashboardSetup {
         store: Some(settings.store_uri()?),
+        cache: settings.cache_uri()?,
         mappings: Some(settings.mappings.clone()),
         state: Some(state.path().to_owned()),
         tables: Vec::new(),

@@ -35,6 +35,8 @@ function changeNode(old, wanted) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const { name } of [...old.attributes]) {
+    // What a reader has opened stays open.
+    if (name === "open" && old.nodeName === "DETAILS") continue;
     if (!wanted.hasAttribute(name)) old.removeAttribute(name);
   }
   changeChildren(old, wanted);

@@ -20,7 +20,7 @@ use crate::service::Dashboard;
 use crate::views::new_table;
 use crate::visit::Visit;
 
-/// After this time, a fleet without a status is asked again for metrics over time.
+/// After this time, a fleet without a status, or a store that does not answer, is asked again for metrics over time.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// The first sample is taken after this time, so that there soon is one.
@@ -40,18 +40,22 @@ impl Dashboard {
 
     /// Records metrics over time while the dashboard exists.
     pub async fn attend(self: Arc<Self>) {
-        if self.fleet.is_none() || self.setup.state.is_none() {
+        if self.fleet.is_none() && !self.store.is_named() {
             return;
         }
         let mut counters = Counters::default();
         loop {
             let snapshot = self.snapshot().await;
-            let sample = match snapshot.fault {
+            let fault = match self.fleet.is_some() {
+                true => &snapshot.fault,
+                false => &snapshot.store_fault,
+            };
+            let sample = match fault {
                 None => Some(counters.sample(&snapshot)),
                 Some(_) => None,
             };
             let pause = match sample {
-                // The fleet is not available yet, or no longer.
+                // The fleet, or the store, is not available yet, or no longer.
                 None => AGAIN,
                 Some(None) => FIRST,
                 Some(Some(sample)) => {
@@ -150,8 +154,8 @@ impl Dashboard {
 
 impl Visit {
     async fn show(self, parts: &[&str]) -> Answer {
-        if *parts == ["live"] {
-            return live::listen(self).unwrap_or_else(|problem| plain(&problem));
+        if let Some(part) = live::Part::at(parts) {
+            return live::listen(self, part).unwrap_or_else(|problem| plain(&problem));
         }
         let shown = route::show(&self, parts).await;
         shown.unwrap_or_else(|problem| self.problem(&problem))

@@ -30,7 +30,8 @@ const ASSETS: &[(&str, &str, &str)] = &[
     ("review.js", SCRIPT, include_str!("../assets/review.js")),
     ("tables.css", STYLE, include_str!("../assets/tables.css")),
     ("mark.svg", PICTURE, include_str!("../assets/mark.svg")),
-    ("overview.js", SCRIPT, include_str!("../assets/overview.js")),
+    ("live.js", SCRIPT, include_str!("../assets/live.js")),
+    ("charts.js", SCRIPT, include_str!("../assets/charts.js")),
     (
         "uplot.css",
         STYLE,

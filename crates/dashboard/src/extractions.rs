@@ -47,6 +47,53 @@ impl Extractions {
     }
 }
 
+/// From this on, fields that yield nothing are said to be lost.
+const SURE: f64 = 0.999;
+
+/// Whether a field has yielded nothing on its last pages, and that is no accident.
+pub(crate) fn is_lost(field: &Value) -> bool {
+    field["sure"].as_f64().is_some_and(|sure| sure >= SURE)
+}
+
+/// The state of a mapping in one word, from its report. It is fine only if all its fields are known to be.
+pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
+    let fields = report["fields"].as_array().map(Vec::as_slice);
+    let fields = fields.unwrap_or_default();
+    if has_alert {
+        "alert"
+    } else if fields.iter().any(is_lost) {
+        "suspect"
+    } else if fields.is_empty() || fields.iter().any(|field| field["provisional"] == true) {
+        "not known yet"
+    } else {
+        "fine"
+    }
+}
+
+/// The fields that are lost, with how sure that is, for people.
+pub(crate) fn doubt(report: &Value) -> Option<String> {
+    const NAMED: usize = 3;
+    let fields = report["fields"].as_array().into_iter().flatten();
+    let lost: Vec<&Value> = fields.filter(|field| is_lost(field)).collect();
+    let least = |key: &str| {
+        let shares = lost.iter().filter_map(|field| field[key].as_f64());
+        shares.reduce(f64::min)
+    };
+    let (in_row, sure) = (least("empty_in_row")?, least("sure")?);
+    let names = lost.iter().filter_map(|field| field["field"].as_str());
+    let mut named = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    if lost.len() > NAMED {
+        named += &format!(" and {} more", lost.len() - NAMED);
+    }
+    // Never certain.
+    let percent = (sure * 1_000.0).floor() / 10.0;
+    let verb = if lost.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "{named} {verb} empty on the last {in_row:.0} pages ({:.1} % sure)",
+        percent.min(99.9)
+    ))
+}
+
 /// States written by another version are skipped.
 fn of_states(states: &[HealthState]) -> Vec<Extraction> {
     let of_mappings = states
@@ -69,6 +116,37 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_mapping_is_fine_only_if_all_its_fields_are_known_to_be() {
+        let field = |name: &str, is_provisional: bool, sure: Option<f64>| json!({"field": name, "provisional": is_provisional, "empty_in_row": 22, "sure": sure});
+        let of = |fields: Vec<Value>, has_alert| verdict(&json!({"fields": fields}), has_alert);
+        let fine = || field("a", false, None);
+        assert_eq!(of(vec![fine()], false), "fine");
+        assert_eq!(of(vec![fine()], true), "alert");
+        assert_eq!(
+            of(vec![fine(), field("b", true, Some(0.9))], false),
+            "not known yet"
+        );
+        assert_eq!(
+            of(vec![fine(), field("b", true, Some(0.9999))], false),
+            "suspect"
+        );
+        assert_eq!(of(vec![], false), "not known yet");
+        let lost = |count: usize| {
+            let fields = (0..count).map(|at| field(&format!("f{at}"), true, Some(0.999_99)));
+            doubt(&json!({"fields": fields.collect::<Vec<_>>()}))
+        };
+        assert_eq!(lost(0), None);
+        assert_eq!(
+            lost(1).as_deref(),
+            Some("f0 is empty on the last 22 pages (99.9 % sure)")
+        );
+        assert_eq!(
+            lost(5).as_deref(),
+            Some("f0, f1, f2 and 2 more are empty on the last 22 pages (99.9 % sure)")
+        );
+    }
 
     #[test]
     fn unreadable_states_are_skipped() {

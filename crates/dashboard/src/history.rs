@@ -1,11 +1,12 @@
-//! Metrics over time: a sample a minute, kept unchanged for a day and by the quarter of an hour for a month, in one
-//! file of JSON lines in the state folder.
+//! Metrics over time: a sample every half minute, kept unchanged for two hours, by the minute for a day and by the
+//! quarter of an hour for ninety days, in one file of JSON lines in the state folder. Without a state folder, samples
+//! are in memory.
 //!
 //! The file is appended to. It is rewritten (beside it, then renamed) when it has twice as many lines as are kept. A
 //! line cut off by a power loss is skipped, so at most some samples are lost. A sample covers the time since the
 //! previous one. What happened while nothing was recorded is unknown, and charts have a gap there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,20 +16,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_service::state::PRIVATE;
 
-use crate::snapshot::{Records, Snapshot};
+use crate::snapshot::{Records, Run, Snapshot};
+use crate::views::words::group_of;
 
 /// The time between samples.
-pub(crate) const EVERY_S: i64 = 60;
+pub(crate) const EVERY_S: i64 = 30;
 
-/// Older samples are kept in pieces of [`PIECE_S`].
-const FINE_S: i64 = 24 * 3_600;
-const PIECE_S: i64 = 15 * 60;
+/// Samples older than the first are merged to pieces of the second.
+const PIECES: [(i64, i64); 2] = [(24 * 3_600, 15 * 60), (2 * 3_600, 60)];
 
 /// Older samples are dropped.
-const KEPT_S: i64 = 30 * 24 * 3_600;
+const KEPT_S: i64 = 90 * 24 * 3_600;
+
+/// How often samples are merged and dropped.
+const THINNED_EVERY_S: i64 = 15 * 60;
 
 /// The most samples, whatever the clock does.
-const MOST: usize = ((FINE_S / EVERY_S) + (KEPT_S / PIECE_S)) as usize + 100;
+const MOST: usize = (2 * 3_600 / EVERY_S + 24 * 60 + KEPT_S / (15 * 60)) as usize + 200;
 
 const FILE: &str = "dashboard-history.jsonl";
 
@@ -52,6 +56,19 @@ pub(crate) struct Sample {
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<Kept>,
+    /// What unfinished crawls have done in the span, by `APP/CRAWL`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) runs: BTreeMap<String, RunSample>,
+}
+
+/// See [`Run`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunSample {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) ended: BTreeMap<String, u64>,
+    pub(crate) resolved: u64,
+    pub(crate) queued: u64,
 }
 
 /// See [`Records`].
@@ -78,6 +95,7 @@ pub(crate) struct Counters {
     at: i64,
     pages: u64,
     ended: BTreeMap<String, u64>,
+    runs: BTreeMap<String, Run>,
 }
 
 impl Counters {
@@ -87,36 +105,58 @@ impl Counters {
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
         let ended = status["ended"].as_object().into_iter().flatten();
         let ended = ended.map(|(outcome, count)| (outcome.clone(), count.as_u64().unwrap_or(0)));
-        let now = Counters {
+        let crawls = snapshot.crawls.as_ref();
+        let mut now = Counters {
             at: snapshot.at_ms.div_euclid(1_000),
             pages: of("pages"),
             ended: ended.collect(),
+            runs: crawls.map(|crawls| crawls.runs.clone()).unwrap_or_default(),
         };
+        let (mut queued, mut leased) = (of("total_pending"), of("leased"));
+        if status.is_null() {
+            // Without a fleet, the crawls of the store say how far they are.
+            let crawls = crawls?;
+            now.pages = crawls.pages;
+            now.ended = crawls.ended.clone();
+            (queued, leased) = (crawls.queued, crawls.leased);
+        }
         let before = std::mem::replace(self, now.clone());
         let over = now.at - before.at;
         if before.at == 0 || over <= 0 {
             return None;
         }
-        let since = |outcome: &String, count: u64| {
-            let known = before.ended.get(outcome).copied().unwrap_or(0);
-            // After a restart counters begin at 0.
-            count.checked_sub(known).unwrap_or(count)
-        };
-        let ended = now
-            .ended
-            .iter()
-            .map(|(outcome, count)| (outcome.clone(), since(outcome, *count)));
+        let runs = now.runs.iter().filter_map(|(name, run)| {
+            let known = before.runs.get(name).cloned();
+            // Another one has not begun yet, or went on without being read.
+            let known = known.or_else(|| (run.began_s > before.at).then(Run::default))?;
+            let sample = RunSample {
+                ended: since(&known.ended, &run.ended),
+                resolved: run.resolved,
+                queued: run.queued,
+            };
+            Some((name.clone(), sample))
+        });
         Some(Sample {
             at: now.at,
             over,
-            queued: of("total_pending"),
-            leased: of("leased"),
+            queued,
+            leased,
             oldest: status["oldest_due_s"].as_f64(),
             pages: now.pages.saturating_sub(before.pages),
-            ended: ended.filter(|(_, count)| *count > 0).collect(),
+            ended: since(&before.ended, &now.ended),
             records: snapshot.records.map(Kept::from),
+            runs: runs.collect(),
         })
     }
+}
+
+/// How much counters have grown. After a restart they begin at 0.
+fn since(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let grown = now.iter().map(|(outcome, count)| {
+        let known = before.get(outcome).copied().unwrap_or(0);
+        (outcome.clone(), count.checked_sub(known).unwrap_or(*count))
+    });
+    grown.filter(|(_, count)| *count > 0).collect()
 }
 
 /// The samples, oldest first, and their file.
@@ -127,6 +167,7 @@ pub(crate) struct History {
     /// The number of lines in the file.
     lines: usize,
     is_failing: bool,
+    thinned_at: i64,
 }
 
 impl History {
@@ -138,6 +179,7 @@ impl History {
             lines: 0,
             path,
             is_failing: false,
+            thinned_at: 0,
         };
         if let Some(Ok(file)) = history.path.as_ref().map(File::open) {
             let lines = BufReader::new(file).lines().map_while(Result::ok);
@@ -219,14 +261,20 @@ impl History {
         let Some(last) = self.samples.last().map(|last| last.at) else {
             return;
         };
+        // The clock may be set back.
+        if (0..THINNED_EVERY_S).contains(&(last - self.thinned_at)) {
+            return;
+        }
+        self.thinned_at = last;
         let mut kept: Vec<Sample> = Vec::with_capacity(self.samples.len());
         for sample in self.samples.drain(..) {
             let age = last - sample.at;
             if age > KEPT_S {
                 continue;
             }
-            match kept.last_mut() {
-                Some(before) if age > FINE_S && is_one_piece(before, &sample, PIECE_S) => {
+            let piece = PIECES.iter().find(|(older, _)| age > *older);
+            match (kept.last_mut(), piece) {
+                (Some(before), Some((_, piece_s))) if is_one_piece(before, &sample, *piece_s) => {
                     before.add(&sample);
                 }
                 _ => kept.push(sample),
@@ -237,16 +285,18 @@ impl History {
         self.samples = kept;
     }
 
-    /// The samples of this many last seconds, merged to at most about `most`.
-    pub(crate) fn since(&self, seconds: i64, most: usize) -> Vec<Sample> {
-        let last = self.samples.last().map_or(0, |last| last.at);
-        let piece_s = (seconds / most.max(1) as i64).max(1);
+    /// When the first sample after a time began.
+    pub(crate) fn first_since(&self, from: i64) -> Option<i64> {
+        let first = self.samples.iter().find(|sample| sample.at > from)?;
+        Some(first.at - first.over)
+    }
+
+    /// The samples of a span, merged to at most about `most`.
+    pub(crate) fn between(&self, from: i64, to: i64, most: usize) -> Vec<Sample> {
+        let piece_s = ((to - from) / most.max(1) as i64).max(1);
         let mut found: Vec<Sample> = Vec::new();
-        for sample in self
-            .samples
-            .iter()
-            .filter(|sample| last - sample.at < seconds)
-        {
+        let of_span = |sample: &&Sample| sample.at > from && sample.at - sample.over <= to;
+        for sample in self.samples.iter().filter(of_span) {
             match found.last_mut() {
                 Some(before) if is_one_piece(before, sample, piece_s) => before.add(sample),
                 _ => found.push(sample.clone()),
@@ -265,7 +315,10 @@ fn is_one_piece(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
 impl Sample {
     /// Merges the following sample into this one.
     fn add(&mut self, next: &Sample) {
-        let ended = std::mem::take(&mut self.ended);
+        let (ended, runs) = (
+            std::mem::take(&mut self.ended),
+            std::mem::take(&mut self.runs),
+        );
         let (over, pages) = (self.over + next.over, self.pages + next.pages);
         let records = next.records.or(self.records);
         *self = Sample {
@@ -274,31 +327,62 @@ impl Sample {
             records,
             ..next.clone()
         };
-        for (outcome, count) in ended {
-            *self.ended.entry(outcome).or_default() += count;
+        add_counts(&mut self.ended, ended);
+        for (name, run) in runs {
+            match self.runs.get_mut(&name) {
+                Some(later) => add_counts(&mut later.ended, run.ended),
+                // It has ended meanwhile.
+                None => {
+                    self.runs.insert(name, run);
+                }
+            }
+        }
+    }
+
+    /// The part that concerns one crawl.
+    pub(crate) fn of_run(&self, name: &str) -> Sample {
+        let run = self.runs.get(name).cloned().unwrap_or_default();
+        Sample {
+            at: self.at,
+            over: self.over,
+            queued: run.queued,
+            pages: run.ended.values().sum(),
+            ended: run.ended,
+            records: Some(Kept {
+                resolved: run.resolved,
+                ..Kept::default()
+            }),
+            ..Sample::default()
         }
     }
 }
 
-/// Samples in the form for charts: a list for each metric, in order of time; null where unknown.
+fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
+    for (outcome, count) in counts {
+        *to.entry(outcome).or_default() += count;
+    }
+}
+
+/// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are in their
+/// groups.
 pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut columns = Columns::default();
-    let mut outcomes: Vec<&String> = samples
-        .iter()
-        .flat_map(|sample| sample.ended.keys())
-        .collect();
-    outcomes.sort();
-    outcomes.dedup();
+    let names = samples.iter().flat_map(|sample| sample.ended.keys());
+    let groups: BTreeSet<&str> = names.map(|name| group_named(name)).collect();
     let mut ended_before = None;
     for sample in samples {
         let begins = sample.at - sample.over;
         if ended_before.is_some_and(|at| begins - at > EVERY_S) {
-            columns.push(begins, None, &outcomes);
+            columns.push(begins, None, &groups);
         }
-        columns.push(sample.at, Some(sample), &outcomes);
+        columns.push(sample.at, Some(sample), &groups);
         ended_before = Some(sample.at);
     }
     serde_json::to_value(columns).unwrap_or_default()
+}
+
+fn group_named(outcome: &str) -> &'static str {
+    outcome.parse().map_or("refused", group_of)
 }
 
 #[derive(Default, Serialize)]
@@ -311,12 +395,12 @@ struct Columns {
     resolved: Vec<Option<u64>>,
     open: Vec<Option<u64>>,
     exhausted: Vec<Option<u64>>,
-    /// Ended tasks per second.
+    /// Ended tasks per second, by group.
     ended: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Columns {
-    fn push(&mut self, at: i64, sample: Option<&Sample>, outcomes: &[&String]) {
+    fn push(&mut self, at: i64, sample: Option<&Sample>, groups: &BTreeSet<&str>) {
         let per_second = |count: u64, sample: &Sample| {
             let rate = count as f64 / sample.over.max(1) as f64;
             (rate * 1_000.0).round() / 1_000.0
@@ -332,10 +416,17 @@ impl Columns {
         self.open.push(records.map(|records| records.open));
         self.exhausted
             .push(records.map(|records| records.exhausted));
-        for outcome in outcomes {
-            let count = |sample: &Sample| sample.ended.get(*outcome).copied().unwrap_or(0);
+        for group in groups {
+            let count = |sample: &Sample| {
+                let of_group = sample.ended.iter();
+                let of_group = of_group.filter(|(name, _)| group_named(name) == *group);
+                of_group.map(|(_, count)| count).sum::<u64>()
+            };
             let rate = sample.map(|sample| per_second(count(sample), sample));
-            self.ended.entry((*outcome).clone()).or_default().push(rate);
+            self.ended
+                .entry((*group).to_owned())
+                .or_default()
+                .push(rate);
         }
     }
 }

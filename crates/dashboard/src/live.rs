@@ -1,7 +1,7 @@
-//! The live overview: server-sent events. Each event has the complete content, so that a visitor who missed some (a
-//! laptop that slept, a broken connection) is up to date with the next one.
+//! Live pages: server-sent events for the overview and for a crawl. Each event has the complete content, so that a
+//! visitor who missed some (a laptop that slept, a broken connection) is up to date with the next one.
 //!
-//! Each listener gets its own version of the page part, by its rights. The data are read once for all
+//! Each listener gets its own version of the page part, by its rights. The data of the overview are read once for all
 //! ([`crate::snapshot`]). A listener whose session has ended gets no more events.
 
 use std::sync::Arc;
@@ -15,11 +15,13 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use webfill_service::http::Answer;
 
 use crate::answer::{Problem, Shown, streamed};
-use crate::views::overview;
+use crate::snapshot::now_ms;
+use crate::views::{crawl, overview};
 use crate::visit::Visit;
 
-/// The time between checks for changes.
+/// The time between checks for changes. A crawl is read for each listener, the overview once for all.
 const EVERY: Duration = Duration::from_secs(2);
+const CRAWL_EVERY: Duration = Duration::from_secs(5);
 
 /// The time without changes after which a heartbeat is sent.
 const BEAT: Duration = Duration::from_secs(10);
@@ -27,13 +29,57 @@ const BEAT: Duration = Duration::from_secs(10);
 /// The lifetime of a stream. Browsers reconnect by themselves.
 const LASTS: Duration = Duration::from_secs(3_600);
 
-pub(crate) fn listen(visit: Visit) -> Shown {
+/// The part of a page that is live.
+pub(crate) enum Part {
+    Overview,
+    /// Of an application and with a name.
+    Crawl(String, String),
+}
+
+impl Part {
+    /// The part of the page at a path.
+    pub(crate) fn at(parts: &[&str]) -> Option<Part> {
+        match parts {
+            ["live"] => Some(Part::Overview),
+            ["crawl", app, id, "live"] => Some(Part::Crawl((*app).into(), (*id).into())),
+            _ => None,
+        }
+    }
+
+    /// Its present content, and the number and the time of the reading.
+    async fn read(&self, visit: &Visit) -> Result<(String, u64, i64), Problem> {
+        match self {
+            Part::Overview => {
+                let snapshot = overview::snapshot_for(visit).await;
+                let html = overview::part(visit, &snapshot);
+                Ok((html, snapshot.number, snapshot.at_ms))
+            }
+            Part::Crawl(app, id) => {
+                let html = crawl::part_of(visit, app, id).await?;
+                let at_ms = now_ms();
+                Ok((html, at_ms.unsigned_abs(), at_ms))
+            }
+        }
+    }
+
+    fn every(&self) -> Duration {
+        match self {
+            Part::Overview => EVERY,
+            Part::Crawl(..) => CRAWL_EVERY,
+        }
+    }
+}
+
+pub(crate) fn listen(visit: Visit, part: Part) -> Shown {
+    if let Part::Crawl(app, _) = &part {
+        visit.needs_app(app)?;
+    }
     let permits = Arc::clone(&visit.dashboard.listeners);
     let permit = permits.try_acquire_owned().map_err(|_| {
         Problem::away("too many live pages are open: reload this one for current numbers")
     })?;
     let (events, body) = mpsc::channel(1);
-    tokio::spawn(send_events(visit, events, permit));
+    tokio::spawn(send_events(visit, part, events, permit));
     let mut answer: Answer = Response::new(streamed(body));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -42,22 +88,26 @@ pub(crate) fn listen(visit: Visit) -> Shown {
 }
 
 /// Sends events to one listener until it has gone, which shows when an event cannot be delivered.
-async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
+async fn send_events(
+    visit: Visit,
+    part: Part,
+    events: mpsc::Sender<Bytes>,
+    _permit: OwnedSemaphorePermit,
+) {
     let began = Instant::now();
     let mut shown = String::new();
     let mut last_sent = began;
     while visit.still_holds() && began.elapsed() < LASTS {
-        let snapshot = overview::snapshot_for(&visit).await;
-        let now = overview::part(&visit, &snapshot);
+        // A crawl that was pruned: its page stays as it is, and a reload says so.
+        let Ok((now, number, at_ms)) = part.read(&visit).await else {
+            return;
+        };
         let event = if now != shown {
             shown = now;
-            let data = json!({"html": shown, "at": snapshot.at_ms});
-            Some(format!(
-                "event: snapshot\nid: {}\ndata: {data}\n\n",
-                snapshot.number
-            ))
+            let data = json!({"html": shown, "at": at_ms});
+            Some(format!("event: snapshot\nid: {number}\ndata: {data}\n\n"))
         } else if last_sent.elapsed() >= BEAT {
-            Some(format!("event: beat\ndata: {}\n\n", snapshot.at_ms))
+            Some(format!("event: beat\ndata: {at_ms}\n\n"))
         } else {
             None
         };
@@ -69,7 +119,7 @@ async fn send_events(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSe
         }
         tokio::select! {
             () = events.closed() => return,
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(part.every()) => {}
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::editor::view as editor;
 use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
 use crate::views::{
-    actions, audit, cell, changes, crawl, crawls, doubts, find, grid, machines, mapping, mappings,
-    overview, page, record, records, review, site, sites, table, tables, watch, watches,
+    actions, audit, cell, changes, crawl, crawls, dead, doubts, find, grid, machines, mapping,
+    mappings, overview, page, record, records, review, site, sites, table, tables, watch, watches,
 };
 use crate::visit::Visit;
 
@@ -38,6 +38,9 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         }
         ["table", name, "review"] => review::show(visit, name).await,
         ["crawl", app, id] => crawl::show(visit, app, id).await,
+        ["crawl", app, id, "charts"] => crawl::charts(visit, app, id).await,
+        ["crawl", app, id, "dead"] => dead::show(visit, app, id).await,
+        ["crawl", app, id, "dead.csv"] => dead::download(visit, app, id).await,
         ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
         ["crawl", app, id, "changes"] => changes::show(visit, Some((app, id))).await,
         ["changes"] => changes::show(visit, None).await,
@@ -56,7 +59,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["mappings"] => mappings::show(visit).await,
         ["mapping", name] => mapping::show(visit, name).await,
         ["mapping", name, "pages"] => pages::show(visit, PagesOf::Mapping(name)).await,
-        ["charts"] => overview::charts(visit),
+        ["charts"] => overview::charts(visit).await,
         ["crawls"] => crawls::show(visit).await,
         ["machines"] => machines::show(visit).await,
         ["audit"] => audit::show(visit).await,

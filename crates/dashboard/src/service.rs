@@ -20,11 +20,13 @@ use crate::filler::Filler;
 use crate::fleet::Fleet;
 use crate::grid::jobs::Jobs;
 use crate::guard::Guard;
+use crate::health_log::HealthLog;
 use crate::history::History;
 use crate::mapping_files::MappingFiles;
 use crate::messages::Messages;
 use crate::secrets::new_secret;
 use crate::sessions::Sessions;
+use crate::site_log::SiteLog;
 use crate::snapshot::Snapshots;
 use crate::store_access::StoreAccess;
 use crate::tables::Tables;
@@ -40,6 +42,8 @@ const MOST_DOWNLOADS: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub struct DashboardSetup {
     pub store: Option<StoreUri>,
+    /// The cache of robots.txt files and of sites' clocks; `None`: in the store.
+    pub cache: Option<StoreUri>,
     /// The folder of mappings.
     pub mappings: Option<PathBuf>,
     /// Project folders of `webfill fill`, or folders of these.
@@ -82,6 +86,8 @@ pub struct Dashboard {
     /// Permits for listeners of the live overview.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
+    site_log: Mutex<SiteLog>,
+    health_log: Mutex<HealthLog>,
     refusals: Mutex<RefusalLog>,
     pub(crate) large_bodies: Semaphore,
 }
@@ -99,8 +105,10 @@ impl Dashboard {
         let editor =
             bench.map(|(mappings, host)| Editor::new(mappings, setup.state.as_ref(), host));
         let history = History::open(setup.state.as_deref());
+        let site_log = SiteLog::open(setup.state.as_deref());
+        let health_log = HealthLog::open(setup.state.as_deref());
         Ok(Arc::new(Dashboard {
-            store: StoreAccess::new(setup.store.clone()),
+            store: StoreAccess::new(setup.store.clone(), setup.cache.clone()),
             mapping_files: MappingFiles::new(setup.mappings.clone()),
             tables: Tables::new(setup.tables.clone()),
             table_jobs: Jobs::default(),
@@ -120,6 +128,8 @@ impl Dashboard {
             snapshots: Snapshots::default(),
             listeners: Arc::new(Semaphore::new(MOST_LISTENERS)),
             history: Mutex::new(history),
+            site_log: Mutex::new(site_log),
+            health_log: Mutex::new(health_log),
             refusals: Mutex::default(),
             large_bodies: Semaphore::new(MOST_LARGE),
         }))
@@ -138,6 +148,15 @@ impl Dashboard {
         let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
         dropped.retain(|known| *known != table);
         dropped.push(table);
+    }
+
+    pub(crate) fn site_log(&self) -> MutexGuard<'_, SiteLog> {
+        self.site_log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn health_log(&self) -> MutexGuard<'_, HealthLog> {
+        let log = self.health_log.lock();
+        log.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wrong tokens are logged at a limited rate.

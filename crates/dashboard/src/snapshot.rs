@@ -16,18 +16,24 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use webfill_health::MappingHealth;
-use webfill_store::{Crawl, CrawlFilter, CrawlState, HealthState, Store, StoreError};
+use webfill_store::{Crawl, CrawlFilter, CrawlState, HealthState, SiteState, Store, StoreError};
 use webfill_wire::keys::Rights;
 
+pub(crate) use self::reading::records_at_end;
 use crate::answer::Problem;
+use crate::extractions::{doubt, verdict};
 use crate::fleet::Visitor;
 use crate::paced::Paced;
 
 /// The most sites in trouble that are shown.
 const MOST_SITES: usize = 12;
 
-/// The most crawls with counted records: those that began last.
+/// The most crawls that are read: those that began last.
 const MOST_CRAWLS: u32 = 100;
+
+/// The most of them that are shown, and the most unfinished ones whose counters are recorded.
+const MOST_LATEST: usize = 8;
+const MOST_RUNS: usize = 8;
 
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 const LISTS_EVERY: Duration = Duration::from_secs(10);
@@ -54,6 +60,10 @@ pub(crate) struct Snapshot {
     pub(crate) watches: Vec<Value>,
     pub(crate) mappings: Vec<Mapping>,
     pub(crate) records: Option<Records>,
+    /// The crawls of the store; `None` before it was read.
+    pub(crate) crawls: Option<Crawls>,
+    /// Tables with open doubts, and how many.
+    pub(crate) doubts: Vec<(String, usize)>,
     /// Why the store gives no data.
     pub(crate) store_fault: Option<String>,
 }
@@ -73,6 +83,10 @@ pub(crate) struct Sites {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mapping {
     pub(crate) name: String,
+    /// See [`crate::extractions::verdict`].
+    pub(crate) state: &'static str,
+    /// Fields that have yielded nothing of late, with how sure that is.
+    pub(crate) doubt: Option<String>,
     pub(crate) pages: u64,
     pub(crate) last_at: String,
     /// The text of the standing alert, and since when it stands.
@@ -88,6 +102,31 @@ pub(crate) struct Records {
     pub(crate) open: u64,
     /// Open, and their crawl has no URLs left to try.
     pub(crate) exhausted: u64,
+}
+
+/// The crawls of the store: those that began last, and the sums of all that were read.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Crawls {
+    pub(crate) latest: Vec<Value>,
+    pub(crate) queued: u64,
+    pub(crate) leased: u64,
+    pub(crate) pages: u64,
+    pub(crate) bytes: u64,
+    pub(crate) ended: BTreeMap<String, u64>,
+    /// What each unfinished crawl has done, by `APP/CRAWL`.
+    #[serde(skip)]
+    pub(crate) runs: BTreeMap<String, Run>,
+    /// When the first of the unfinished ones began.
+    pub(crate) running_since_ms: Option<i64>,
+}
+
+/// The counters of a crawl.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) began_s: i64,
+    pub(crate) ended: BTreeMap<String, u64>,
+    pub(crate) resolved: u64,
+    pub(crate) queued: u64,
 }
 
 /// The last snapshot, and when its parts were read.
@@ -116,6 +155,7 @@ struct Last {
     known_status: Value,
     sites: Paced<Option<Sites>>,
     watches: Paced<Vec<Value>>,
+    doubts: Paced<Vec<(String, usize)>>,
     /// The number of the store reading that is shown.
     store_number: u64,
     shown: Arc<Snapshot>,
@@ -125,6 +165,9 @@ struct Last {
 struct Stored {
     mappings: Vec<Mapping>,
     records: Records,
+    crawls: Crawls,
+    /// `None` if a fleet is asked.
+    sites: Option<Sites>,
 }
 
 impl Default for Snapshots {
@@ -137,6 +180,7 @@ impl Default for Snapshots {
                 known_status: Value::Null,
                 sites: Paced::every(LISTS_EVERY),
                 watches: Paced::every(LISTS_EVERY),
+                doubts: Paced::every(LISTS_EVERY),
                 store_number: 0,
                 shown: Arc::default(),
             }),
@@ -178,12 +222,18 @@ impl Last {
                 .status
                 .get()
                 .and_then(|answer| answer.as_ref().err().cloned()),
-            sites: self.sites.get().cloned().flatten(),
+            // Where no fleet is asked, the states that it stored last.
+            sites: match self.sites.get() {
+                Some(sites) => sites.clone(),
+                None => found.and_then(|found| found.sites.clone()),
+            },
             watches: self.watches.get().cloned().unwrap_or_default(),
             mappings: found
                 .map(|found| found.mappings.clone())
                 .unwrap_or_default(),
             records: found.map(|found| found.records),
+            crawls: found.map(|found| found.crawls.clone()),
+            doubts: self.doubts.get().cloned().unwrap_or_default(),
             store_fault: stored.and_then(|read| read.as_ref().err().cloned()),
         }
     }
@@ -194,6 +244,8 @@ fn mapping(health: &MappingHealth) -> Mapping {
     let alert = health.alert();
     Mapping {
         name: health.mapping().to_owned(),
+        state: verdict(&report, alert.is_some()),
+        doubt: doubt(&report),
         pages: report["pages"].as_u64().unwrap_or(0),
         last_at: report["last_at"].as_str().unwrap_or_default().to_owned(),
         alert: alert.map(|alert| alert.text()),
@@ -201,12 +253,10 @@ fn mapping(health: &MappingHealth) -> Mapping {
     }
 }
 
-fn sites_in_trouble(answer: &Value) -> Sites {
-    let none = Vec::new();
-    let listed = answer["sites"].as_array().unwrap_or(&none);
+fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
     let mut sites = Sites {
         examined: listed.len(),
-        is_more: !answer["next"].is_null(),
+        is_more,
         ..Sites::default()
     };
     for site in listed {

@@ -10,12 +10,15 @@ use crate::answer::Problem;
 
 pub(crate) struct StoreAccess {
     uri: Option<StoreUri>,
+    /// The cache, if it is elsewhere.
+    cache: Option<StoreUri>,
     opened: Mutex<Option<Browsing>>,
 }
 
 impl StoreAccess {
-    pub(crate) fn new(uri: Option<StoreUri>) -> StoreAccess {
+    pub(crate) fn new(uri: Option<StoreUri>, cache: Option<StoreUri>) -> StoreAccess {
         StoreAccess {
+            cache: cache.filter(|cache| Some(cache) != uri.as_ref()),
             uri,
             opened: Mutex::default(),
         }
@@ -38,7 +41,10 @@ impl StoreAccess {
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
         }
-        let found = open_to_browse(uri).await.map_err(Problem::away)?;
+        let mut found = open_to_browse(uri).await.map_err(Problem::away)?;
+        if let Some(cache) = &self.cache {
+            found.cache = open_to_browse(cache).await.map_err(Problem::away)?.cache;
+        }
         *opened = Some(found.clone());
         tokio::spawn(prepare(Arc::clone(&found.browse)));
         Ok(found)

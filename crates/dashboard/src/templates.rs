@@ -30,6 +30,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     template!("changes.html"),
     template!("crawl.html"),
     template!("datasets.html"),
+    template!("run.html"),
+    template!("dead.html"),
     template!("doubts.html"),
     template!("find.html"),
     template!("grid.html"),

@@ -83,6 +83,8 @@ pub struct Backends {
 pub struct Browsing {
     pub store: Arc<dyn Store>,
     pub browse: Arc<dyn Browse>,
+    /// Of the same database, for reading. It may be empty: a fleet may have its cache elsewhere.
+    pub cache: Arc<dyn Cache>,
 }
 
 /// Opens a store and a cache, which is the store's own database if `cache` is `None`. Creates what
@@ -120,6 +122,7 @@ pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
     Ok(Browsing {
         store: opened.store,
         browse: opened.browse,
+        cache: opened.cache,
     })
 }
 

@@ -13,7 +13,7 @@ fn snapshot(at_s: i64, pages: u64, ok: u64) -> Snapshot {
 fn sample(at: i64) -> Sample {
     Sample {
         at,
-        over: EVERY_S,
+        over: 60,
         queued: 5,
         pages: 60,
         ended: BTreeMap::from([("ok".to_owned(), 6)]),
@@ -71,10 +71,10 @@ fn samples_outlive_the_process_and_a_line_that_was_cut_off() {
 }
 
 #[test]
-fn a_month_is_kept_in_bounded_memory_and_on_a_bounded_disk() {
+fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let folder = folder();
     let mut history = History::open(Some(folder.path()));
-    let minutes = 40 * 24 * 60;
+    let minutes = 100 * 24 * 60;
     history.samples = (1..minutes).map(|minute| sample(minute * 60)).collect();
     history.note(sample(minutes * 60));
     let kept = &history.samples;
@@ -83,17 +83,20 @@ fn a_month_is_kept_in_bounded_memory_and_on_a_bounded_disk() {
     assert!(minutes * 60 - oldest.at <= KEPT_S);
     assert_eq!(
         (kept[1].over, kept[1].pages),
-        (PIECE_S, 900),
+        (15 * 60, 900),
         "pieces are summed up"
     );
     let newest = kept.last().unwrap();
-    assert_eq!((newest.over, newest.pages), (EVERY_S, 60));
+    assert_eq!((newest.over, newest.pages), (60, 60));
     for minute in 0..2 * MOST as i64 {
         history.note(sample((minutes + 1 + minute) * 60));
     }
     let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert!(lines.lines().count() <= 2 * MOST);
     let again = History::open(Some(folder.path()));
+    // Merged a little later.
+    history.thinned_at = 0;
+    history.thin();
     assert_eq!(again.samples, history.samples);
 }
 
@@ -113,7 +116,7 @@ fn charts_have_gaps_where_nothing_was_noted() {
     for at in [60, 120, 1_020, 1_080] {
         history.note(sample(at));
     }
-    let chart = chart_json(&history.since(3_600, 1_000));
+    let chart = chart_json(&history.between(0, 3_600, 1_000));
     assert_eq!(chart["at"], json!([60, 120, 960, 1_020, 1_080]));
     assert_eq!(chart["queued"], json!([5, 5, null, 5, 5]));
     assert_eq!(chart["pages_per_second"], json!([1.0, 1.0, null, 1.0, 1.0]));
@@ -127,8 +130,59 @@ fn many_samples_are_merged_into_few() {
     for minute in 1..=600 {
         history.note(sample(minute * 60));
     }
-    let few = history.since(10 * 3_600, 60);
+    let few = history.between(0, 10 * 3_600, 60);
     assert!((55..=62).contains(&few.len()), "{}", few.len());
     let pages: u64 = few.iter().map(|sample| sample.pages).sum();
     assert_eq!(pages, 600 * 60, "nothing is lost by summing up");
+}
+
+#[test]
+fn a_crawl_has_its_own_part_of_the_samples() {
+    let with_run = |at_s: i64, ok: u64| {
+        let run = Run {
+            began_s: 1_010,
+            ended: BTreeMap::from([("ok".to_owned(), ok)]),
+            resolved: ok / 2,
+            queued: 9,
+        };
+        let crawls = crate::snapshot::Crawls {
+            pages: ok,
+            ended: run.ended.clone(),
+            queued: 9,
+            runs: BTreeMap::from([("app/c".to_owned(), run)]),
+            ..crate::snapshot::Crawls::default()
+        };
+        Snapshot {
+            at_ms: at_s * 1_000,
+            crawls: Some(crawls),
+            ..Snapshot::default()
+        }
+    };
+    let mut counters = Counters::default();
+    assert_eq!(
+        counters.sample(&Snapshot::default()),
+        None,
+        "nothing is known"
+    );
+    let nothing_yet = Snapshot {
+        at_ms: 1_000_000,
+        crawls: Some(crate::snapshot::Crawls::default()),
+        ..Snapshot::default()
+    };
+    assert_eq!(counters.sample(&nothing_yet), None);
+    let first = counters.sample(&with_run(1_030, 4)).unwrap();
+    let mut both = counters.sample(&with_run(1_060, 10)).unwrap();
+    assert_eq!((first.pages, both.pages, both.queued), (4, 6, 9));
+    assert_eq!(
+        (
+            first.runs["app/c"].ended["ok"],
+            both.runs["app/c"].ended["ok"]
+        ),
+        (4, 6)
+    );
+    let second = std::mem::replace(&mut both, first);
+    both.add(&second);
+    let own = both.of_run("app/c");
+    assert_eq!((own.pages, own.records.unwrap().resolved), (10, 5));
+    assert_eq!(both.of_run("app/d").pages, 0);
 }

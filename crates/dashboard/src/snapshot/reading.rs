@@ -14,6 +14,7 @@ impl Dashboard {
             is_new |= self.read_status(&mut last).await;
             is_new |= self.read_lists(&mut last).await;
         }
+        is_new |= self.read_doubts(&mut last).await;
         if let Some(reading) = reading {
             let left = STORE_WITHIN.saturating_sub(began.elapsed());
             let _ = tokio::time::timeout(left, reading).await;
@@ -56,7 +57,7 @@ impl Dashboard {
 
     /// Reads the lists. If a fleet does not answer, for example while it opens its frontier, they are requested again
     /// immediately.
-    async fn read_lists(&self, last: &mut Last) -> bool {
+    async fn read_lists(self: &Arc<Self>, last: &mut Last) -> bool {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
         if is_due {
@@ -64,7 +65,17 @@ impl Dashboard {
                 .ask_for_all(json!({"action": "sites", "backing_off": true}))
                 .await;
             let is_fault = answer.is_err();
-            let sites = answer.ok().map(|answer| sites_in_trouble(&answer));
+            let sites = match answer {
+                Ok(mut answer) => {
+                    let is_more = !answer["next"].is_null();
+                    let listed = match answer["sites"].take() {
+                        Value::Array(listed) => listed,
+                        _ => Vec::new(),
+                    };
+                    Some(self.see_sites(listed, is_more).await)
+                }
+                Err(_) => None,
+            };
             last.sites.put(sites, began, Instant::now());
             if is_fault {
                 last.sites.expire();
@@ -84,6 +95,51 @@ impl Dashboard {
             }
         }
         is_due
+    }
+
+    /// Sites in trouble, whose changes are kept.
+    async fn see_sites(self: &Arc<Self>, listed: Vec<Value>, is_more: bool) -> Sites {
+        let sites = sites_in_trouble(&listed, is_more);
+        let dashboard = Arc::clone(self);
+        // It may write to a disk. What was not written is known until the process ends.
+        let _ = tokio::task::spawn_blocking(move || {
+            dashboard.site_log().see(&listed, !is_more, now_ms())
+        })
+        .await;
+        sites
+    }
+
+    /// Records the fill rates of fields.
+    async fn see_health(self: &Arc<Self>, states: Vec<HealthState>) {
+        let dashboard = Arc::clone(self);
+        let _ = tokio::task::spawn_blocking(move || {
+            let healths = states
+                .iter()
+                .filter(|state| state.id.starts_with("mapping/"));
+            let healths = healths.filter_map(|state| serde_json::from_str(&state.state).ok());
+            let reports: Vec<Value> = healths.map(|one: MappingHealth| one.report()).collect();
+            dashboard.health_log().see(&reports, now_ms());
+        })
+        .await;
+    }
+
+    /// Reads how many doubts of tables are open.
+    async fn read_doubts(&self, last: &mut Last) -> bool {
+        let began = Instant::now();
+        if self.tables.is_empty() || !last.doubts.is_due(began) {
+            return false;
+        }
+        let tables = self.tables.all();
+        let reading = tokio::task::spawn_blocking(move || {
+            let open = tables.iter().filter_map(|table| {
+                let open = table.review().ok()?.open();
+                (open > 0).then(|| (table.name.clone(), open))
+            });
+            open.collect::<Vec<_>>()
+        });
+        let doubts = reading.await.unwrap_or_default();
+        last.doubts.put(doubts, began, Instant::now());
+        true
     }
 
     async fn ask_for_all(&self, action: Value) -> Result<Value, String> {
@@ -114,17 +170,111 @@ impl Dashboard {
         }))
     }
 
-    async fn stored(&self, counted: &mut Counted) -> Result<Stored, Problem> {
+    async fn stored(self: &Arc<Self>, counted: &mut Counted) -> Result<Stored, Problem> {
         let opened = self.store.get().await?;
         let states = opened.store.health().await.map_err(Problem::away)?;
         let mappings = mappings(&states);
+        self.see_health(states).await;
         let all = CrawlFilter::default();
         let crawls = opened.browse.crawls(&all, None, MOST_CRAWLS).await;
-        let crawls = crawls.map_err(Problem::away)?.rows;
-        let records = count_records(&*opened.store, &crawls, counted).await;
+        let rows = crawls.map_err(Problem::away)?.rows;
+        let records = count_records(&*opened.store, &rows, counted).await;
         let records = records.map_err(Problem::away)?;
-        Ok(Stored { mappings, records })
+        let sites = match self.fleet.is_some() {
+            true => None,
+            false => {
+                let slice = opened.browse.site_states(None, MOST_SITES_READ).await;
+                let slice = slice.map_err(Problem::away)?;
+                let listed: Vec<Value> = slice.rows.iter().map(site_row).collect();
+                Some(self.see_sites(listed, slice.next.is_some()).await)
+            }
+        };
+        Ok(Stored {
+            mappings,
+            records,
+            crawls: crawls_of(&rows, counted),
+            sites,
+        })
     }
+}
+
+const MOST_SITES_READ: u32 = 1_000;
+
+/// A stored state of a site, as the fleet lists it.
+fn site_row(site: &SiteState) -> Value {
+    let seconds = |ms: i64| ms as f64 / 1_000.0;
+    json!({
+        "site": site.site,
+        "state": site.phase.as_str(),
+        "reason": site.reason,
+        "since": seconds(site.since_ms),
+        "until": site.until_ms.map(seconds),
+        "evidence": {"url": site.url, "status_code": site.status_code, "sign": site.sign},
+    })
+}
+
+fn crawls_of(rows: &[Crawl], counted: &Counted) -> Crawls {
+    let mut crawls = Crawls::default();
+    for crawl in rows {
+        let of = |name: &str| crawl.counts.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let ended = crawl.counts.get("outcomes").and_then(Value::as_object);
+        let ended: BTreeMap<String, u64> = ended
+            .into_iter()
+            .flatten()
+            .filter_map(|(outcome, count)| Some((outcome.clone(), count.as_u64()?)))
+            .collect();
+        crawls.queued += of("queued");
+        crawls.leased += of("leased");
+        crawls.pages += of("pages");
+        crawls.bytes += of("bytes");
+        for (outcome, count) in &ended {
+            *crawls.ended.entry(outcome.clone()).or_default() += count;
+        }
+        let records = counted.get(&key_of(crawl)).copied().unwrap_or_default();
+        if !is_over(crawl.state) {
+            let since_ms = crawls.running_since_ms.unwrap_or(i64::MAX);
+            crawls.running_since_ms = Some(since_ms.min(crawl.started_at_ms));
+            if crawls.runs.len() < MOST_RUNS {
+                let run = Run {
+                    began_s: crawl.started_at_ms.div_euclid(1_000),
+                    ended,
+                    resolved: records.0,
+                    queued: of("queued"),
+                };
+                crawls.runs.insert(crawl.id.to_string(), run);
+            }
+        }
+        if crawls.latest.len() < MOST_LATEST {
+            crawls.latest.push(crawl_row(crawl, records));
+        }
+    }
+    crawls
+}
+
+fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64)) -> Value {
+    let counts = &crawl.counts;
+    json!({
+        "appid": crawl.id.app_id,
+        "crawlid": crawl.id.crawl_id,
+        "state": crawl.state.as_str(),
+        "started_at_ms": crawl.started_at_ms,
+        "updated_at_ms": crawl.updated_at_ms,
+        "finished_at_ms": crawl.finished_at_ms,
+        "pending": counts.get("queued"),
+        "leased": counts.get("leased"),
+        "done": counts.get("done"),
+        "records": records_at_end(crawl).unwrap_or_else(|| json!({"total": resolved + open, "resolved": resolved})),
+    })
+}
+
+/// What a crawl had resolved when it ended. It stays, whatever later crawls do to the records.
+pub(crate) fn records_at_end(crawl: &Crawl) -> Option<Value> {
+    crawl.finished_at_ms?;
+    crawl.counts.get("records").cloned()
+}
+
+fn key_of(crawl: &Crawl) -> String {
+    format!("{} {}", crawl.id, crawl.state.as_str())
 }
 
 /// Mappings with an alert first.
@@ -148,7 +298,7 @@ async fn count_records(
     let known = std::mem::take(counted);
     for crawl in crawls {
         let is_over = is_over(crawl.state);
-        let key = format!("{} {}", crawl.id, crawl.state.as_str());
+        let key = key_of(crawl);
         let (resolved, open) = match known.get(&key).filter(|_| is_over) {
             Some(known) => *known,
             None => {

@@ -1,14 +1,22 @@
 //! A crawl: its progress, what it waits on, and its URLs by status.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value, json};
-use webfill_store::{Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, iso_time};
+use webfill_store::{
+    Browsing, Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, PageFilter, PageRow,
+    iso_time,
+};
 use webfill_wire::{Outcome, Reason};
 
 use super::changes::row as change_row;
 use super::reading::{part, store, within};
-use super::words;
+use super::{overview, words};
 use crate::answer::{Problem, Shown};
+use crate::history::Sample;
+use crate::snapshot::records_at_end;
+use crate::templates::encoded;
 use crate::visit::Visit;
 
 /// Records are counted up to this number.
@@ -17,15 +25,27 @@ const COUNT_TO: u64 = 100_000;
 /// Changes shown on the view of a crawl.
 const CHANGES: u32 = 5;
 
+/// The states in which nothing more happens by itself.
+const ENDED: [&str; 4] = ["stopped", "expired", "finished", "limit_reached"];
+
+/// The latest failed pages that are grouped by site and cause, the groups shown, and the URLs named of each.
+const FAILURES: u32 = 300;
+const MOST_GROUPS: usize = 30;
+const SAMPLES: usize = 3;
+
 /// The statuses of all found URLs, step by step.
 #[derive(Debug, Default, Serialize)]
 struct Funnel {
     found: u64,
     skipped: u64,
     reasons: Vec<Step>,
+    /// Those that became tasks.
+    wanted: u64,
     queued: u64,
     leased: u64,
     done: u64,
+    /// Those that were fetched, or had not changed.
+    pages: u64,
     outcomes: Vec<Step>,
 }
 
@@ -34,18 +54,63 @@ struct Step {
     name: &'static str,
     meaning: &'static str,
     count: u64,
-    /// The percentage of all found URLs.
+    /// The percentage of all that ended, or of all that were skipped.
     share: f64,
     is_failure: bool,
+    /// The group of an outcome, which has a colour.
+    group: &'static str,
+}
+
+/// Failed pages of one site with one cause.
+#[derive(Debug, PartialEq, Serialize)]
+struct Failures {
+    site: String,
+    outcome: &'static str,
+    meaning: &'static str,
+    group: &'static str,
+    status_code: Option<u16>,
+    count: usize,
+    samples: Vec<Value>,
 }
 
 struct Stored {
     crawl: Option<Crawl>,
-    counts: CrawlCounts,
+    records: Value,
     changes: Vec<Change>,
+    failures: Vec<PageRow>,
 }
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
+    let mut content = content(visit, app, crawl).await?;
+    if visit.has_store() {
+        let base = format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl));
+        content["charts"] = overview::chart_choice(visit, &format!("{base}/charts"));
+    }
+    visit.page("crawl.html", &format!("Crawl {crawl}"), content)
+}
+
+/// The part of the page that updates itself.
+pub(crate) async fn part_of(visit: &Visit, app: &str, crawl: &str) -> Result<String, Problem> {
+    let content = content(visit, app, crawl).await?;
+    let templates = &visit.dashboard.templates;
+    Ok(crate::templates::render(templates, "run.html", content))
+}
+
+/// The metrics of the crawl's charts.
+pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
+    visit.needs_app(app)?;
+    let (store, id) = (store(visit).await?, CrawlId::new(app, crawl));
+    let kept = within(store.store.get_crawl(&id)).await?;
+    let (began_ms, ended_ms) = match kept {
+        Some(kept) => (Some(kept.started_at_ms), kept.finished_at_ms),
+        None => (None, None),
+    };
+    let name = id.to_string();
+    let reduce = |sample: Sample| sample.of_run(&name);
+    Ok(overview::metrics(visit, began_ms, ended_ms, reduce))
+}
+
+async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem> {
     visit.needs_app(app)?;
     let id = CrawlId::new(app, crawl);
     let (fleet, read) = tokio::join!(fleet_status(visit, &id), stored(visit, &id));
@@ -63,19 +128,32 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
         (None, Some(kept)) => Value::Object(kept.counts.clone()),
         (None, None) => Value::Null,
     };
-    let content = json!({
+    let state = state_of(fleet.as_ref(), kept);
+    let failures = read.as_ref().map(|read| read.failures.as_slice());
+    let failures = failures.unwrap_or_default();
+    let mut content = json!({
         "app": app, "crawl": crawl,
-        "state": state_of(fleet.as_ref(), kept),
+        "is_over": ENDED.contains(&state.as_str()),
+        "state": state,
         "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "funnel": funnel(&counts),
         "unmatched": counts["unmatched"],
         "rows": counts["rows"],
         "rows_stored": counts["rows_stored"],
         "kept": kept.map(crawl_json),
-        "records": read.as_ref().map(|read| records_json(&read.counts)),
+        "records": read.as_ref().map(|read| &read.records),
+        "failures": grouped(failures),
+        "failures_read": failures.len(),
+        "has_more_failures": failures.len() == FAILURES as usize,
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
     });
-    visit.page("crawl.html", &format!("Crawl {crawl}"), content)
+    // A part that updates itself is no page: its forms lead back to the page.
+    content["dashboard"] = json!({
+        "form_token": visit.form_token, "can_change": visit.can_change(), "has_fleet": visit.has_fleet(),
+        "here": format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl)),
+        "is_bound": visit.visitor.rights.is_bound(),
+    });
+    Ok(content)
 }
 
 /// The fleet's status of the crawl; `None` if the fleet has pruned it, or never had it.
@@ -89,17 +167,86 @@ async fn fleet_status(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Prob
 
 async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
     let store = store(visit).await?;
-    let filter = ChangeListFilter {
+    let changes = ChangeListFilter {
         crawl: Some(id.clone()),
         ..ChangeListFilter::default()
     };
+    let failed = Outcome::ALL.iter().copied();
+    let failures = PageFilter {
+        crawl: Some(id.clone()),
+        outcomes: failed.filter(|outcome| outcome.is_failure()).collect(),
+        ..PageFilter::default()
+    };
+    let crawl = within(store.store.get_crawl(id)).await?;
+    let records = records_of(visit, &store, id, crawl.as_ref()).await?;
     Ok(Stored {
-        crawl: within(store.store.get_crawl(id)).await?,
-        counts: within(store.browse.crawl_counts(id, COUNT_TO)).await?,
-        changes: within(store.browse.changes(&filter, None, CHANGES))
+        records,
+        crawl,
+        changes: within(store.browse.changes(&changes, None, CHANGES))
+            .await?
+            .rows,
+        failures: within(store.browse.pages(&failures, None, FAILURES))
             .await?
             .rows,
     })
+}
+
+/// The records of a crawl: when it ended, or else as they were counted last; null for a crawl without a dataset.
+async fn records_of(
+    visit: &Visit,
+    store: &Browsing,
+    id: &CrawlId,
+    crawl: Option<&Crawl>,
+) -> Result<Value, Problem> {
+    let at_end = crawl.and_then(records_at_end);
+    let counted = match at_end {
+        Some(at_end) => Some(at_end),
+        None => {
+            let snapshot = visit.dashboard.snapshot().await;
+            let latest = snapshot.crawls.iter().flat_map(|crawls| &crawls.latest);
+            let mut own =
+                latest.filter(|one| one["appid"] == *id.app_id && one["crawlid"] == *id.crawl_id);
+            own.next().map(|one| one["records"].clone())
+        }
+    };
+    match counted {
+        Some(counted) => Ok(match counted["total"].as_u64() {
+            Some(0) | None => Value::Null,
+            Some(_) => counted,
+        }),
+        None => {
+            let counts = within(store.browse.crawl_counts(id, COUNT_TO)).await?;
+            Ok(json!(records_json(&counts)))
+        }
+    }
+}
+
+/// Failed pages by site and cause, the most first.
+fn grouped(failures: &[PageRow]) -> Vec<Failures> {
+    let mut groups: BTreeMap<(&str, &str, Option<u16>), Vec<&PageRow>> = BTreeMap::new();
+    for page in failures {
+        let key = (page.site.as_str(), page.outcome.as_str(), page.status_code);
+        groups.entry(key).or_default().push(page);
+    }
+    let of_group = |pages: &Vec<&PageRow>| {
+        let first = pages.first()?;
+        let samples = pages.iter().take(SAMPLES);
+        Some(Failures {
+            site: first.site.clone(),
+            outcome: first.outcome.as_str(),
+            meaning: first.outcome.in_words(),
+            group: words::group_of(first.outcome),
+            status_code: first.status_code,
+            count: pages.len(),
+            samples: samples
+                .map(|page| json!({"id": page.id, "url": page.url}))
+                .collect(),
+        })
+    };
+    let mut all: Vec<Failures> = groups.values().filter_map(of_group).collect();
+    all.sort_by_key(|group| std::cmp::Reverse(group.count));
+    all.truncate(MOST_GROUPS);
+    all
 }
 
 fn state_of(fleet: Option<&Value>, kept: Option<&Crawl>) -> String {
@@ -153,15 +300,19 @@ fn funnel(counts: &Value) -> Funnel {
         .filter_map(|(_, count)| count.as_u64())
         .sum();
     let found = skipped + queued + leased + done;
-    let share = |count: u64| 100.0 * count as f64 / found.max(1) as f64;
+    let share = |count: u64, of: u64| 100.0 * count as f64 / of.max(1) as f64;
+    let ended: u64 = named("outcomes")
+        .filter_map(|(_, count)| count.as_u64())
+        .sum();
     let outcomes = named("outcomes").filter_map(|(name, count)| {
         let outcome: Outcome = name.parse().ok()?;
         Some(Step {
             name: outcome.as_str(),
             meaning: outcome.in_words(),
             count: count.as_u64()?,
-            share: share(count.as_u64()?),
+            share: share(count.as_u64()?, ended),
             is_failure: outcome.is_failure(),
+            group: words::group_of(outcome),
         })
     });
     let reasons = named("skipped").filter_map(|(name, count)| {
@@ -170,18 +321,23 @@ fn funnel(counts: &Value) -> Funnel {
             name: reason.as_str(),
             meaning: words::of_reason(reason),
             count: count.as_u64()?,
-            share: share(count.as_u64()?),
+            share: share(count.as_u64()?, skipped),
             is_failure: false,
+            group: "refused",
         })
     });
+    let outcomes = largest_first(outcomes);
+    let is_page = |step: &&Step| step.name.parse::<Outcome>().is_ok_and(Outcome::is_page);
     Funnel {
         found,
+        wanted: queued + leased + done,
+        pages: outcomes.iter().filter(is_page).map(|step| step.count).sum(),
         skipped,
         reasons: largest_first(reasons),
         queued,
         leased,
         done,
-        outcomes: largest_first(outcomes),
+        outcomes,
     }
 }
 
@@ -207,8 +363,45 @@ mod tests {
         let names = |steps: &[Step]| steps.iter().map(|step| step.name).collect::<Vec<_>>();
         assert_eq!(names(&funnel.outcomes), ["http_error", "ok"]);
         assert_eq!(names(&funnel.reasons), ["duplicate", "too_deep"]);
-        assert_eq!(funnel.outcomes[0].share, 10.0);
+        let shares = |steps: &[Step]| steps.iter().map(|step| step.share).collect::<Vec<_>>();
+        assert_eq!(shares(&funnel.reasons), [75.0, 25.0], "of what was skipped");
+        assert_eq!(funnel.outcomes[0].share.round(), 56.0, "of 18 that ended");
+        assert_eq!((funnel.wanted, funnel.pages), (20, 5));
         assert!(funnel.outcomes[0].is_failure && !funnel.outcomes[1].is_failure);
+    }
+
+    #[test]
+    fn failures_are_grouped_by_site_and_cause() {
+        let page = |site: &str, outcome, status_code, number: u32| PageRow {
+            id: format!("a/c/{number}"),
+            app_id: "a".into(),
+            crawl_id: "c".into(),
+            url: format!("http://{site}/{number}"),
+            final_url: None,
+            site: site.into(),
+            depth: 0,
+            parent: None,
+            outcome,
+            status_code,
+            mapping: None,
+            content_type: None,
+            bytes: 0,
+            started_at_ms: 0,
+            elapsed_ms: 0,
+            attempts: 1,
+        };
+        let mut failed = vec![page("b.org", Outcome::DnsError, None, 0)];
+        failed.extend((1..6).map(|n| page("a.org", Outcome::HttpError, Some(404), n)));
+        failed.push(page("a.org", Outcome::HttpError, Some(500), 6));
+        let groups = grouped(&failed);
+        let reported: Vec<_> = groups
+            .iter()
+            .map(|group| (group.site.as_str(), group.status_code, group.count))
+            .collect();
+        assert_eq!(reported[0], ("a.org", Some(404), 5));
+        assert_eq!(reported.len(), 3);
+        assert_eq!(groups[0].samples.len(), SAMPLES);
+        assert_eq!(groups[0].group, "error");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::page::can_bench;
 use super::pages;
 use super::reading::{extractions, part, store, within};
 use crate::answer::{Problem, Shown};
-use crate::extractions::Extraction;
+use crate::extractions::{Extraction, doubt, is_lost};
+use crate::snapshot::now_ms;
 use crate::visit::Visit;
 
 /// The number of its last pages shown.
@@ -39,6 +40,9 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "report": report,
         "fields": report.map(fields).unwrap_or_default(),
         "versions": report.map(|report| versions(report, file.as_ref())).unwrap_or_default(),
+        "doubt": report.and_then(doubt),
+        "curves": report.map(|report| visit.dashboard.health_log().curves(report, now_ms())),
+        "pair": report.and_then(pair),
         "alert_text": read.as_ref().and_then(|read| read.alert.as_ref()),
         "can_bench": can_bench(visit),
     });
@@ -79,7 +83,8 @@ fn fields(report: &Value) -> Vec<Value> {
         let has_fallen = fallen(field) || known.is_some_and(|known| known["fallen"] == true);
         let state = match has_fallen {
             true => "alert",
-            false if field["provisional"] == true => "too few pages",
+            false if is_lost(field) => "suspect",
+            false if field["provisional"] == true => "not known yet",
             false => "fine",
         };
         json!({
@@ -89,9 +94,25 @@ fn fields(report: &Value) -> Vec<Value> {
             "baseline": percent(&field["baseline"]),
             "known": known.and_then(|known| percent(&known["now"])),
             "state": state,
+            "empty_in_row": field["empty_in_row"],
         })
     };
     list("fields").map(row).collect()
+}
+
+/// A page from before a break and one from after it, with what was read on each.
+fn pair(report: &Value) -> Option<Value> {
+    let last = |kind: &str| report["alert"][kind].as_array()?.last().cloned();
+    let (before, after) = (last("before")?, last("after")?);
+    let names = before["fields"].as_object().into_iter().flatten();
+    let rows = names.map(|(name, value)| {
+        let now = after["fields"].get(name);
+        let is_lost = now.is_none_or(|now| !webfill_store::has_value(now));
+        json!({"name": name, "before": value, "after": now, "is_lost": is_lost})
+    });
+    let rows: Vec<Value> = rows.collect();
+    let link = |page: &Value| json!({"id": page["id"], "url": page["url"], "at": page["at"]});
+    Some(json!({"before": link(&before), "after": link(&after), "rows": rows}))
 }
 
 fn percent(share: &Value) -> Option<f64> {
@@ -150,7 +171,7 @@ mod tests {
             .iter()
             .map(|row| &row["state"])
             .collect();
-        assert_eq!(states, ["alert", "alert", "too few pages"]);
+        assert_eq!(states, ["alert", "alert", "not known yet"]);
         assert_eq!(listed[0]["now"], 99.9);
         assert_eq!(listed[2]["baseline"], Value::Null);
     }

@@ -1,4 +1,4 @@
-//! Mappings by health: those with an alert first, then those that have read nothing.
+//! Mappings by health: those with an alert first, then those that seem to have lost fields or have read nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use webfill_mapping::MappingSet;
 use super::page::can_bench;
 use super::reading::{extractions, part};
 use crate::answer::Shown;
-use crate::extractions::Extraction;
+use crate::extractions::{Extraction, doubt, verdict};
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -42,7 +42,7 @@ fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
     for one in read {
         names.insert(&one.mapping, Some(one));
     }
-    let mut rows: Vec<(u8, Value)> = names
+    let mut rows: Vec<(usize, Value)> = names
         .into_iter()
         .map(|(name, read)| {
             let has_file = set.map(|set| set.by_name(name).is_some());
@@ -54,28 +54,28 @@ fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (u8, Value) {
+fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (usize, Value) {
     let report = read.map(|read| &read.report);
     let fields = report.and_then(|report| report["fields"].as_array());
     let fields = fields.map(Vec::as_slice).unwrap_or_default();
     let lowest = fields
         .iter()
         .min_by(|one, other| share(one).total_cmp(&share(other)));
-    let (rank, state) = match read {
-        Some(read) if read.alert.is_some() => (0, "alert"),
-        None => (1, "no pages"),
-        Some(_) if fields.iter().any(|field| field["provisional"] == true) => (2, "too few pages"),
-        Some(_) => (3, "fine"),
+    let state = match read {
+        Some(read) => verdict(&read.report, read.alert.is_some()),
+        None => "no pages",
     };
+    let order = ["alert", "suspect", "no pages", "not known yet", "fine"];
+    let rank = order.iter().position(|one| *one == state);
     let row = json!({
         "name": name, "state": state, "has_file": has_file,
-        "alert": read.and_then(|read| read.alert.as_ref()),
+        "alert": read.and_then(|read| read.alert.clone().or_else(|| doubt(&read.report))),
         "pages": report.map(|report| &report["pages"]),
         "last_at": report.map(|report| &report["last_at"]),
         "fields": fields.len(),
         "lowest": lowest.map(|field| json!({"name": field["field"], "percent": 100.0 * share(field)})),
     });
-    (rank, row)
+    (rank.unwrap_or_default(), row)
 }
 
 /// The share of the last pages that had a value.

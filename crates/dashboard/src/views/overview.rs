@@ -6,31 +6,49 @@ mod alerts;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use webfill_service::http::Answer;
 
 use crate::answer::{self, Shown};
 use crate::history;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, now_ms};
 use crate::templates;
 use crate::visit::Visit;
 
 /// Charts have at most about this many points.
 const MOST_POINTS: usize = 360;
 
-/// The spans that charts show, in hours.
-const SPANS: [i64; 4] = [3, 24, 168, 720];
+/// The spans that charts show, in seconds; 0 is the span of what is running.
+const SPANS: [(i64, &str); 9] = [
+    (0, "Since the start"),
+    (900, "15 minutes"),
+    (3_600, "1 hour"),
+    (6 * 3_600, "6 hours"),
+    (DAY_S, "24 hours"),
+    (3 * DAY_S, "3 days"),
+    (7 * DAY_S, "7 days"),
+    (30 * DAY_S, "30 days"),
+    (90 * DAY_S, "90 days"),
+];
 
-const HOUR_S: i64 = 3_600;
+const DAY_S: i64 = 24 * 3_600;
+
+/// The shortest span, so that the first minute of a run does not fill the chart.
+const LEAST_S: i64 = 300;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     let snapshot = snapshot_for(visit).await;
     let mut content = content(visit, &snapshot);
-    let has_history = !visit.visitor.rights.is_bound() && visit.dashboard.fleet.is_some();
-    if has_history {
+    if !visit.visitor.rights.is_bound() {
         content["table"] = json!(by_hour(visit));
-        content["hours"] = hours(visit).into();
-        content["spans"] = json!(SPANS);
+        content["charts"] = chart_choice(visit, "/dashboard/charts");
     }
     visit.page("overview.html", "Overview", content)
+}
+
+/// What the part of a page with charts needs.
+pub(crate) fn chart_choice(visit: &Visit, source: &str) -> Value {
+    let spans = SPANS.map(|(span, label)| json!({"seconds": span, "label": label}));
+    json!({"spans": spans, "span": span(visit), "source": source, "every_s": history::EVERY_S})
 }
 
 /// The snapshot, limited to this visitor's rights.
@@ -55,33 +73,72 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     json!({
         "snapshot": snapshot,
         "alerts": alerts::of(snapshot),
+        "is_known": is_known(visit, snapshot),
+        "can_repair": visit.usable_editor().is_ok(),
+        "dashboard": {
+            "form_token": visit.form_token, "here": "/dashboard/", "can_change": visit.can_change(),
+            "has_fleet": visit.has_fleet(),
+        },
         "has_fleet": visit.dashboard.fleet.is_some(),
         "is_bound": visit.visitor.rights.is_bound(),
         "store": visit.dashboard.store.name(),
     })
 }
 
-/// The metrics of charts.
-pub(crate) fn charts(visit: &Visit) -> Shown {
+/// Whether everything was read that could need attention.
+fn is_known(visit: &Visit, snapshot: &Snapshot) -> bool {
+    let knows_fleet = !visit.has_fleet() || snapshot.fault.is_none() && snapshot.sites.is_some();
+    let knows_store = !visit.has_store() || snapshot.records.is_some();
+    knows_fleet && knows_store
+}
+
+/// The metrics of the charts of all crawls.
+pub(crate) async fn charts(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
-    let samples = visit
-        .dashboard
-        .history()
-        .since(hours(visit) * HOUR_S, MOST_POINTS);
-    Ok(answer::json(200, &history::chart_json(&samples)))
+    let snapshot = visit.dashboard.snapshot().await;
+    let crawls = snapshot.crawls.as_ref();
+    let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
+    Ok(metrics(visit, began_ms, None, |sample| sample))
+}
+
+/// The metrics of a span: the requested one, or else since `began_ms`. Each sample is reduced to what is shown.
+pub(crate) fn metrics(
+    visit: &Visit,
+    began_ms: Option<i64>,
+    ended_ms: Option<i64>,
+    reduce: impl Fn(history::Sample) -> history::Sample,
+) -> Answer {
+    let now = now_ms().div_euclid(1_000);
+    let history = visit.dashboard.history();
+    let (from, to) = match span(visit) {
+        0 => {
+            let began = began_ms.map(|ms| ms.div_euclid(1_000));
+            let began = began.or_else(|| history.first_since(now - DAY_S));
+            let to = ended_ms.map_or(now, |ms| ms.div_euclid(1_000) + history::EVERY_S);
+            let began = began.unwrap_or(now).clamp(now - 90 * DAY_S, to);
+            (began.min(to - LEAST_S), to)
+        }
+        span => (now - span, now),
+    };
+    let samples = history.between(from, to, MOST_POINTS).into_iter();
+    let samples: Vec<history::Sample> = samples.map(reduce).collect();
+    let mut chart = history::chart_json(&samples);
+    chart["from"] = from.into();
+    chart["to"] = to.into();
+    answer::json(200, &chart)
 }
 
 /// The requested span.
-fn hours(visit: &Visit) -> i64 {
-    let asked = visit.asked("hours").and_then(|hours| hours.parse().ok());
-    asked
-        .filter(|hours| SPANS.contains(hours))
-        .unwrap_or(SPANS[1])
+fn span(visit: &Visit) -> i64 {
+    let asked = visit.asked("span").and_then(|span| span.parse().ok());
+    let is_known = |span: &i64| SPANS.iter().any(|(known, _)| known == span);
+    asked.filter(is_known).unwrap_or(0)
 }
 
 /// The last day by the hour, latest hour first, for people who do not read charts.
 fn by_hour(visit: &Visit) -> Vec<history::Sample> {
-    let mut samples = visit.dashboard.history().since(24 * HOUR_S, 24);
+    let now = now_ms().div_euclid(1_000);
+    let mut samples = visit.dashboard.history().between(now - DAY_S, now, 24);
     samples.reverse();
     samples
 }

@@ -6,7 +6,7 @@ use webfill_store::{Body, ChangeListFilter, CrawlId, page_id};
 use webfill_wire::Outcome;
 
 use super::reading::{part, store, within};
-use super::{changes, reasons};
+use super::{changes, reasons, words};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -59,6 +59,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "app": app, "crawl": crawl, "id": id,
         "meaning": outcome.map(Outcome::in_words),
         "is_failure": outcome.is_some_and(Outcome::is_failure),
+        "group": outcome.map(words::group_of),
         "parent": page["parent"].as_str().map(|url| json!({"url": url, "id": page_id(app, crawl, url)})),
         "links": page["links"].as_array().map(|links| links.iter().take(MOST_LINKS).collect::<Vec<_>>()),
         "links_count": links,

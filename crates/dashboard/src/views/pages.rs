@@ -5,6 +5,7 @@ use webfill_store::{CrawlId, PageFilter, PageRow};
 use webfill_wire::Outcome;
 
 use super::reading::{List, ROWS, place, store, within};
+use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -84,6 +85,7 @@ pub(super) fn row(page: &PageRow) -> Value {
         "outcome": page.outcome.as_str(),
         "meaning": page.outcome.in_words(),
         "is_failure": page.outcome.is_failure(),
+        "group": words::group_of(page.outcome),
         "status_code": page.status_code,
         "mapping": page.mapping,
         "bytes": page.bytes,

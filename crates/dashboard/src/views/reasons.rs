@@ -12,6 +12,7 @@ use webfill_store::{Browsing, CrawlId, page_id};
 use webfill_wire::Outcome;
 
 use super::reading::within;
+use super::words::group_of;
 use crate::answer::Problem;
 use crate::visit::Visit;
 
@@ -23,14 +24,15 @@ const MOST_CRAWLS: usize = 3;
 pub(super) struct Reasons {
     /// The results of the record's URLs.
     results: Vec<Value>,
-    fields: Vec<WhyOfField>,
+    fields: Vec<WhyOfFields>,
     /// More URLs or crawls are known than were checked.
     is_cut: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct WhyOfField {
-    name: String,
+/// Fields that are missing for the same reasons.
+#[derive(Debug, PartialEq, Serialize)]
+struct WhyOfFields {
+    names: Vec<String>,
     reasons: Vec<String>,
 }
 
@@ -59,11 +61,10 @@ pub(super) async fn find(
     }
     let set = visit.dashboard.mapping_files.get().await;
     let set = set.as_ref().and_then(|set| set.as_ref().as_ref().ok());
-    let fields = missing.iter().map(|name| WhyOfField {
-        name: (*name).to_owned(),
-        reasons: reasons_of(name, &results, set),
-    });
-    let fields = fields.collect();
+    let fields = missing
+        .iter()
+        .map(|name| (*name, reasons_of(name, &results, set)));
+    let fields = by_reasons(fields);
     let is_cut = urls.len() > MOST_URLS || crawls.len() > MOST_CRAWLS;
     let results = results.iter().map(UrlResult::shown).collect();
     Ok(Reasons {
@@ -128,6 +129,7 @@ impl UrlResult {
             "crawl": self.crawl.crawl_id,
             "id": page.map(|_| page_id(&self.crawl.app_id, &self.crawl.crawl_id, &self.url)),
             "outcome": page.map(|page| &page["outcome"]),
+            "group": page.and_then(|page| page["outcome"].as_str()?.parse().ok()).map(group_of),
             "status_code": page.map(|page| &page["status_code"]),
             "mapping": page.map(|page| &page["mapping"]),
             "fleet_status": self.fleet_status,
@@ -152,9 +154,24 @@ impl UrlResult {
         });
         match reads {
             Some(false) => format!("mapping {mapping} reads its page, but has no such field"),
-            _ => format!("mapping {mapping} found no {field} on its page"),
+            _ => format!("mapping {mapping} found no value of it on its page"),
         }
     }
+}
+
+/// Each list of reasons once, with all its fields.
+fn by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<WhyOfFields> {
+    let mut groups: Vec<WhyOfFields> = Vec::new();
+    for (name, reasons) in fields {
+        match groups.iter_mut().find(|group| group.reasons == reasons) {
+            Some(group) => group.names.push(name.to_owned()),
+            None => groups.push(WhyOfFields {
+                names: vec![name.to_owned()],
+                reasons,
+            }),
+        }
+    }
+    groups
 }
 
 /// The reasons, each once.
@@ -215,8 +232,8 @@ mod tests {
         assert!(why("city", page("timeout", None)).contains("ended in timeout"));
         assert!(why("city", page("ok", None)).contains("no mapping reads"));
         assert!(why("town", page("ok", Some("people"))).contains("has no such field"));
-        assert!(why("city", page("ok", Some("people"))).contains("found no city"));
-        assert!(why("city", page("ok", Some("gone"))).contains("found no city"));
+        assert!(why("city", page("ok", Some("people"))).contains("found no value"));
+        assert!(why("city", page("ok", Some("gone"))).contains("found no value"));
     }
 
     #[test]
@@ -227,6 +244,19 @@ mod tests {
         let reasons = reasons_of("town", &[], Some(&set));
         assert_eq!(reasons.len(), 2);
         assert!(reasons[0].contains("no mapping has a field of this name"));
+    }
+
+    #[test]
+    fn fields_with_the_same_reasons_are_one_entry() {
+        let of = |name, why: &str| (name, vec![why.to_owned()]);
+        let fields = [
+            of("name", "dead"),
+            of("city", "no mapping"),
+            of("born", "dead"),
+        ];
+        let groups = by_reasons(fields.into_iter());
+        let names: Vec<&[String]> = groups.iter().map(|one| one.names.as_slice()).collect();
+        assert_eq!(names, [vec!["name", "born"], vec!["city"]]);
     }
 
     #[test]

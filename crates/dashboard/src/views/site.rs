@@ -1,16 +1,27 @@
 //! A site: its state and the evidence, its queue, the rules set by hand, its last pages.
 
 use serde_json::{Value, json};
-use webfill_store::PageFilter;
+use webfill_store::{Browsing, PageFilter, PageRow};
+use webfill_wire::Outcome;
 
 use super::reading::{part, store, within};
+use super::robots::{self, Robots};
 use super::{pages, sites, words};
 use crate::answer::{Problem, Shown, see_other};
+use crate::site_log::Change;
+use crate::snapshot::now_ms;
 use crate::templates::encoded;
 use crate::visit::Visit;
 
 /// The number of its pages shown.
 const PAGES: u32 = 20;
+
+/// The changes of its state shown.
+const CHANGES: usize = 50;
+
+/// The disallowed URLs that are searched for in robots.txt, and the origins whose file is shown.
+const FORBIDDEN: u32 = 10;
+const ORIGINS: usize = 4;
 
 pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let named = named(site)?;
@@ -20,17 +31,42 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let (fleet, read) = tokio::join!(fleet_status(visit, site), stored(visit, site));
     let (fleet, fleet_fault) = part(fleet);
     let (read, store_fault) = part(read);
-    let (kept, rows) = read.unwrap_or_default();
+    let read = read.unwrap_or_default();
     let fleet = fleet.flatten();
     let reason = fleet.as_ref().and_then(|fleet| fleet["reason"].as_str());
+    let is_bound = visit.visitor.rights.is_bound();
+    let timeline = match is_bound {
+        true => Vec::new(),
+        false => timeline(visit, site),
+    };
     let content = json!({
         "site": site,
         "because": reason.map(words::of_backoff),
         "rule": fleet.as_ref().map(rule),
-        "fleet": fleet, "kept": kept, "fleet_fault": fleet_fault, "store_fault": store_fault, "rows": rows,
-        "is_bound": visit.visitor.rights.is_bound(),
+        "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
+        "kept": read.state, "rows": read.rows, "clock": read.clock, "robots": read.robots,
+        "timeline": timeline,
+        "is_bound": is_bound,
     });
     visit.page("site.html", &format!("Site {site}"), content)
+}
+
+/// The states of a site as they followed each other, the latest first.
+fn timeline(visit: &Visit, site: &str) -> Vec<Value> {
+    let changes = visit.dashboard.site_log().of_site(site, CHANGES);
+    let mut until_ms = None;
+    let row = |change: &Change| {
+        let over_ms = until_ms.map(|until_ms: i64| until_ms - change.at_ms);
+        until_ms = Some(change.at_ms);
+        json!({
+            "state": change.state,
+            "because": words::of_backoff(&change.reason),
+            "at_ms": change.at_ms,
+            "over_s": over_ms.map(|ms| ms as f64 / 1_000.0),
+            "evidence": change.evidence,
+        })
+    };
+    changes.iter().map(row).collect()
 }
 
 /// The site that people mean: they may type one of its hosts, or a URL, and use non-ASCII letters.
@@ -59,21 +95,74 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
         .map(Some)
 }
 
-async fn stored(visit: &Visit, site: &str) -> Result<(Option<Value>, Vec<Value>), Problem> {
+/// What the store has about a site.
+#[derive(Default)]
+struct Stored {
+    state: Option<Value>,
+    rows: Vec<Value>,
+    /// Its pace, as the machines share it.
+    clock: Option<Value>,
+    robots: Vec<Robots>,
+}
+
+async fn stored(visit: &Visit, site: &str) -> Result<Stored, Problem> {
     let store = store(visit).await?;
-    let is_bound = visit.visitor.rights.is_bound();
-    let kept = match is_bound {
-        true => None,
-        false => within(store.store.site_state(site)).await?,
-    };
     let filter = PageFilter {
         site: Some(site.to_owned()),
         apps: visit.apps(),
         ..PageFilter::default()
     };
     let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
-    let rows = slice.rows.iter().map(pages::row).collect();
-    Ok((kept.as_ref().map(sites::stored_row), rows))
+    let mut read = Stored {
+        rows: slice.rows.iter().map(pages::row).collect(),
+        ..Stored::default()
+    };
+    if visit.visitor.rights.is_bound() {
+        return Ok(read);
+    }
+    let state = within(store.store.site_state(site)).await?;
+    read.state = state.as_ref().map(sites::stored_row);
+    let clock = within(store.cache.site(site, now_ms())).await?;
+    read.clock = clock.map(|clock| {
+        json!({
+            "delay_s": clock.delay_ms as f64 / 1_000.0,
+            "accepted_s": clock.accepted_ms.map(|ms| ms as f64 / 1_000.0),
+            "last_start_ms": clock.last_start_ms,
+            "owner": clock.owner,
+        })
+    });
+    let disallowed = PageFilter {
+        outcomes: vec![Outcome::Disallowed],
+        ..filter
+    };
+    let disallowed = within(store.browse.pages(&disallowed, None, FORBIDDEN)).await?;
+    read.robots = robots_of(&store, site, &slice.rows, &disallowed.rows).await?;
+    Ok(read)
+}
+
+/// The robots.txt files of the origins of these pages, with the lines that forbid some of them.
+async fn robots_of(
+    store: &Browsing,
+    site: &str,
+    pages: &[PageRow],
+    disallowed: &[PageRow],
+) -> Result<Vec<Robots>, Problem> {
+    let mut origins = vec![format!("https://{site}"), format!("http://{site}")];
+    for page in disallowed.iter().chain(pages) {
+        if let Some(origin) = robots::origin_of(&page.url)
+            && !origins.contains(&origin)
+            && origins.len() < ORIGINS
+        {
+            origins.push(origin);
+        }
+    }
+    let entries = within(store.cache.robots_of(origins, now_ms())).await?;
+    let urls: Vec<&str> = disallowed.iter().map(|page| page.url.as_str()).collect();
+    Ok(entries
+        .iter()
+        .flatten()
+        .map(|entry| robots::read(entry, &urls))
+        .collect())
 }
 
 /// The current rules, if there are any.

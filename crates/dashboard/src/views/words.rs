@@ -1,6 +1,6 @@
 //! Descriptions of the names in closed lists, for people.
 
-use webfill_wire::Reason;
+use webfill_wire::{Outcome, Reason};
 
 pub(crate) fn of_reason(reason: Reason) -> &'static str {
     match reason {
@@ -40,5 +40,40 @@ pub(crate) fn of_backoff(reason: &str) -> &'static str {
         "blocked" => "it blocks the crawler",
         "by_hand" => "an operator set it",
         _ => "",
+    }
+}
+
+/// The same in a line about the site, or about several; empty if it needs nobody.
+pub(crate) fn of_trouble(reason: &str) -> &'static str {
+    match reason {
+        "robots" => "robots.txt unavailable",
+        "unreachable" => "no answer",
+        "tls" => "invalid certificate",
+        "dns" => "name does not resolve",
+        "busy" => "refuses the rate of requests",
+        "blocked" => "blocks the crawler",
+        _ => "",
+    }
+}
+
+/// The group of an outcome, which has one colour everywhere.
+pub(crate) fn group_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::NotModified | Outcome::Redirected => "unchanged",
+        Outcome::HttpError => "error",
+        Outcome::Blocked => "blocked",
+        Outcome::RobotsUnreachable
+        | Outcome::DnsError
+        | Outcome::NetworkError
+        | Outcome::TlsError
+        | Outcome::Timeout => "unreachable",
+        Outcome::ExtractError | Outcome::Crashed => "fault",
+        Outcome::Disallowed
+        | Outcome::TooLarge
+        | Outcome::UnsupportedType
+        | Outcome::UnsafeAddress
+        | Outcome::Expired
+        | Outcome::Stopped => "refused",
     }
 }

@@ -1,20 +1,48 @@
-//! The entries that need attention, in sentences, the worst first.
+//! The entries that need attention, the worst first: each a line with its subject, why, since when, and one button.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::snapshot::Snapshot;
 use crate::templates::encoded;
+use crate::views::words;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Alert {
     /// It stops something, or loses something.
     pub(crate) is_bad: bool,
-    pub(crate) text: String,
+    pub(crate) subject: String,
+    pub(crate) why: String,
     /// The page with details.
     pub(crate) leads_to: Option<String>,
     /// Since when, as received: seconds since the epoch, or text.
     pub(crate) since: Option<Value>,
+    pub(crate) button: Option<Button>,
+}
+
+/// A form with one button.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Button {
+    label: &'static str,
+    path: &'static str,
+    members: BTreeMap<&'static str, String>,
+}
+
+impl Button {
+    fn new<const N: usize>(
+        label: &'static str,
+        path: &'static str,
+        members: [(&'static str, &str); N],
+    ) -> Button {
+        let members = members.map(|(name, value)| (name, value.to_owned()));
+        Button {
+            label,
+            path,
+            members: BTreeMap::from(members),
+        }
+    }
 }
 
 pub(super) fn of(snapshot: &Snapshot) -> Vec<Alert> {
@@ -22,51 +50,61 @@ pub(super) fn of(snapshot: &Snapshot) -> Vec<Alert> {
     alerts.of_backends(snapshot);
     alerts.of_machines(&snapshot.status);
     alerts.of_mappings(snapshot);
-    alerts.of_notifications(&snapshot.status);
+    alerts.of_sites(snapshot);
+    alerts.of_crawls(&snapshot.status);
+    alerts.of_watches(snapshot);
+    alerts.of_doubts(snapshot);
     alerts.0.sort_by_key(|alert| !alert.is_bad);
     alerts.0
 }
 
+const MACHINES: &str = "/dashboard/machines";
+
 struct Alerts(Vec<Alert>);
 
 impl Alerts {
-    fn add(&mut self, is_bad: bool, text: String, leads_to: Option<String>, since: Option<Value>) {
+    fn bad(&mut self, subject: &str, why: String) -> &mut Alert {
+        self.add(true, subject, why)
+    }
+
+    fn warn(&mut self, subject: &str, why: String) -> &mut Alert {
+        self.add(false, subject, why)
+    }
+
+    fn add(&mut self, is_bad: bool, subject: &str, why: String) -> &mut Alert {
+        let subject = subject.to_owned();
         self.0.push(Alert {
             is_bad,
-            text,
-            leads_to,
-            since,
+            subject,
+            why,
+            ..Alert::default()
         });
+        self.0.last_mut().expect("one was added")
     }
 
     fn of_backends(&mut self, snapshot: &Snapshot) {
         let status = &snapshot.status;
         if let Some(why) = &snapshot.fault {
-            self.add(true, format!("Fleet status unavailable: {why}"), None, None);
+            self.bad("Fleet status unavailable", why.clone());
         }
         if let Some(why) = &snapshot.store_fault {
-            self.add(true, format!("The store cannot be read: {why}"), None, None);
+            self.bad("The store cannot be read", why.clone());
         }
         for (name, what) in [
             ("store", "pages cannot be saved"),
             ("cache", "sites' clocks cannot be shared"),
         ] {
             if status[name]["up"] == false {
-                let why = text(&status[name]["fault"]);
-                let machines = Some("/dashboard/machines".into());
-                self.add(
-                    true,
-                    format!("The {name} is down, {what}: {why}"),
-                    machines,
-                    None,
-                );
+                let why = format!("{what}: {}", text(&status[name]["fault"]));
+                let alert = self.bad(&format!("The {name} is down"), why);
+                alert.leads_to = Some(MACHINES.into());
             }
         }
         if let Some(why) = status["paused"].as_str() {
-            self.add(true, format!("The dispatcher is paused: {why}"), None, None);
+            self.bad("The dispatcher is paused", why.to_owned());
         }
         if status["draining"] == true {
-            self.add(false, "The dispatcher is draining".into(), None, None);
+            self.warn("The dispatcher is draining", String::new());
         }
     }
 
@@ -74,68 +112,163 @@ impl Alerts {
         let Some(supervisors) = status["supervisors"].as_array() else {
             return;
         };
-        let machines = || Some("/dashboard/machines".into());
         if supervisors.is_empty() && status["total_pending"].as_u64() > Some(0) {
-            let why = "No supervisor is connected, and tasks wait for one";
-            self.add(true, why.into(), machines(), None);
+            let why = "tasks wait for one".to_owned();
+            let alert = self.bad("No supervisor is connected", why);
+            alert.leads_to = Some(MACHINES.into());
         }
         for one in supervisors {
             let name = text(&one["id"]);
-            match one["state"].as_str() {
-                Some("silent") => {
-                    self.add(true, format!("{name} is silent"), machines(), None);
-                }
+            let (what, why, since) = match one["state"].as_str() {
+                Some("silent") => ("is silent", "", None),
                 Some("cut_off") => {
-                    let why = format!("{name} is offline: {}", text(&one["sign"]));
-                    self.add(true, why, machines(), Some(one["cut_off_since"].clone()));
+                    let since = Some(one["cut_off_since"].clone());
+                    ("is offline", text(&one["sign"]), since)
                 }
-                Some("holds") => {
-                    let why = format!("{name} starts no fetches: {}", text(&one["holds"]));
-                    self.add(true, why, machines(), None);
-                }
-                _ => {}
-            }
+                Some("holds") => ("starts no fetches", text(&one["holds"]), None),
+                _ => continue,
+            };
+            let alert = self.bad(&format!("{name} {what}"), why.to_owned());
+            alert.leads_to = Some(MACHINES.into());
+            alert.since = since;
         }
     }
 
     fn of_mappings(&mut self, snapshot: &Snapshot) {
+        let path = |name: &str| Some(format!("/dashboard/mapping/{}", encoded(name)));
+        let repair = |name: &str| {
+            let members = [("mapping", name)];
+            Some(Button::new("Repair", "/dashboard/editor/repair", members))
+        };
         // The fleet leaves out mappings that are no longer in use.
         let standing = snapshot.status["alerts"].as_array();
         for alert in standing.into_iter().flatten() {
             let mapping = text(&alert["mapping"]);
             let why = format!(
-                "{mapping}: pages have changed, fields are lost: {}",
+                "pages have changed, fields are lost: {}",
                 text(&alert["fields"])
             );
-            let leads_to = format!("/dashboard/mapping/{}", encoded(mapping));
-            self.add(
-                true,
-                why,
-                Some(leads_to),
-                Some(alert["layout_changed"].clone()),
-            );
+            let one = self.bad(mapping, why);
+            one.leads_to = path(mapping);
+            one.since = Some(alert["layout_changed"].clone());
+            one.button = repair(mapping);
         }
-        if snapshot.status.is_null() {
-            for mapping in &snapshot.mappings {
-                if let Some(why) = &mapping.alert {
-                    let since = mapping.since.clone().map(Value::from);
-                    let leads_to = format!("/dashboard/mapping/{}", encoded(&mapping.name));
-                    self.add(true, why.clone(), Some(leads_to), since);
-                }
+        for mapping in &snapshot.mappings {
+            if let Some(why) = &mapping.doubt
+                && mapping.alert.is_none()
+            {
+                let one = self.bad(&mapping.name, why.clone());
+                one.leads_to = path(&mapping.name);
+            }
+            if let Some(why) = &mapping.alert
+                && snapshot.status.is_null()
+            {
+                let one = self.bad(&mapping.name, why.clone());
+                one.leads_to = path(&mapping.name);
+                one.since = mapping.since.clone().map(Value::from);
+                one.button = repair(&mapping.name);
             }
         }
     }
 
-    fn of_notifications(&mut self, status: &Value) {
-        for row in status["undelivered"].as_array().into_iter().flatten() {
+    /// Sites in trouble: a line for each, or for all with one reason if there are several.
+    fn of_sites(&mut self, snapshot: &Snapshot) {
+        let Some(sites) = &snapshot.sites else {
+            return;
+        };
+        for (reason, count) in &sites.by_reason {
+            let trouble = words::of_trouble(reason);
+            if trouble.is_empty() {
+                continue;
+            }
+            // A site that refuses a rate is slowed down, which needs nobody.
+            let is_bad = reason != "busy";
+            let of_reason = || sites.first.iter().filter(|site| site["reason"] == **reason);
+            let since = of_reason().filter_map(|site| site["since"].as_f64());
+            let since = since.reduce(f64::min).map(Value::from);
+            let queued: u64 = of_reason().filter_map(|site| site["queued"].as_u64()).sum();
+            let waiting = match queued {
+                0 => String::new(),
+                1 => String::from("; 1 URL waits"),
+                more => format!("; {more} URLs wait"),
+            };
+            let names: Vec<&str> = of_reason().map(|site| text(&site["site"])).collect();
+            let alert = match (&names[..], *count) {
+                ([name], 1) => {
+                    let evidence = of_reason().find_map(|site| site["evidence"]["sign"].as_str());
+                    let evidence = evidence.map_or(String::new(), |sign| format!(" ({sign})"));
+                    let alert = self.add(is_bad, name, format!("{trouble}{evidence}{waiting}"));
+                    alert.leads_to = Some(format!("/dashboard/site/{}", encoded(name)));
+                    let members = [("site", *name), ("wake", "yes")];
+                    alert.button = Some(Button::new("Try now", "/dashboard/do/site", members));
+                    alert
+                }
+                _ => {
+                    let more = if names.len() > 3 || *count > 3 {
+                        ", …"
+                    } else {
+                        ""
+                    };
+                    let names = names[..names.len().min(3)].join(", ");
+                    let at_least = if sites.is_more { " or more" } else { "" };
+                    let subject = format!("{count}{at_least} sites");
+                    let why = format!("{trouble}: {names}{more}{waiting}");
+                    let alert = self.add(is_bad, &subject, why);
+                    alert.leads_to = Some("/dashboard/sites".into());
+                    alert
+                }
+            };
+            alert.since = since;
+        }
+    }
+
+    fn of_crawls(&mut self, status: &Value) {
+        for crawl in status["unfinished"].as_array().into_iter().flatten() {
+            if crawl["state"] != "paused" {
+                continue;
+            }
+            let (app, id) = (text(&crawl["appid"]), text(&crawl["crawlid"]));
+            let pending = crawl["pending"].as_u64().unwrap_or_default();
+            let alert = self.warn(
+                &format!("{app} / {id}"),
+                format!("is paused; {pending} URLs wait"),
+            );
+            alert.leads_to = Some(format!("/dashboard/crawl/{}/{}", encoded(app), encoded(id)));
+            let members = [("appid", app), ("crawlid", id)];
+            alert.button = Some(Button::new("Resume", "/dashboard/do/resume", members));
+        }
+    }
+
+    fn of_watches(&mut self, snapshot: &Snapshot) {
+        let path = |name: &str| Some(format!("/dashboard/watch/{}", encoded(name)));
+        let undelivered = snapshot.status["undelivered"].as_array();
+        for row in undelivered.into_iter().flatten() {
+            let watch = text(&row["watch"]);
             let why = format!(
-                "Notifications of the watch {} do not reach {}: {}",
-                text(&row["watch"]),
+                "notifications do not reach {}: {}",
                 text(&row["target"]),
                 text(&row["why"])
             );
-            let leads_to = format!("/dashboard/watch/{}", encoded(text(&row["watch"])));
-            self.add(true, why, Some(leads_to), Some(row["since"].clone()));
+            let alert = self.bad(watch, why);
+            alert.leads_to = path(watch);
+            alert.since = Some(row["since"].clone());
+        }
+        for watch in &snapshot.watches {
+            let name = text(&watch["name"]);
+            for silence in watch["silent"].as_array().into_iter().flatten() {
+                let alert = self.bad(name, text(&silence["why"]).to_owned());
+                alert.leads_to = path(name);
+                alert.since = Some(silence["since"].clone());
+            }
+        }
+    }
+
+    fn of_doubts(&mut self, snapshot: &Snapshot) {
+        for (table, open) in &snapshot.doubts {
+            let what = if *open == 1 { "value" } else { "values" };
+            let why = format!("{open} known {what} contradicted by pages");
+            let alert = self.warn(table, why);
+            alert.leads_to = Some(format!("/dashboard/table/{}/review", encoded(table)));
         }
     }
 }
@@ -150,12 +283,16 @@ mod tests {
 
     use super::*;
 
+    fn shown(alert: &Alert) -> String {
+        format!("{}: {}", alert.subject, alert.why)
+    }
+
     fn texts(status: Value) -> Vec<String> {
         let snapshot = Snapshot {
             status,
             ..Snapshot::default()
         };
-        of(&snapshot).into_iter().map(|alert| alert.text).collect()
+        of(&snapshot).iter().map(shown).collect()
     }
 
     #[test]
@@ -179,14 +316,49 @@ mod tests {
         assert_eq!(
             reported,
             [
-                "The store is down, pages cannot be saved: gone",
+                "The store is down: pages cannot be saved: gone",
                 "The dispatcher is paused: the disk is full",
                 "one is offline: no route",
-                "two is silent",
+                "two is silent: ",
                 "shop: pages have changed, fields are lost: price",
-                "Notifications of the watch w do not reach mail: refused",
-                "The dispatcher is draining",
+                "w: notifications do not reach mail: refused",
+                "The dispatcher is draining: ",
             ]
         );
+    }
+
+    #[test]
+    fn sites_in_trouble_need_attention_each_or_by_reason() {
+        let site = |name: &str, reason: &str, queued: u64| {
+            json!({"site": name, "state": "backing_off", "reason": reason, "queued": queued,
+                "since": 60.5, "evidence": {"sign": "403 from its wall"}})
+        };
+        let mut first = vec![site("gate.example", "blocked", 36)];
+        first.extend((0..4).map(|n| site(&format!("gone{n}.example"), "dns", 2)));
+        first.push(site("ours.example", "by_hand", 5));
+        let by_reason = [("blocked", 1), ("dns", 4), ("by_hand", 1)];
+        let by_reason = by_reason.map(|(reason, count)| (reason.to_owned(), count));
+        let snapshot = Snapshot {
+            sites: Some(crate::snapshot::Sites {
+                by_reason: BTreeMap::from(by_reason),
+                examined: 6,
+                is_more: false,
+                first,
+            }),
+            ..Snapshot::default()
+        };
+        let alerts = of(&snapshot);
+        let reported: Vec<String> = alerts.iter().map(shown).collect();
+        assert_eq!(
+            reported,
+            [
+                "gate.example: blocks the crawler (403 from its wall); 36 URLs wait",
+                "4 sites: name does not resolve: gone0.example, gone1.example, gone2.example, …; 8 URLs wait",
+            ]
+        );
+        assert_eq!(alerts[0].since, Some(json!(60.5)));
+        let button = alerts[0].button.as_ref().unwrap();
+        assert_eq!(button.members["site"], "gate.example");
+        assert_eq!(alerts[1].leads_to.as_deref(), Some("/dashboard/sites"));
     }
 }

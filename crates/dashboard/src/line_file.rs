@@ -1,0 +1,91 @@
+//! A file of JSON lines that is appended to, and rewritten when it has become long. A line that was cut off by a power
+//! loss is skipped. What cannot be written is logged once, and lost with the process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use webfill_service::state::PRIVATE;
+use webfill_service::whole_file::write_private;
+
+/// See the module; without a folder, nothing is written.
+#[derive(Debug, Default)]
+pub(crate) struct LineFile {
+    path: Option<PathBuf>,
+    lines: usize,
+    most: usize,
+    is_failing: bool,
+}
+
+impl LineFile {
+    /// Reads a file of a folder. It is rewritten when it has more than twice `most` lines.
+    pub(crate) fn open<T: DeserializeOwned>(
+        folder: Option<&Path>,
+        name: &str,
+        most: usize,
+    ) -> (LineFile, Vec<T>) {
+        let mut file = LineFile {
+            path: folder.map(|folder| folder.join(name)),
+            most,
+            ..LineFile::default()
+        };
+        let mut read = Vec::new();
+        if let Some(Ok(opened)) = file.path.as_ref().map(File::open) {
+            let lines = BufReader::new(opened).lines().map_while(Result::ok);
+            for line in lines.take(4 * most) {
+                file.lines += 1;
+                read.extend(serde_json::from_str(&line));
+            }
+        }
+        (file, read)
+    }
+
+    /// Adds lines. `all` are those that are kept, if the file is to be rewritten.
+    pub(crate) fn add<'a, T: Serialize + 'a>(
+        &mut self,
+        added: &[T],
+        all: impl Iterator<Item = &'a T>,
+    ) {
+        let Some(path) = self.path.clone().filter(|_| !added.is_empty()) else {
+            return;
+        };
+        let written = match self.lines + added.len() > 2 * self.most {
+            true => {
+                let (text, lines) = joined(all);
+                self.lines = lines;
+                write_private(&path, text.as_bytes())
+            }
+            false => {
+                let (text, lines) = joined(added.iter());
+                self.lines += lines;
+                append(&path, &text)
+            }
+        };
+        if let Err(error) = &written
+            && !self.is_failing
+        {
+            let file = path.display();
+            tracing::warn!(event = "dashboard_file_unwritten", %file, %error, "what the dashboard records cannot be stored");
+        }
+        self.is_failing = written.is_err();
+    }
+}
+
+fn joined<'a, T: Serialize + 'a>(items: impl Iterator<Item = &'a T>) -> (String, usize) {
+    let (mut text, mut lines) = (String::new(), 0);
+    for item in items {
+        text += &serde_json::to_string(item).unwrap_or_default();
+        text.push('\n');
+        lines += 1;
+    }
+    (text, lines)
+}
+
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).append(true).mode(PRIVATE).open(path)?;
+    file.write_all(text.as_bytes())
+}

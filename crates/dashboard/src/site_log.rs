@@ -1,0 +1,180 @@
+//! When sites changed their state, as the dashboard has seen it: some thousand changes, in a file of JSON lines in the
+//! state folder, or in memory without one. The fleet knows only how a site is now.
+//!
+//! A change that lasts for less than the time between two readings is not seen.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::line_file::LineFile;
+
+/// The most changes kept.
+const MOST: usize = 5_000;
+
+const FILE: &str = "dashboard-sites.jsonl";
+
+/// A site is in a state from then on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Change {
+    pub(crate) site: String,
+    pub(crate) at_ms: i64,
+    pub(crate) state: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    /// The evidence.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub(crate) evidence: Value,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SiteLog {
+    changes: VecDeque<Change>,
+    /// The sites in trouble, with state and reason.
+    troubled: BTreeMap<String, (String, String)>,
+    file: LineFile,
+}
+
+const OPEN: &str = "open";
+
+impl SiteLog {
+    /// Reads the stored changes.
+    pub(crate) fn open(state: Option<&Path>) -> SiteLog {
+        let (file, changes) = LineFile::open(state, FILE, MOST);
+        let mut log = SiteLog {
+            file,
+            ..SiteLog::default()
+        };
+        for change in changes {
+            log.add(change);
+        }
+        log
+    }
+
+    fn add(&mut self, change: Change) {
+        match change.state == OPEN {
+            true => self.troubled.remove(&change.site),
+            false => {
+                let now = (change.state.clone(), change.reason.clone());
+                self.troubled.insert(change.site.clone(), now)
+            }
+        };
+        self.changes.push_back(change);
+        if self.changes.len() > MOST {
+            self.changes.pop_front();
+        }
+    }
+
+    /// Takes the present list of sites in trouble, in the form of the fleet; `is_whole` if it has all of them. Returns
+    /// whether any has changed.
+    pub(crate) fn see(&mut self, listed: &[Value], is_whole: bool, now_ms: i64) -> bool {
+        let mut changes = Vec::new();
+        let mut seen = BTreeSet::new();
+        for site in listed {
+            let text = |key: &str| site[key].as_str().unwrap_or_default().to_owned();
+            let (name, now) = (text("site"), (text("state"), text("reason")));
+            if now.0 == OPEN {
+                continue;
+            }
+            if self.troubled.get(&name) != Some(&now) {
+                let since = site["since"].as_f64().map(|since| (since * 1_000.0) as i64);
+                changes.push(Change {
+                    site: name.clone(),
+                    at_ms: since.unwrap_or(now_ms).min(now_ms),
+                    state: now.0,
+                    reason: now.1,
+                    evidence: site["evidence"].clone(),
+                });
+            }
+            seen.insert(name);
+        }
+        if is_whole {
+            let recovered = self.troubled.keys().filter(|name| !seen.contains(*name));
+            changes.extend(recovered.map(|name| Change {
+                site: name.clone(),
+                at_ms: now_ms,
+                state: OPEN.to_owned(),
+                reason: String::new(),
+                evidence: Value::Null,
+            }));
+        }
+        for change in &changes {
+            self.add(change.clone());
+        }
+        self.file.add(&changes, self.changes.iter());
+        !changes.is_empty()
+    }
+
+    /// The changes of a site, the latest first.
+    pub(crate) fn of_site(&self, site: &str, most: usize) -> Vec<Change> {
+        let own = self.changes.iter().rev();
+        own.filter(|change| change.site == site)
+            .take(most)
+            .cloned()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn site(name: &str, state: &str, reason: &str) -> Value {
+        json!({"site": name, "state": state, "reason": reason, "since": 2.0,
+            "evidence": {"sign": "403", "url": "http://a.org/"}})
+    }
+
+    #[test]
+    fn a_sites_states_are_kept_as_they_change_and_outlive_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = SiteLog::open(Some(folder.path()));
+        let blocked = [site("a.org", "backing_off", "blocked")];
+        assert!(log.see(&blocked, true, 5_000));
+        assert!(!log.see(&blocked, true, 6_000), "nothing has changed");
+        let mut log = SiteLog::open(Some(folder.path()));
+        assert!(!log.see(&blocked, true, 7_000), "it is known");
+        assert!(log.see(&[site("a.org", "unreachable", "dns")], true, 8_000));
+        assert!(
+            !log.see(&[], false, 9_000),
+            "a part of the list says nothing"
+        );
+        assert!(log.see(&[], true, 10_000));
+        let own = SiteLog::open(Some(folder.path())).of_site("a.org", 10);
+        let reported: Vec<(i64, &str, &str)> = own
+            .iter()
+            .map(|one| (one.at_ms, one.state.as_str(), one.reason.as_str()))
+            .collect();
+        assert_eq!(
+            reported,
+            [
+                (10_000, "open", ""),
+                (2_000, "unreachable", "dns"),
+                (2_000, "backing_off", "blocked"),
+            ]
+        );
+        assert_eq!(own[2].evidence["sign"], "403");
+        assert!(SiteLog::default().of_site("a.org", 10).is_empty());
+    }
+
+    #[test]
+    fn the_log_is_bounded_in_memory_and_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = SiteLog::open(Some(folder.path()));
+        let all = |state: &str| -> Vec<Value> {
+            (0..1_000)
+                .map(|n| site(&format!("s{n}.org"), state, "dns"))
+                .collect()
+        };
+        for n in 0..24 {
+            let state = ["backing_off", "unreachable"][n % 2];
+            assert!(log.see(&all(state), true, 5_000));
+        }
+        assert_eq!(log.changes.len(), MOST);
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert!(text.lines().count() <= 2 * MOST);
+    }
+}

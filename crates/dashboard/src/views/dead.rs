@@ -1,0 +1,84 @@
+//! The dead links of a crawl: URLs whose page or host no longer exists; as a list, and as a file.
+
+use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
+use serde_json::json;
+use webfill_store::{CrawlId, PageFilter, PageRow, Place, Slice, iso_time};
+use webfill_wire::Outcome;
+
+use super::pages::row;
+use super::reading::{List, ROWS, place, store, within};
+use crate::answer::{Problem, Shown, of_kind, with_header};
+use crate::visit::Visit;
+
+/// The most rows of a file, and of a slice for it.
+const MOST_ROWS: usize = 100_000;
+const SLICE: u32 = 1_000;
+
+pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
+    let slice = dead(visit, app, crawl, place(visit)?.as_ref(), ROWS).await?;
+    let content = json!({"app": app, "crawl": crawl, "list": List::of(visit, &slice, row)});
+    visit.page(
+        "dead.html",
+        &format!("Dead links of crawl {crawl}"),
+        content,
+    )
+}
+
+/// A slice of the failed pages, of which only dead links are left.
+async fn dead(
+    visit: &Visit,
+    app: &str,
+    crawl: &str,
+    from: Option<&Place>,
+    limit: u32,
+) -> Result<Slice<PageRow>, Problem> {
+    visit.needs_app(app)?;
+    let filter = PageFilter {
+        crawl: Some(CrawlId::new(app, crawl)),
+        outcomes: vec![Outcome::HttpError, Outcome::DnsError],
+        ..PageFilter::default()
+    };
+    let store = store(visit).await?;
+    let mut slice = within(store.browse.pages(&filter, from, limit)).await?;
+    slice.rows.retain(is_dead);
+    Ok(slice)
+}
+
+fn is_dead(page: &PageRow) -> bool {
+    page.outcome == Outcome::DnsError || matches!(page.status_code, Some(404 | 410))
+}
+
+pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
+    let mut text = String::from("url,outcome,status_code,site,found_on,fetched_at\r\n");
+    let (mut rows, mut from) = (0, None);
+    loop {
+        let slice = dead(visit, app, crawl, from.as_ref(), SLICE).await?;
+        rows += slice.rows.len();
+        for page in &slice.rows {
+            text += &line(page);
+        }
+        from = slice.next;
+        if from.is_none() || rows >= MOST_ROWS {
+            break;
+        }
+    }
+    let kind = HeaderValue::from_static("text/csv; charset=utf-8");
+    let answer = of_kind(200, kind, text.into_bytes());
+    let answer = with_header(answer, CACHE_CONTROL, "no-store");
+    let name = "attachment; filename=\"dead-links.csv\"";
+    Ok(with_header(answer, CONTENT_DISPOSITION, name))
+}
+
+fn line(page: &PageRow) -> String {
+    let status = page.status_code.map(|code| code.to_string());
+    let cells = [
+        page.url.as_str(),
+        page.outcome.as_str(),
+        status.as_deref().unwrap_or_default(),
+        &page.site,
+        page.parent.as_deref().unwrap_or_default(),
+        &iso_time(page.started_at_ms),
+    ];
+    let quoted = cells.map(|cell| format!("\"{}\"", cell.replace('"', "\"\"")));
+    quoted.join(",") + "\r\n"
+}
