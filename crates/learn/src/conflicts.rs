@@ -2,6 +2,7 @@
 //! coincidence.
 
 use crate::field::{Found, right};
+use crate::score::probable;
 
 /// Removes a place chosen by two fields from the field that is less often right there.
 pub(crate) fn settle(fields: &mut [(String, Found)]) {
@@ -28,17 +29,18 @@ pub(crate) fn settle(fields: &mut [(String, Found)]) {
     }
 }
 
-/// The fields read the same on all pages, but on some page their known values have nothing in common.
+/// The fields read the same on all pages, but on some page their known values have nothing in common, as far as these
+/// are probably right.
 fn is_conflict(one: &Found, other: &Found) -> bool {
     let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
         return false;
     };
-    let differ = one.labels.iter().any(|label| {
-        let of_page = other.labels.iter().filter(|other| other.page == label.page);
-        let mut known = of_page.filter(|other| !other.wanted.is_empty());
-        known.any(|other| {
+    let others = probable(&other.labels);
+    let differ = probable(&one.labels).into_iter().any(|label| {
+        let mut of_page = others.iter().filter(|other| other.page == label.page);
+        of_page.any(|other| {
             let shared = |wanted| other.wanted.contains(wanted);
-            !label.wanted.is_empty() && !label.wanted.iter().any(shared)
+            !label.wanted.iter().any(shared)
         })
     });
     differ && one.readings[first] == other.readings[second]

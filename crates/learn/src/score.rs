@@ -358,18 +358,22 @@ pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool)
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// Whether the known values of some page have nothing in common with those of the first, if possible the first that
-/// stand on their page: two slips of one value differ from each other by more than a slip. Where most stand on their
-/// pages, the others are probably wrong, and show nothing.
-fn varies(labels: &[Label]) -> bool {
+/// The labels with known values. Where most of these stand on their pages, the others are probably wrong and left out;
+/// else those that do come first.
+pub(crate) fn probable(labels: &[Label]) -> Vec<&Label> {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
-    let (seen, unseen): (Vec<&Label>, Vec<&Label>) = known.partition(is_seen);
-    let others = match seen.len() > unseen.len() {
-        true => Vec::new(),
-        false => unseen,
-    };
-    let mut known = seen.into_iter().chain(others);
+    let (mut seen, unseen): (Vec<&Label>, Vec<&Label>) = known.partition(is_seen);
+    if seen.len() <= unseen.len() {
+        seen.extend(unseen);
+    }
+    seen
+}
+
+/// Whether the known values of some page have nothing in common with those of the first, if possible the first that
+/// stand on their page: two slips of one value differ from each other by more than a slip.
+fn varies(labels: &[Label]) -> bool {
+    let mut known = probable(labels).into_iter();
     let Some(first) = known.next() else {
         return false;
     };

@@ -155,6 +155,24 @@ fn two_fields_with_different_values_have_places_of_their_own() {
 }
 
 #[test]
+fn a_wrong_record_does_not_part_two_fields_with_the_same_values() {
+    let pages: Vec<Page> = (0..6)
+        .map(|number| {
+            let text = format!("<dl><dt>Maker:</dt><dd>{}</dd></dl>", NAMES[number]);
+            let name = NAMES[number];
+            let seller = if number == 2 { "Nobody" } else { name };
+            let known: &[(&str, &[&str])] = &[("maker", &[name]), ("seller", &[seller])];
+            page(&format!("thing/{number}"), text, known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let text = String::from("<dl><dt>Maker:</dt><dd>Someone</dd></dl>");
+    let fields = read(&learned.mappings[0].mapping, &page("thing/9", text, &[]));
+    assert_eq!(fields["maker"], "Someone");
+    assert_eq!(fields["seller"], "Someone");
+}
+
+#[test]
 fn a_disagreement_shows_values_as_they_are_written() {
     let learned = learn_from(|number| {
         let name = if number == 2 {
