@@ -1,13 +1,13 @@
-//! The claim of `webfill crawl` to its crawl, as its supervisor sees it. Once the claim has lapsed, another process
-//! may take over the crawl, so nothing is requested.
+//! A supervisor's view of the claim that `webfill crawl` holds on its crawl. Once the claim has lapsed, another
+//! process may take over the crawl, so this supervisor requests nothing.
 
 use webfill_service::claim_file::ClaimFile;
 
-/// The reason why nothing is requested, in words.
+/// The reason shown to people while the claim is lapsed.
 const LAPSED: &str =
     "the claim to the crawl is not renewed: webfill crawl is suspended, or cannot reach the store";
 
-/// See the module.
+/// The claim as last read from its file.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// `None` in a fleet, because its crawls need no claims.
@@ -17,7 +17,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// A claim that comes into force once it is read.
+    /// Creates a claim that comes into force once its file is read.
     pub(crate) fn new(file: Option<ClaimFile>) -> Claim {
         let until_ms = if file.is_some() { 0 } else { u64::MAX };
         Claim {
@@ -27,7 +27,7 @@ impl Claim {
         }
     }
 
-    /// Reads until when the claim is in force. A failed read changes nothing.
+    /// Reads and returns the time until which the claim is in force. A failed read keeps the earlier time.
     pub(crate) fn read(&mut self) -> Option<u64> {
         let file = self.file.as_ref()?;
         if let Some(until_ms) = file.read() {
@@ -36,8 +36,8 @@ impl Claim {
         Some(self.until_ms)
     }
 
-    /// If the claim is not in force, the reason why nothing may be requested. Logs when the claim lapses and when it
-    /// is renewed.
+    /// Returns why nothing may be requested, if the claim is not in force. Logs when the claim lapses and when it is
+    /// renewed.
     pub(crate) fn lapsed(&mut self, now_ms: u64) -> Option<&'static str> {
         let is_in_force = now_ms < self.until_ms;
         if std::mem::replace(&mut self.is_in_force, is_in_force) != is_in_force {

@@ -9,22 +9,22 @@ use webfill_service::disk::Disks;
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 
-/// How many workers a supervisor has, and how much it holds for them.
+/// How many workers a supervisor runs, and how many tasks it holds for them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupervisorConfig {
     /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port.
     pub dispatcher: String,
-    /// The supervisor's name, unique in the fleet. Left out: the host's name.
+    /// The supervisor's name, unique in the fleet. Default: the host name.
     pub id: Option<String>,
-    /// The lane of its workers: whether they have browsers for pages whose scripts must run.
+    /// The lane of this supervisor's workers: whether they have browsers, for pages whose scripts must run.
     pub lane: Lane,
-    /// Worker processes. 0: one per core.
+    /// The number of worker processes. 0: one per core.
     pub workers: u16,
-    /// The most tasks held, in the queue and by the workers, not counting those that wait for a name server. 0: four
-    /// for each fetch slot.
+    /// The maximum number of tasks held, in the queue and by the workers, not counting those that wait for a name
+    /// server. 0: four per fetch slot.
     pub queue: u32,
-    /// The most bytes of URLs held.
+    /// The maximum total size of the held URLs, in bytes.
     pub queue_url_bytes: u64,
 }
 
@@ -45,21 +45,21 @@ impl Default for SupervisorConfig {
 #[derive(Debug)]
 pub struct SupervisorSetup {
     pub id: String,
-    /// See [`webfill_wire::Hello`].
+    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
-    /// It belongs to `webfill crawl`, which starts to supervise the dispatcher only once this supervisor reports
-    /// `ready`.
+    /// Whether this supervisor belongs to `webfill crawl`, which starts to supervise the dispatcher only once this
+    /// supervisor reports `ready`.
     pub is_local: bool,
-    /// The claim to the crawl. Without it, nothing is requested.
+    /// The claim to the crawl. While it is not in force, nothing is requested. `None` in a fleet.
     pub claim: Option<ClaimFile>,
-    /// The address for metrics, if they are served.
+    /// The address that serves metrics; `None`: not served.
     pub metrics: Option<SocketAddr>,
     /// How often a supervisor was started with this state folder.
     pub starts: u64,
-    /// The address for probes, if they are answered.
+    /// The address that answers probes; `None`: not answered.
     pub probes: Option<SocketAddr>,
-    /// The longest that one request may take, in milliseconds.
+    /// The maximum duration of one request, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,
     pub queue: u32,
@@ -71,8 +71,8 @@ pub struct SupervisorSetup {
     pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.
     pub sockets: PathBuf,
-    /// The disks that must have room.
+    /// The disks that must have free space.
     pub disks: Disks,
-    /// The configuration file that workers are started with.
+    /// The configuration file passed to the workers.
     pub config_file: PathBuf,
 }

@@ -1,5 +1,5 @@
-//! The sums of the workers' counts. The counts of a dead worker stay: they are added to those of all dead workers
-//! before its successor's replace them. So no sum decreases as long as the supervisor lives.
+//! Sums the counts of all workers. When a worker dies, its counts are added to those of all dead workers before its
+//! successor's counts replace them. So no sum decreases during the supervisor's life.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use webfill_wire::counts::{
     FieldTotals, MOST_MAPPINGS, OTHER_MAPPINGS, WorkerCounts, WorkerTotals,
 };
 
-/// See the module.
+/// The latest counts of each worker, and the sum of those of dead processes.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerSums {
     /// The counts of processes that have died.
     dead: WorkerTotals,
     latest: BTreeMap<u16, WorkerCounts>,
-    /// The mappings that are counted separately, which are the first ones seen.
+    /// The mappings that are counted separately: the first ones seen.
     mappings: BTreeSet<String>,
 }
 
 impl WorkerSums {
-    /// Takes a worker's counts since its start. Late counts of a process, which arrive after those of its successor,
-    /// are ignored.
+    /// Records a worker's counts since its start. Counts of a process that arrive after those of its successor are
+    /// ignored.
     pub(crate) fn take(&mut self, counts: WorkerCounts) {
         for name in counts.totals.fields.keys() {
             if self.mappings.len() < MOST_MAPPINGS && name != OTHER_MAPPINGS {
@@ -46,7 +46,7 @@ impl WorkerSums {
         self.dead = dead;
     }
 
-    /// All workers together, dead ones included.
+    /// The sum over all workers, including dead ones.
     pub(crate) fn totals(&self) -> WorkerTotals {
         let mut sum = self.dead.clone();
         for counts in self.latest.values() {
@@ -130,7 +130,7 @@ mod tests {
         sums.take(counts(0, 1, 5));
         sums.take(counts(1, 1, 2));
         assert_eq!(pages(&sums), 7);
-        // As if a frame in between was lost.
+        // As if a message in between was lost.
         sums.take(counts(0, 1, 9));
         assert_eq!(pages(&sums), 11);
         sums.take(counts(0, 2, 1));

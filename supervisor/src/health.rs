@@ -1,6 +1,7 @@
 //! Answers the probes of a supervisor: whether its loop runs, and whether it fetches.
 //!
-//! The loop notes its state at each check. The thread that answers probes reads it, whatever the loop does.
+//! The loop records its state at each check. A separate thread answers probes from that record, even while the loop
+//! is busy or stuck.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use webfill_service::metrics::Probe;
 /// The loop checks ten times a second. After this long without a check, it is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// The state shared by the loop and the answering thread.
+/// The state shared by the loop and the thread that answers probes.
 #[derive(Clone)]
 pub(crate) struct Health(Arc<Mutex<Noted>>);
 
@@ -30,7 +31,7 @@ impl Health {
         })))
     }
 
-    /// Starts to answer probes. If that fails, the supervisor crawls without them.
+    /// Starts to answer probes. If that fails, the supervisor runs without them.
     pub(crate) fn serve(&self, address: SocketAddr) {
         let health = self.clone();
         let serving =
@@ -42,7 +43,7 @@ impl Health {
         }
     }
 
-    /// Notes that the loop runs. `holds`: why nothing is fetched.
+    /// Records that the loop runs. `holds`: why nothing is fetched.
     pub(crate) fn note_turn(&self, holds: Option<String>) {
         let noted = Noted {
             at: Instant::now(),

@@ -1,12 +1,12 @@
 //! The mappings that a supervisor has for its workers, and the set it still needs.
 //!
 //! The dispatcher names the set in force by its version. The supervisor requests a missing set once, and again only
-//! if there is no answer within the time of a lease. Meanwhile its workers get no tasks, so no page is read with
+//! if no answer arrives within the duration of a lease. Meanwhile its workers get no tasks, so no page is read with
 //! outdated mappings.
 
 use webfill_wire::{MappingSource, MappingsVersion};
 
-/// See the module.
+/// The present set of mappings, and the version still missing.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// `None` until the first set has arrived.
@@ -26,12 +26,12 @@ impl Mappings {
         self.sources.as_ref()
     }
 
-    /// Whether the workers have the set in force. They may also continue as long as the dispatcher has not named one.
+    /// Whether the workers may get tasks: they have the set in force, or the dispatcher has not named one yet.
     pub(crate) fn are_complete(&self) -> bool {
         self.lacking.is_none()
     }
 
-    /// The dispatcher has named the set in force.
+    /// Notes the set in force, as named by the dispatcher.
     pub(crate) fn name(&mut self, version: MappingsVersion) {
         let has_it = self.version.as_ref() == Some(&version);
         self.lacking = (!has_it).then_some(Lacking {
@@ -40,7 +40,7 @@ impl Mappings {
         });
     }
 
-    /// The version to request now. It is requested again after `patience_ms`.
+    /// Returns the version to request now, if a request is due. It is due again after `patience_ms`.
     pub(crate) fn next_to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
         let lacking = self.lacking.as_mut()?;
         let is_due = now_ms >= lacking.ask_again_ms;

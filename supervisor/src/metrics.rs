@@ -21,13 +21,13 @@ use crate::counts::WorkerSums;
 /// How often the loop publishes metrics.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// The series that exist from the start, so that rates include their first events.
+/// These status classes have a series from the start, so that rates include their first events.
 const ANSWERS: [u8; 5] = [1, 2, 3, 4, 5];
 
 /// A worker, as shown to people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerRow {
-    /// `None`: it does not run.
+    /// `None`: it is not running.
     pub(crate) pid: Option<u32>,
     pub(crate) is_ready: bool,
 }
@@ -35,20 +35,20 @@ pub(crate) struct WorkerRow {
 /// The state of the supervisor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// By index.
+    /// The workers, by index.
     pub(crate) workers: Vec<WorkerRow>,
     pub(crate) worker_deaths: u64,
     pub(crate) has_lease: bool,
     pub(crate) is_disk_low: bool,
     pub(crate) held: usize,
-    /// The frames of each socket, by name.
+    /// The frame counts of each socket, by name.
     pub(crate) traffic: Vec<(&'static str, Traffic)>,
 }
 
-/// Facts that are known without the loop.
+/// Facts that do not depend on the loop.
 struct Machine {
     starts: u64,
-    /// The folders whose disks must have room.
+    /// The folders whose disks must have free space.
     folders: Vec<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ struct Published {
     at: Option<Instant>,
 }
 
-/// The loop's side of the metrics.
+/// The loop's handle to the metrics.
 pub(crate) struct Metrics {
     /// `None` if metrics are not served.
     published: Option<Arc<Mutex<Arc<Published>>>>,
@@ -71,7 +71,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Serves the published metrics, if configured. If that fails, the supervisor crawls without them.
+    /// Serves the published metrics, if configured. If that fails, the supervisor runs without them.
     pub(crate) fn start(setup: &SupervisorSetup) -> Metrics {
         let published = setup.metrics.and_then(|address| {
             serve(address, setup)

@@ -8,7 +8,7 @@ use webfill_wire::SupervisorReport;
 /// How often a report is sent.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// The most bytes read of a file in `/proc`.
+/// The maximum number of bytes read of a file in `/proc`.
 const MOST_BYTES: usize = 8 << 10;
 
 /// When the next report is due.
@@ -18,7 +18,7 @@ pub(crate) struct OwnReports {
     last: Option<(u64, Instant)>,
 }
 
-/// The facts that other parts of the supervisor contribute.
+/// The facts that other parts of the supervisor contribute to the report.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) session: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Known {
 }
 
 impl OwnReports {
-    /// The next report, if it is due. In a new session it is due immediately.
+    /// Returns the next report if it is due. In a new session it is due immediately.
     pub(crate) fn next(
         &mut self,
         known: impl FnOnce() -> Known,

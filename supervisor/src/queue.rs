@@ -1,10 +1,10 @@
 //! The leases that this supervisor holds: which worker has each task, and how much credit is left.
 //!
-//! Credit-based flow control bounds the queue: the supervisor grants the dispatcher credit in tasks and in bytes of
-//! URLs, as totals since its hello, and raises the totals as leases end. Nothing is on disk; the leases of a dead
-//! supervisor expire at the dispatcher.
+//! Credit-based flow control bounds the queue. The supervisor grants the dispatcher credit in tasks and in bytes of
+//! URLs, as totals since its hello, and raises the totals as leases end. Nothing is kept on disk; the leases of a
+//! dead supervisor expire at the dispatcher.
 //!
-//! A task that waits for a name server needs nothing but memory. Such tasks stop counting, up to a limit, so that
+//! A task that waits for a name server needs nothing but memory. Up to a limit, such tasks are not counted, so that
 //! names without an answer do not use up the credit.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,19 +19,19 @@ struct Held {
     delivery: Delivery,
     worker_index: u16,
     url_bytes: u64,
-    /// The task was sent to the worker; otherwise it waits until the worker is ready.
+    /// Whether the task was sent to the worker. Otherwise it waits until the worker is ready.
     sent: bool,
-    /// It waits for a name server, and does not count against the limit.
+    /// Whether the task waits for a name server, and so does not count against the limit.
     is_uncounted: bool,
 }
 
-/// Everything that this supervisor holds. Its size never exceeds the granted credit.
+/// All leases that this supervisor holds. They never exceed the granted credit.
 #[derive(Debug)]
 pub struct Queue {
     held: BTreeMap<u64, Held>,
     granted: Credit,
     limit: Credit,
-    /// Tasks that do not count against the limit.
+    /// The number of tasks that do not count against the limit.
     uncounted: u64,
     most_uncounted: u64,
 }
@@ -47,7 +47,7 @@ impl Queue {
         }
     }
 
-    /// Resets the credit for a hello: the room that is free now.
+    /// Resets the credit for a hello to the free room, and returns it.
     pub fn fresh_credit(&mut self) -> Credit {
         let counted = self.held.values().filter(|held| !held.is_uncounted);
         let held_bytes: u64 = counted.map(|held| held.url_bytes).sum();
@@ -97,7 +97,8 @@ impl Queue {
         }
     }
 
-    /// A task waits for a name server. It returns its credit before it ends, unless too many others already did.
+    /// Notes that a task waits for a name server. Its credit is returned already now, unless too many other tasks
+    /// wait like this.
     pub fn note_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;
@@ -111,7 +112,7 @@ impl Queue {
         }
     }
 
-    /// Ends a lease. Returns false if it is not, or no longer, held: its end must not be reported twice.
+    /// Ends a lease. Returns false if the lease is not, or no longer, held: its end must not be reported twice.
     pub fn release(&mut self, task: u64, delivery: Delivery) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
@@ -129,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// Ends the leases held by a dead worker process. `blamed` is the task that its crash marker names.
+    /// Ends the leases of a dead worker process. `blamed` is the task that its crash marker names.
     pub fn give_back(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
         let mut lost = Lost::default();
         for (task, held) in &self.held {
@@ -169,9 +170,9 @@ pub struct Lost {
     pub blamed_crawl: Option<CrawlKey>,
 }
 
-/// The worker that a site's tasks go to. It stays the same after a restart of the supervisor.
+/// The worker that gets the tasks of a site. The choice stays the same after a restart of the supervisor.
 pub fn worker_index_for(site: &str, workers: u16) -> u16 {
-    // FNV-1a, 64 bits. The high bits decide, because the low ones are weaker.
+    // FNV-1a, 64 bits. The high bits choose the worker, because the low ones are weaker.
     let hash = site.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

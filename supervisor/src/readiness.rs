@@ -1,22 +1,22 @@
-//! Messages for people while a supervisor starts. It prints `ready` on standard error once its dispatcher has
-//! welcomed it and a worker takes tasks. Until then it reports what it waits for, on standard error and in the log,
-//! each reason at most once a minute.
+//! What a supervisor prints while it starts. It prints `ready` on standard error once its dispatcher has welcomed it
+//! and a worker takes tasks. Until then it reports what it waits for, on standard error and in the log, each reason
+//! at most once a minute.
 
 use std::time::{Duration, Instant};
 
 use webfill_wire::RefusalLog;
 
-/// A start takes a moment, so shorter waits are not reported.
+/// Waits shorter than this are a normal part of a start, and are not reported.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// Whether `ready` was printed, and which reasons were reported.
 pub(crate) struct Readiness {
     is_ready: bool,
     started: Instant,
     reported: RefusalLog,
 }
 
-/// A message to print.
+/// The message to print now.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     Nothing,
@@ -37,7 +37,7 @@ impl Readiness {
         self.is_ready
     }
 
-    /// Prints what is new. `waits_for`: what the supervisor waits for now.
+    /// Prints `ready`, or a reason to wait that was not reported lately. `waits_for`: the present reason.
     pub(crate) fn print_news(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
         match self.news(waits_for, Instant::now()) {

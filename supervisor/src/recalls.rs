@@ -1,7 +1,7 @@
-//! Recalls (revocations of leased tasks) that the workers have not all confirmed yet.
+//! Recalls (revocations of leased tasks) that some workers have not confirmed yet.
 //!
 //! The dispatcher numbers each recall and names a [`webfill_wire::RecallScope`]. The supervisor forwards it to every
-//! ready worker. A recall is *settled*, and reported to the dispatcher, when each of these workers has died, or has
+//! ready worker. A recall is *settled*, and reported to the dispatcher, when each of these workers has either died or
 //! confirmed that it no longer starts tasks in the recall's scope. Nothing is kept on disk: after a restart the
 //! supervisor says hello again, and the dispatcher repeats the recalls that still matter.
 
@@ -14,7 +14,7 @@ pub(crate) struct Recalls {
 }
 
 impl Recalls {
-    /// Notes that the recall was sent to these workers. Without workers it is settled, and is returned.
+    /// Notes that the recall was sent to these workers. Without any, it is settled at once, and is returned.
     pub(crate) fn begin(&mut self, recall: u64, workers: Vec<usize>) -> Option<u64> {
         if workers.is_empty() {
             return Some(recall);
@@ -24,7 +24,7 @@ impl Recalls {
         None
     }
 
-    /// A worker has confirmed a recall. Returns the recall if that settles it.
+    /// Notes that a worker has confirmed a recall. Returns the recall if that settles it.
     pub(crate) fn confirm(&mut self, recall: u64, worker_index: usize) -> Option<u64> {
         let workers = self.unconfirmed.get_mut(&recall)?;
         workers.remove(&worker_index);
@@ -35,8 +35,8 @@ impl Recalls {
         Some(recall)
     }
 
-    /// A dead worker starts no task, so its death confirms every recall for it. Returns the recalls
-    /// that this settles.
+    /// Confirms every recall on behalf of a dead worker, which starts no more tasks. Returns the recalls that this
+    /// settles.
     pub(crate) fn confirm_all_of_dead_worker(&mut self, worker_index: usize) -> Vec<u64> {
         let recalls: Vec<u64> = self.unconfirmed.keys().copied().collect();
         recalls
@@ -45,7 +45,7 @@ impl Recalls {
             .collect()
     }
 
-    /// A new session begins: the dispatcher sends the recalls that still matter again.
+    /// Forgets all recalls for a new session: the dispatcher sends those that still matter again.
     pub(crate) fn clear(&mut self) {
         self.unconfirmed.clear();
     }

@@ -1,8 +1,8 @@
-//! The supervisor process: one loop that passes messages and the time to the core, sends the core's
-//! messages, and starts and watches the worker processes.
+//! The supervisor process: one loop that passes messages and the time to the core, sends the core's messages, and
+//! starts and watches the worker processes.
 //!
-//! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends immediately. If
-//! it dies, its workers die with it.
+//! On the first SIGTERM or SIGINT the supervisor drains and says goodbye to the dispatcher; on the second it exits
+//! immediately. If it dies, its workers die with it.
 
 mod reporting;
 
@@ -36,7 +36,7 @@ const WORKER_OUTCOMES: SocketName = 3;
 /// How often the worker processes are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs a supervisor until it is asked to drain, and has drained.
+/// Runs a supervisor until it is asked to drain and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     let service_manager = match setup.is_local {
         true => ServiceManager::none(),
@@ -128,12 +128,12 @@ struct Process {
     outbox: Outbox,
     last_check: Instant,
     refusals: RefusalLog,
-    /// The protocol version of the dispatcher's last message, which is also used for messages to it.
+    /// The protocol version of the dispatcher's last message. Messages to the dispatcher use it, too.
     version: u8,
     readiness: Readiness,
     service_manager: ServiceManager,
     health: Health,
-    /// The last refusal of a hello for lack of a common version, in words.
+    /// Why the dispatcher last refused a hello for lack of a common version, in words.
     refused: Option<String>,
     /// How a worker last died.
     last_death: Option<String>,
@@ -227,7 +227,8 @@ impl Process {
                     self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
-                    // An older dispatcher may have replaced a silent one, and must be able to request a hello.
+                    // A silent dispatcher may have been replaced by an older one, which must understand this message
+                    // to request a hello.
                     let version = match self.supervisor.has_lease(boot_ms()) {
                         true => self.version,
                         false => OLDEST_VERSION,
@@ -247,7 +248,7 @@ impl Process {
         }
     }
 
-    /// Checks the worker processes, the signals and the time.
+    /// Checks the signals, the worker processes and everything that is due.
     fn check_health(&mut self) -> Result<(), Fault> {
         if self.last_check.elapsed() < CHECK_INTERVAL {
             return Ok(());
@@ -326,8 +327,7 @@ impl Process {
             incarnation = worker.incarnation,
             "worker started"
         );
-        // The tasks of the former incarnation are given back only now: its last messages had the restart delay to
-        // arrive.
+        // The tasks of the former process are given back only now: its last messages had the restart delay to arrive.
         self.supervisor
             .worker_started(worker.worker_index, worker.incarnation, blamed);
         Ok(())
@@ -378,7 +378,7 @@ impl Process {
         self.worker_deaths += 1;
         self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
-            // It is not restarted, so its tasks are given back now.
+            // This worker is not restarted, so its tasks are given back now.
             let blamed = self.crash_marker_of(worker_index);
             self.supervisor
                 .give_back_tasks_of_dead_worker(worker_index as u16, blamed);

@@ -5,21 +5,21 @@
 //! - *Welcomed*: the dispatcher has answered; heartbeats follow.
 //!
 //! Each session has a number (a fencing token), which all its messages carry; messages of another session are
-//! ignored. The *lease* lasts for a fixed time from when the supervisor sent the latest message that the dispatcher
-//! is known to have received. The answer to a heartbeat names that message, so slow or repeated answers cannot
-//! prolong the lease. All times are milliseconds of the machine's clock since boot, passed in by the caller.
+//! ignored. The *lease* has a fixed duration. It counts from when the supervisor sent the latest message that the
+//! dispatcher is known to have received. The answer to a heartbeat names that message, so slow or repeated answers
+//! cannot prolong the lease. All times are milliseconds of the machine's clock since boot, passed in by the caller.
 
 use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 
-/// The pauses before an unanswered hello is repeated double from the first to the last of these. The
-/// first is short, because at a start the connection may take a moment.
+/// The pause before an unanswered hello is repeated. It doubles from the first of these values to the last. The first
+/// is short, because at a start the connection may take a moment.
 const FIRST_HELLO_PAUSE_MS: u64 = 100;
 const LAST_HELLO_PAUSE_MS: u64 = 2_000;
 
-/// Heartbeats within one lease time.
+/// How many heartbeats are sent within the duration of a lease.
 const HEARTBEATS_PER_LEASE: u64 = 10;
 
-/// See the module.
+/// The state of the session with the dispatcher.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     /// The session's number; 0 before the first hello.
@@ -28,16 +28,16 @@ pub(crate) struct Session {
     lease_ms: Option<u64>,
     lease_until_ms: u64,
     next_send_ms: u64,
-    /// Hellos since the last answer.
+    /// How many hellos were sent since the last answer.
     unanswered: u32,
     /// The numbers of the dispatcher's messages that have arrived.
     arrived: Arrivals,
-    /// The highest of these numbers that was a recall's.
+    /// The highest number of a recall among these messages.
     recalled: u64,
     outcomes_sent: u64,
 }
 
-/// The message that is due.
+/// The message to send now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
@@ -83,7 +83,7 @@ impl Session {
         self.lease_ms.is_some()
     }
 
-    /// The dispatcher has answered the hello that was sent at `heard_ms`.
+    /// Notes that the dispatcher has answered the hello that was sent at `heard_ms`.
     pub(crate) fn welcomed(&mut self, heard_ms: u64, lease_ms: u64, now_ms: u64) {
         self.lease_ms = Some(lease_ms);
         self.unanswered = 0;
@@ -91,7 +91,8 @@ impl Session {
         self.next_send_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
     }
 
-    /// The dispatcher has received the message that was sent at `heard_ms`. Returns whether that extends the lease.
+    /// Notes that the dispatcher has received the message that was sent at `heard_ms`. Returns whether that extends
+    /// the lease.
     pub(crate) fn heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
         let Some(lease_ms) = self.lease_ms else {
             return false;
@@ -102,12 +103,12 @@ impl Session {
         is_longer
     }
 
-    /// How long a lease lasts; 0 before the dispatcher has said so.
+    /// The duration of a lease; 0 until the dispatcher has named it.
     pub(crate) fn lease_ms(&self) -> u64 {
         self.lease_ms.unwrap_or_default()
     }
 
-    /// When the lease ends; no fetch may be started after that.
+    /// When the lease ends. No fetch may start after that.
     pub(crate) fn lease_until_ms(&self) -> u64 {
         self.lease_until_ms
     }
@@ -130,24 +131,24 @@ impl Session {
         }
     }
 
-    /// Records the number of a message of the dispatcher. Returns false if the message must be ignored, because it
+    /// Records the number of a message from the dispatcher. Returns false if the message must be ignored, because it
     /// belongs to another session or has arrived before.
     pub(crate) fn accept(&mut self, session: u64, number: u64) -> bool {
         session == self.id && self.is_welcomed() && self.arrived.record(number)
     }
 
-    /// A recall was accepted.
+    /// Notes that a recall was accepted.
     pub(crate) fn note_recall(&mut self, number: u64) {
         self.recalled = self.recalled.max(number);
     }
 
-    /// Whether a recall sent after the tasks message with this number arrived before it. If so, the recall may
-    /// include its tasks.
+    /// Whether a recall with a higher number has arrived before the tasks message with this number. If so, the recall
+    /// may include its tasks.
     pub(crate) fn has_overtaken(&self, tasks: u64) -> bool {
         tasks < self.recalled
     }
 
-    /// The number of the next outcomes.
+    /// Returns the number of the next outcomes message.
     pub(crate) fn next_outcomes(&mut self) -> u64 {
         self.outcomes_sent += 1;
         self.outcomes_sent

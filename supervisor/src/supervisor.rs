@@ -1,11 +1,11 @@
-//! The supervisor's core: its state, and what each message does to it.
+//! The supervisor's core: its state, and how each message changes it.
 //!
-//! It has no sockets, processes or clock, so that the simulation can run it. Its caller passes in messages and the
-//! time, and sends the [`OutgoingMessage`]s that it collects.
+//! The core has no sockets, processes or clock, so that the simulation can run it. Its caller passes in messages and
+//! the time, and sends the [`OutgoingMessage`]s that the core collects.
 //!
 //! Tasks arrive from the dispatcher ([`dispatcher_side`]), wait in the [`Queue`] and are sent to the workers
-//! ([`worker_side`]); outcomes go the other way. All state is in memory. After a crash of the supervisor, its leases
-//! expire at the dispatcher, or end immediately when a supervisor of the same instance says hello.
+//! ([`worker_side`]); outcomes take the opposite way. All state is in memory. After a crash of the supervisor, its
+//! leases expire at the dispatcher, or end immediately when a supervisor of the same instance says hello.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,18 +30,18 @@ mod worker_side;
 /// The identity of a supervisor, and its limits.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// Its name.
+    /// The supervisor's name.
     pub id: String,
-    /// See [`webfill_wire::Hello`].
+    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
     pub workers: u16,
     pub longest_request_ms: u64,
-    /// The most tasks and bytes of URLs that it holds.
+    /// How many tasks and bytes of URLs the supervisor holds at most.
     pub limit: Credit,
 }
 
-/// A message to be sent, and its receiver.
+/// A message to send, and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToDispatcher(SupervisorToDispatcher),
@@ -51,31 +51,31 @@ pub enum OutgoingMessage {
     ToWorker(u16, SupervisorToWorker),
 }
 
-/// See the module.
+/// The core; see the module.
 #[derive(Debug)]
 pub struct Supervisor {
     terms: Terms,
     session: Session,
-    /// When the claim ends: no requests may start after that, whatever the lease. `u64::MAX` without a claim.
+    /// When the claim ends. No request may start after that, even under a lease. `u64::MAX` without a claim.
     claimed_until_ms: u64,
     workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, CrawlSettings>,
-    /// For sites whose tasks are about to go to their worker. The dispatcher sends them again with each batch of
-    /// tasks.
+    /// The scripts of sites whose tasks wait here for their worker. The dispatcher sends them again with each batch
+    /// of tasks.
     site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
-    /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
+    /// The outcomes that the next [`Supervisor::report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
     unacknowledged: UnacknowledgedOutcomes,
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
-    /// No task is started for now.
+    /// Whether tasks are given back instead of started.
     paused: bool,
-    /// It was logged that the dispatcher is silent or that the name is taken.
+    /// Whether it was logged already that the dispatcher is silent or that the name is taken.
     problem_logged: bool,
-    /// The last answer to a hello refused it because the name is taken.
+    /// Whether the last hello was refused because the name is taken.
     name_taken: bool,
     outgoing: Vec<OutgoingMessage>,
 }
@@ -112,24 +112,25 @@ impl Supervisor {
         self.session.is_welcomed()
     }
 
-    /// Whether its lease is in force.
+    /// Whether the lease is in force.
     pub fn has_lease(&self, now_ms: u64) -> bool {
         now_ms < self.session.lease_until_ms()
     }
 
-    /// The process that runs the crawl has a claim to it until `boot_ms`. The workers start no request after that.
+    /// Notes that the claim of the process that runs the crawl lasts until `boot_ms`. The workers start no request
+    /// after that.
     pub fn set_claimed_until(&mut self, boot_ms: u64) {
         if std::mem::replace(&mut self.claimed_until_ms, boot_ms) != boot_ms {
             self.send_lease();
         }
     }
 
-    /// The time after which workers may start no requests, by the lease and the claim.
+    /// The time after which workers may start no requests: when the lease or the claim ends, whichever is earlier.
     fn requests_until_ms(&self) -> u64 {
         self.session.lease_until_ms().min(self.claimed_until_ms)
     }
 
-    /// Whether another supervisor has its name.
+    /// Whether another supervisor has this one's name.
     pub fn is_name_taken(&self) -> bool {
         self.name_taken
     }
@@ -139,7 +140,7 @@ impl Supervisor {
         self.queue.len()
     }
 
-    /// The number of held leases that wait here for their worker.
+    /// The number of held leases whose tasks were not yet sent to their worker.
     pub fn waiting(&self) -> usize {
         self.workers.iter().map(|worker| worker.waiting.len()).sum()
     }
@@ -173,7 +174,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts to drain: workers finish the tasks they have started and give back the rest.
+    /// Starts to drain: workers finish their started tasks and give back the rest.
     pub fn drain(&mut self) {
         if std::mem::replace(&mut self.draining, true) {
             return;
@@ -199,7 +200,7 @@ impl Supervisor {
         self.draining
     }
 
-    /// Gives back the tasks in the scope that were not yet sent to a worker.
+    /// Gives back the tasks in the scope that were not sent to a worker yet.
     fn return_waiting(&mut self, scope: &RecallScope) {
         for worker in &mut self.workers {
             let is_in_scope = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
@@ -218,7 +219,7 @@ impl Supervisor {
         self.report();
     }
 
-    /// Whether it is draining and holds no more leases.
+    /// Whether the supervisor is draining and holds no more leases.
     pub fn is_drained(&self) -> bool {
         self.draining && self.queue.is_empty()
     }
@@ -233,7 +234,8 @@ impl Supervisor {
     }
 }
 
-/// Each of these tasks occupies one of its worker's name lookups, or waits for one.
+/// The maximum number of tasks that wait for a name server without being counted: each of them occupies one of its
+/// worker's name lookups, or waits for one.
 fn most_uncounted(terms: &Terms) -> u64 {
     u64::from(terms.workers) * MOST_LOOK_UPS as u64
 }

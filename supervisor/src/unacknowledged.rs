@@ -1,9 +1,9 @@
 //! Outcome messages that were sent to the dispatcher but not acknowledged yet.
 //!
-//! A broken connection or a killed dispatcher may lose messages. So each outcome message stays here until a heartbeat
-//! of the dispatcher acknowledges its number as durable, and is sent again at the start of the next session;
-//! otherwise the pages would be fetched twice. Memory is bounded by the credit-based flow control: without
-//! acknowledgements the supervisor requests no new tasks once the messages are long. Nothing is on disk: if the
+//! A broken connection or a killed dispatcher may lose messages, and lost outcomes would have their pages fetched
+//! twice. So each outcome message stays here until a heartbeat of the dispatcher acknowledges its number as durable,
+//! and is sent again at the start of the next session. Memory is bounded by the credit-based flow control: without
+//! acknowledgements the supervisor requests no new tasks once the messages are long. Nothing is kept on disk: if the
 //! supervisor dies, the dispatcher leases its tasks again.
 
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use webfill_wire::{Delivery, SupervisorOutcomes, links};
 
-/// While the links of unacknowledged outcomes exceed this many bytes, the supervisor requests no more tasks. An
-/// ordinary queue of outcomes stays far below; those of sitemaps may have 16 MiB each.
+/// While the links of unacknowledged outcomes exceed this many bytes, the supervisor requests no more tasks. The
+/// outcomes of an ordinary queue stay far below; those of sitemaps may have 16 MiB each.
 const MOST_LINK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl UnacknowledgedOutcomes {
         self.link_bytes > MOST_LINK_BYTES
     }
 
-    /// The dispatcher has made the messages of this session durable, up to and including `number`.
+    /// Drops the messages of this session up to and including `number`, which the dispatcher has made durable.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         while let Some(sent) = self.sent.pop_front_if(|sent| sent.number <= number) {
             self.link_bytes -= links::bytes_of(&sent.done);

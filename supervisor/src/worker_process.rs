@@ -1,12 +1,12 @@
 //! One worker process, as the operating system sees it.
 //!
 //! - *Waiting*: not running; started once `start_at` has come.
-//! - *Starting*: running, has not reported ready; killed after [`READY_TIMEOUT`] without a message.
+//! - *Starting*: running, not reported ready; killed after [`READY_TIMEOUT`] without a message.
 //! - *Ready*: running; killed after [`HEARTBEAT_TIMEOUT`] without a message.
 //!
-//! A process that dies is restarted after an exponential backoff. A process that ends with exit code 2 or 17 is not:
-//! it would end the same way again, so the supervisor ends, too. Workers die with their supervisor
-//! (`PR_SET_PDEATHSIG`), so none is left behind by a killed one.
+//! A process that dies is restarted after an exponential backoff. Exit codes 2 and 17 are exceptions: the process
+//! would end the same way again, so the supervisor ends, too. Workers die with their supervisor (`PR_SET_PDEATHSIG`),
+//! so a killed supervisor leaves none behind.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,21 +17,21 @@ use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::socket::SocketName;
 
-/// The name of the socket to worker 0; the other workers' sockets follow.
+/// The name of the socket to worker 0. The sockets of the other workers have the next numbers.
 const FIRST_WORKER_SOCKET: SocketName = 100;
 
-/// A ready worker that sends nothing for this long hangs and is killed.
+/// A ready worker that sends nothing for this long is stuck, and is killed.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A worker that has not reported ready after this long is killed.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The least time between a worker's death and its restart. The dispatcher sends a site's next task up to 300 ms
+/// The minimum time between a worker's death and its restart. The dispatcher sends a site's next task up to 300 ms
 /// before the site's delay is over (its lookahead). Only the dead worker knew when the last answer came, so its
 /// successor waits out that lookahead.
 const MIN_RESTART_DELAY: Duration = Duration::from_millis(300);
 
-/// See the module.
+/// A worker's process, and when to start it again.
 pub struct WorkerProcess {
     pub worker_index: u16,
     /// How often the process was started.
@@ -40,7 +40,7 @@ pub struct WorkerProcess {
     back_off: BackOff,
     /// When a dead worker may be restarted.
     start_at: Option<Instant>,
-    /// The process has reported that it takes tasks.
+    /// Whether the process has reported that it takes tasks.
     ready: bool,
     /// When its last message arrived, or when it was started.
     last_message_at: Instant,
@@ -48,13 +48,13 @@ pub struct WorkerProcess {
 
 /// The result of [`WorkerProcess::poll`].
 pub enum ProcessChange {
-    /// Alive, or still waiting to be started again.
+    /// The process is alive, or waits to be started again.
     Unchanged,
-    /// It exited with code 0, as only a drained worker does.
+    /// The process exited with code 0, as only a drained worker does.
     Drained,
-    /// It died; `how` describes that for the log.
+    /// The process died; `how` says for the log in which way.
     Died { how: String },
-    /// It exited with a fault that a restart would not repair.
+    /// The process exited with a fault that a restart would not repair.
     Broken(Fault),
 }
 
@@ -79,12 +79,12 @@ impl WorkerProcess {
         self.process.is_some()
     }
 
-    /// Its process id, if it runs.
+    /// The process id, if the process runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
     }
 
-    /// Whether it takes tasks.
+    /// Whether the worker takes tasks.
     pub fn is_ready(&self) -> bool {
         self.ready
     }
@@ -115,14 +115,13 @@ impl WorkerProcess {
         Ok(())
     }
 
-    /// A message of the process has arrived; `ready` if it reports that it takes tasks.
+    /// Notes that a message of the process has arrived; `ready` if it reports that the worker takes tasks.
     pub fn note_message(&mut self, ready: bool) {
         self.last_message_at = Instant::now();
         self.ready |= ready;
     }
 
-    /// Kills a process that has sent nothing for too long, because it hangs. Returns whether it was
-    /// killed.
+    /// Kills a process that has sent nothing for too long. Returns whether it was killed.
     pub fn kill_if_silent(&mut self, now: Instant) -> bool {
         let limit = if self.ready {
             HEARTBEAT_TIMEOUT
@@ -131,7 +130,7 @@ impl WorkerProcess {
         };
         let silent = now.duration_since(self.last_message_at) > limit;
         match &mut self.process {
-            // `poll` then finds it dead, like any other dead process.
+            // `poll` then finds it dead, as after any other death.
             Some(process) if silent => process.kill().is_ok(),
             _ => false,
         }
@@ -176,7 +175,7 @@ impl WorkerProcess {
     }
 }
 
-/// The last line that the process wrote on standard error, where faults and panics go.
+/// The last line that the process wrote to standard error, which has its faults and panics.
 fn last_stderr_line(process: &mut Child) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = &mut process.stderr {

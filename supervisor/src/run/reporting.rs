@@ -1,4 +1,5 @@
-//! The loop's reports: to the dispatcher, to the service manager, to waiting people, and to Prometheus.
+//! The loop's reports: to the dispatcher, to the service manager, to people who wait for the start, and to
+//! Prometheus.
 
 use std::time::Instant;
 
@@ -13,8 +14,8 @@ use crate::own_report::Known;
 use crate::worker_process::WorkerProcess;
 
 impl Process {
-    /// Reports to the dispatcher from time to time how this supervisor is doing. A lost report is replaced by the
-    /// next one.
+    /// Reports the supervisor's condition to the dispatcher from time to time. A lost report is replaced by the next
+    /// one.
     pub(super) fn report_to_dispatcher(&mut self, why_paused: Option<&str>) {
         if !(self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms())) {
             return;
@@ -100,7 +101,7 @@ fn row(worker: &WorkerProcess) -> WorkerRow {
     }
 }
 
-/// In the metrics, the sockets to all workers count as one.
+/// Sums the traffic by the sockets' names in the metrics, where the sockets to all workers count as one.
 fn traffic_by_name(
     traffic: impl IntoIterator<Item = (SocketName, Traffic)>,
 ) -> Vec<(&'static str, Traffic)> {

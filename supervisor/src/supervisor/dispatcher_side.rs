@@ -1,8 +1,8 @@
-//! The side of the supervisor's core that faces the dispatcher: hello, heartbeats, the lease, tasks,
-//! recalls, outcomes.
+//! The side of the supervisor's core that faces the dispatcher: hello, heartbeats, the lease, tasks, recalls,
+//! outcomes.
 //!
-//! Messages of another session than the present one are ignored. Outcomes are kept until the
-//! dispatcher acknowledges them, and sent again in the next session if it does not.
+//! Messages of any but the present session are ignored. Outcomes are kept until the dispatcher acknowledges them, and
+//! otherwise sent again in the next session.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Supervisor {
         self.session.next_send_ms()
     }
 
-    /// Sends what is due at this time: a hello or a heartbeat.
+    /// Sends a hello or a heartbeat, if one is due.
     pub fn keep_time(&mut self, now_ms: u64, wall_ms: i64) {
         match self.session.due(now_ms) {
             Due::Nothing => {}
@@ -65,7 +65,7 @@ impl Supervisor {
         });
         self.outgoing.push(OutgoingMessage::ToDispatcherNow(hello));
         if is_repeated {
-            // The dispatcher may have leased the tasks held here to other supervisors. Started ones continue; the
+            // The dispatcher may have leased the tasks held here to other supervisors. Started tasks continue; the
             // rest is given back and may be leased again.
             self.recalls.clear();
             self.recall(0, RecallScope::default());
@@ -173,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    /// The dispatcher refused the hello, because another supervisor has this name.
+    /// Notes that the dispatcher refused the hello because another supervisor has this name.
     pub(super) fn note_name_taken(&mut self, session: u64) {
         if session != self.session.id() {
             return;
@@ -211,7 +211,7 @@ impl Supervisor {
         self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 
-    /// The dispatcher answered a hello. Returns whether that begins a session.
+    /// Notes that the dispatcher answered a hello. Returns whether that begins a session.
     fn join(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
         let begins = session == self.session.id() && !self.session.is_welcomed();
         if begins {
@@ -241,8 +241,8 @@ impl Supervisor {
         }
     }
 
-    /// Keeps crawl settings. They may have changed since the crawl was paused, so workers get them again
-    /// with their next task.
+    /// Keeps crawl settings. They may have changed since workers got them, so workers get them again with their next
+    /// task.
     pub(super) fn learn_crawls(&mut self, crawls: Vec<CrawlSettings>) {
         for crawl in crawls {
             for worker in &mut self.workers {
@@ -252,7 +252,7 @@ impl Supervisor {
         }
     }
 
-    /// Forgets the settings of all crawls that no waiting task needs.
+    /// Drops the settings of crawls and the scripts of sites that no waiting task needs.
     fn forget_crawls(&mut self) {
         let waiting = self.workers.iter().flat_map(|worker| &worker.waiting);
         let needed: HashSet<CrawlKey> = waiting.map(|task| task.crawl).collect();
@@ -297,8 +297,7 @@ impl Supervisor {
         );
     }
 
-    /// Sends the dispatcher the collected outcomes and the credit. Without a session, both wait for the
-    /// next one.
+    /// Sends the collected outcomes and the credit to the dispatcher. Without a session, both wait for the next one.
     pub fn report(&mut self) {
         if !self.session.is_welcomed() {
             return;
@@ -308,7 +307,7 @@ impl Supervisor {
         if ended + collected.recalled.len() > 0 {
             let mut outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
             let mut parts = links::parts_for_messages(std::mem::take(&mut outcomes.done));
-            // The confirmations of recalls come last.
+            // The confirmations of recalls leave with the last part.
             outcomes.done = parts.pop().unwrap_or_default();
             for done in parts {
                 let part = no_outcomes(&self.terms.id);
@@ -324,7 +323,8 @@ impl Supervisor {
         }
     }
 
-    /// The running total reported to the dispatcher.
+    /// The running total of credit to report to the dispatcher. It does not grow during a pause, or while too many
+    /// outcomes are unacknowledged.
     fn credit(&self) -> Credit {
         match self.paused || self.unacknowledged.are_too_long() {
             true => self.reported_credit,
@@ -340,7 +340,7 @@ impl Supervisor {
         self.outgoing.push(OutgoingMessage::Outcomes(outcomes));
     }
 
-    /// Begins a new session by sending again the outcomes that the last one may have lost.
+    /// Sends the outcomes of the last session again in the new one, in case they were lost.
     pub(super) fn send_again(&mut self) {
         for outcomes in self.unacknowledged.take_all() {
             self.send_outcomes(outcomes);

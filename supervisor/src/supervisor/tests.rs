@@ -8,7 +8,7 @@ use super::*;
 
 const NOW_MS: u64 = 1_000;
 
-/// A supervisor of two workers in its first session, with both ready or not.
+/// A supervisor with two workers in its first session. The workers in `ready` have reported ready.
 fn welcomed(ready: &[u16]) -> Supervisor {
     let mut supervisor = Supervisor::new(Terms {
         id: "s".into(),
@@ -108,7 +108,7 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
     supervisor.take_from_dispatcher(message, NOW_MS);
 }
 
-/// The supervisor's report to the dispatcher: tasks given back, and settled recalls.
+/// The supervisor's next report to the dispatcher: the tasks given back, and the settled recalls.
 fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! The side of the supervisor's core that faces its worker processes: it sends them tasks and
-//! settings, takes their results, and gives back the tasks of processes that died.
+//! The side of the supervisor's core that faces its worker processes: it sends them tasks and settings, takes their
+//! results, and gives back the tasks of processes that died.
 //!
-//! A worker process is known by its index and its incarnation (how often it was started). Messages
-//! of an earlier incarnation are ignored.
+//! A worker process is identified by its index and its incarnation (how often it was started). Messages of an earlier
+//! incarnation are ignored.
 
 use tracing::Span;
 use webfill_service::journey::JOURNEY;
@@ -13,8 +13,8 @@ use super::Supervisor;
 use crate::worker_state::WorkerState;
 
 impl Supervisor {
-    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need, unless the mappings in
-    /// force are still missing.
+    /// Sends a ready worker the tasks that wait for it, preceded by the crawl settings they need. Does nothing while
+    /// the mappings in force are missing.
     pub(super) fn send_waiting_tasks(&mut self, worker_index: usize) {
         let worker = &mut self.workers[worker_index];
         if !worker.ready || worker.waiting.is_empty() || !self.mappings.are_complete() {
@@ -81,7 +81,7 @@ impl Supervisor {
         }
     }
 
-    /// A worker has reported ready: sends it everything that it needs before its first task.
+    /// Sends everything that a worker needs before its first task, once it has reported ready.
     pub(super) fn set_up_worker(&mut self, worker_index: usize) {
         self.workers[worker_index].ready = true;
         if self.draining {
@@ -100,8 +100,8 @@ impl Supervisor {
         self.send_waiting_tasks(worker_index);
     }
 
-    /// A worker's process has died. Its earlier messages may still arrive, so the tasks that it held are not given
-    /// back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
+    /// Notes that a worker's process has died. Its earlier messages may still arrive, so the tasks that it held are
+    /// not given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
     pub fn worker_died(&mut self, worker_index: u16) {
         let settled = self
             .recalls
@@ -112,16 +112,16 @@ impl Supervisor {
         worker.crawls.clear();
     }
 
-    /// A new process of this worker was started. Tasks that the former process still held are given back; `blamed` is
-    /// the task that its crash marker names, if it died while extracting a page.
+    /// Notes that a new process of this worker was started, and gives back the tasks that the former process still
+    /// held. `blamed` is the task that its crash marker names, if it died while extracting a page.
     pub fn worker_started(&mut self, worker_index: u16, incarnation: u32, blamed: Option<u64>) {
         self.worker_died(worker_index);
         self.workers[usize::from(worker_index)].incarnation = incarnation;
         self.give_back_tasks_of_dead_worker(worker_index, blamed);
     }
 
-    /// Gives back the tasks that a dead worker process held. Called when no message of that process
-    /// can arrive any more.
+    /// Gives back the tasks that a dead worker process held. Call this once no message of that process can arrive any
+    /// more.
     pub fn give_back_tasks_of_dead_worker(&mut self, worker_index: u16, blamed: Option<u64>) {
         let lost = self.queue.give_back(worker_index, blamed);
         let blamed_crawl = lost.blamed_crawl.and_then(|crawl| self.crawls.get(&crawl));
