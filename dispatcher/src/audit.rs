@@ -1,10 +1,10 @@
-//! The audit log: who has fed or changed what, and refusals. The core reports the actions. They are written after the
-//! commit and before the answers leave, so that every answered action is in the log even if the process is killed
-//! immediately after.
+//! The audit log: who has fed or changed what, and which requests were refused. The core reports the actions. They
+//! are written after the commit and before the answers leave, so that every answered action is in the log even if the
+//! process is killed immediately after.
 //!
-//! Feeds are many: those of one sender within a second become one line, which grows while the second
-//! lasts ([`AuditFile`]). So do repeated refusals. What was done besides is a line each, and is synced.
-//! Questions that were answered are not in it.
+//! Feeds are frequent, so those of one sender within a second are summed up in one line, which is rewritten while the
+//! second lasts ([`AuditFile`]). Repeated refusals are summed up likewise. Every other action has a line of its own,
+//! which is synced. Requests that only read are not logged.
 
 use serde_json::json;
 use webfill_scheduler::effects::Audited;
@@ -12,23 +12,23 @@ use webfill_scheduler::requester::Way;
 use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
 
-/// Lines that could not be written yet take this much memory at most; further ones are counted.
+/// The maximum memory of lines that could not be written yet. Further lines are only counted.
 const MOST_UNWRITTEN_BYTES: usize = 1 << 20;
 
-/// At most this many sums are kept open in a second; further ones are lines of their own.
+/// The maximum number of sums in one second. Further actions are lines of their own.
 const MOST_SUMS: usize = 1_000;
 
 /// The log as the dispatcher's loop writes it.
 pub(crate) struct AuditLog {
     file: AuditFile,
-    /// The second of the sums.
+    /// The second whose actions are summed.
     second: i64,
     sums: Vec<(Audited, u64)>,
-    /// Lines for good that the file does not have yet.
+    /// Final lines that could not be written yet.
     unwritten: String,
-    /// How many lines found no room among those.
+    /// How many lines had no room among the unwritten ones.
     lost: u64,
-    /// When the first and the last of them were lost.
+    /// When the first and the last line were lost.
     lost_ms: (i64, i64),
     is_failing: bool,
 }
@@ -46,8 +46,8 @@ impl AuditLog {
         }
     }
 
-    /// Writes the actions of a turn. An unwritable log stops nothing: its lines are kept for a while and retried, and
-    /// the number of lost ones is a line of its own.
+    /// Writes the actions of a turn. A fault of the log stops nothing: lines that cannot be written are kept for a
+    /// while and retried, and the number of lost ones becomes a line of its own.
     pub(crate) fn write(&mut self, turn: Vec<Audited>) {
         let Some(first) = turn.first() else {
             if self.is_failing {
@@ -73,13 +73,13 @@ impl AuditLog {
     fn begin_second(&mut self, second: i64) {
         match self.file.settle_open() {
             Ok(()) => self.sums.clear(),
-            // The sums stay open, and it is tried again in the next second.
+            // The sums stay open, and the next second tries again.
             Err(error) => self.note_failure(&error),
         }
         self.second = second;
     }
 
-    /// Returns whether it is among the sums.
+    /// Adds an action to the sums. Returns false if they have no room for it.
     fn add_to_sums(&mut self, audited: &Audited) -> bool {
         let mut sums = self.sums.iter_mut();
         if let Some((sum, times)) = sums.find(|(sum, _)| sum.is_like(audited)) {

@@ -1,5 +1,5 @@
-//! Whether the store and the cache answer, and how soon: checked every few seconds beside the writes. The core
-//! reports it to people.
+//! Checks every few seconds whether the store and the cache answer, and how soon. The checks are independent of the
+//! writes. The core shows the results to people.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use webfill_scheduler::core::{BackendReport, BackendsReport};
 use webfill_store::{Cache, CrawlId, Store, StoreError};
 
-/// How often they are asked, and how long an answer is waited for.
+/// How often the store and the cache are checked, and how long a check waits for an answer.
 const EVERY: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,7 +23,7 @@ pub(crate) struct Backends(Arc<Mutex<Known>>);
 struct Known {
     store: Option<Checked>,
     cache: Option<Checked>,
-    /// The store accepts no writes.
+    /// Whether the store accepts no writes at present.
     is_store_away: bool,
 }
 
@@ -32,7 +32,7 @@ struct Known {
 struct Checked {
     at: Instant,
     latency: Duration,
-    /// Why there was no answer.
+    /// Why the check failed; `None`: it was answered.
     fault: Option<String>,
 }
 
@@ -47,12 +47,12 @@ impl Checked {
 }
 
 impl Backends {
-    /// The store accepts writes, or does not.
+    /// Notes whether the store accepts writes.
     pub(crate) fn note_store(&self, is_away: bool) {
         self.lock().is_store_away = is_away;
     }
 
-    /// Asks for as long as the process lives.
+    /// Checks the store and the cache as long as the process lives.
     pub(crate) async fn watch(self, store: Arc<dyn Store>, cache: Arc<dyn Cache>) {
         loop {
             let nobody = CrawlId::new(NOBODY, NOBODY);
@@ -64,7 +64,7 @@ impl Backends {
         }
     }
 
-    /// The core's report about them.
+    /// The state of the store and the cache, as the core reports it.
     pub(crate) fn report(&self) -> BackendsReport {
         let known = self.lock();
         BackendsReport {

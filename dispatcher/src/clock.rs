@@ -1,5 +1,5 @@
-//! A clock that does not jump: milliseconds since the epoch, read once from the wall clock at the
-//! start and counted on by the monotonic clock. So setting the time does not cut a delay short.
+//! A clock that does not jump: milliseconds since the epoch, read once from the wall clock at the start and then
+//! advanced by the monotonic clock. So setting the wall clock does not shorten a delay.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,12 +24,12 @@ impl SteadyClock {
         i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// By how much the wall clock is ahead by now: it was set, or the machine has slept.
+    /// How far the wall clock is ahead of this one, because it was set or the machine has slept.
     pub(crate) fn wall_ahead_ms(&self) -> i64 {
         self.wall_ms().saturating_sub(self.now_ms())
     }
 
-    /// The wall clock, which applications use for the expiry of crawls.
+    /// The wall clock, by which applications set the expiry of crawls.
     pub(crate) fn wall_ms(&self) -> i64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)

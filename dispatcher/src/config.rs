@@ -25,32 +25,33 @@ use crate::feeders::FeederSetup;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DispatcherConfig {
-    /// Host name or address to listen on.
+    /// The host name or address to listen on.
     pub listen: String,
     /// The tasks socket's port; outcomes, control and firehose are the next three.
     pub port: u16,
-    /// Where requests by HTTP are taken, `ADDRESS:PORT`, or `off`; beyond loopback with TLS and tokens.
+    /// The address that takes HTTP requests, `ADDRESS:PORT`, or `off`. Beyond loopback, TLS and tokens are required.
     pub http: String,
-    /// The certificate of HTTP and those that lead to its authority, in a PEM file.
+    /// The PEM file with the certificate for HTTP, followed by its chain to the certificate authority.
     pub http_certificate: Option<PathBuf>,
-    /// The certificate's key, in a PEM file.
+    /// The PEM file with the certificate's key.
     pub http_key: Option<PathBuf>,
-    /// The tokens of those who may ask by HTTP.
+    /// The file with the tokens of HTTP clients.
     pub http_tokens: Option<PathBuf>,
-    /// Sites held in memory at once; all others wait on disk.
+    /// The maximum number of sites held in memory; all others wait on disk.
     pub window_sites: usize,
     /// Memory of the seen index, in MiB.
     pub seen_memory_mib: usize,
-    /// How many seconds after its last heartbeat a supervisor may start fetches.
+    /// How many seconds after its last acknowledged heartbeat a supervisor may start fetches.
     pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
-    /// A backup in the state folder is treated as one, as if `--restored` was given; other files are opened as usual.
+    /// Whether a backup in the state folder is treated as one, as if `--restored` was given. Other files are opened
+    /// as usual.
     pub restored: bool,
-    /// How many seconds dead and failing sites are waited for before their URLs end in their outcome;
-    /// `None`: as long as the tables of retries and backoffs say.
+    /// How many seconds to wait for dead and failing sites before their URLs end with a failure; `None`: as long as
+    /// the tables of retries and backoffs say.
     pub patience: Option<f64>,
-    /// Query parameters that do not make a URL another one: names, or beginnings of names with `*`.
+    /// Query parameters that do not tell URLs apart: names, or prefixes of names followed by `*`.
     pub drop_parameters: Vec<String>,
 }
 
@@ -79,7 +80,7 @@ impl DispatcherConfig {
         (self.lease * 1_000.0).ceil() as u64
     }
 
-    /// The files that protect HTTP.
+    /// The TLS and token files for HTTP.
     pub fn http_files(&self) -> Result<HttpFiles, String> {
         let tls = match (&self.http_certificate, &self.http_key) {
             (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
@@ -95,7 +96,7 @@ impl DispatcherConfig {
         Ok(HttpFiles { tls, tokens })
     }
 
-    /// The address for requests by HTTP; `None` if it is off. Beyond loopback only with TLS and tokens.
+    /// The address for HTTP requests; `None` if HTTP is off. An address beyond loopback requires TLS and tokens.
     pub fn http_address(&self) -> Result<Option<SocketAddr>, String> {
         if self.http == "off" {
             return Ok(None);
@@ -124,7 +125,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Four ports in a row.
+    /// Sockets on four consecutive TCP ports.
     pub fn tcp(host: &str, port: u16) -> Endpoints {
         let at = |offset| format!("tcp://{host}:{}", u32::from(port) + offset);
         Endpoints {
@@ -135,7 +136,7 @@ impl Endpoints {
         }
     }
 
-    /// Sockets in a folder.
+    /// Unix sockets in a folder.
     pub fn ipc(sockets: &std::path::Path) -> Endpoints {
         let at = |name| format!("ipc://{}/dispatcher-{name}", sockets.display());
         Endpoints {
@@ -151,48 +152,49 @@ impl Endpoints {
 #[derive(Debug)]
 pub struct DispatcherSetup {
     pub endpoints: Endpoints,
-    /// The address for requests by HTTP.
+    /// The address for HTTP requests; `None`: off.
     pub http: Option<SocketAddr>,
-    /// Where its metrics are served, if they are.
+    /// The address that serves metrics; `None`: not served.
     pub metrics: Option<SocketAddr>,
-    /// How often dispatchers were started on the state folder.
+    /// How often a dispatcher was started with this state folder.
     pub starts: u64,
-    /// Where probes are answered, if they are.
+    /// The address that answers probes; `None`: not answered.
     pub probes: Option<SocketAddr>,
-    /// Their protection.
+    /// The protection of HTTP requests.
     pub protection: Protection,
-    /// The surroundings for the dashboard, which is served there, too.
+    /// The environment of the dashboard, which is served at the same address as HTTP requests.
     pub dashboard: DashboardSetup,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
-    /// Where actions of clients are logged; `None`: the only client is the process that started it.
+    /// The file that logs the actions of clients; `None`: not logged, because the only client is the process that
+    /// started this dispatcher.
     pub audit: Option<AuditFile>,
-    /// The disks that must have room.
+    /// The disks that must have free space.
     pub disks: Disks,
     pub store: StoreUri,
     pub cache: Option<StoreUri>,
     /// How long the store keeps pages.
     pub retention: RetentionConfig,
-    /// The mappings' rules for records, for backfills.
+    /// The rules by which mappings fill records; backfills need them.
     pub mapping_rules: Arc<dyn MappingRules>,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
-    /// The bounds of sites that share an address or a provider.
+    /// The limits on sites that share an address or a provider.
     pub group_bounds: GroupBounds,
-    /// The failures that are retried, and when.
+    /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// How long sites in trouble back off.
     pub backoff: BackoffTable,
-    /// Limits of applications, by name.
+    /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
-    /// At the first signal it ends without its supervisors, which wait for the next dispatcher.
-    /// Otherwise it drains them, and ends when they have left.
+    /// Whether the first signal ends only the dispatcher, and its supervisors wait for the next one. Otherwise it
+    /// drains the supervisors, and ends when they have left.
     pub ends_alone: bool,
-    /// How to start if the state folder is a restored backup or a copy.
+    /// How to start on a state folder that is a restored backup or a copy.
     pub restoring: Restoring,
-    /// How the seeds of watches are read; `None`: this dispatcher has no watches.
+    /// How to start the processes that read the seeds of watches; `None`: this dispatcher has no watches.
     pub feeders: Option<FeederSetup>,
     pub config: DispatcherConfig,
 }

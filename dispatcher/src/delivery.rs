@@ -1,4 +1,4 @@
-//! Hands notifications of watches to the thread that delivers them.
+//! Passes notifications of watches to the thread that delivers them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use webfill_service::Fault;
 
 use crate::feeders::FeederSetup;
 
-/// Delivers notifications, if this dispatcher has watches.
+/// The handle of the thread that delivers notifications; `None` if this dispatcher has no watches.
 pub(crate) struct Deliveries(Option<Courier>);
 
 impl Deliveries {
@@ -29,7 +29,7 @@ impl Deliveries {
         courier.transpose().map(Deliveries)
     }
 
-    /// Delivers committed notifications.
+    /// Passes committed notifications on for delivery.
     pub(crate) fn deliver(&self, deliveries: Vec<Delivery>) {
         if let Some(courier) = &self.0 {
             let deliveries = deliveries.into_iter();

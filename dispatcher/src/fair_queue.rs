@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use webfill_scheduler::requester::Sender;
 
-/// The waiting messages of each sender, in their order.
+/// The waiting messages of each sender, oldest first.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     by_sender: HashMap<Sender, VecDeque<T>>,
@@ -34,7 +34,7 @@ impl<T> FairQueue<T> {
         self.by_sender.insert(sender, VecDeque::from([one]));
     }
 
-    /// The next message: of the first sender in turn whose first message may go.
+    /// Returns the next message: the oldest one of the first sender in turn whose oldest one may go.
     pub(crate) fn next(&mut self, may_go: impl Fn(&Sender, &T) -> bool) -> Option<(Sender, T)> {
         let place = self.turns.iter().position(|sender| {
             let first = self.by_sender.get(sender).and_then(VecDeque::front);

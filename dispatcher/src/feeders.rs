@@ -1,6 +1,6 @@
-//! The processes that read the seeds of runs of watches: one for each run, `webfill watch feed`. If they die, they
-//! are restarted and continue at the position that the dispatcher has. They die with the dispatcher, and the next one
-//! restarts them.
+//! The processes that read the seeds of watch runs: one process (`webfill watch feed`) for each run. A process that
+//! dies is restarted and continues at the position that the dispatcher has. Feeders die with the dispatcher, and the
+//! next dispatcher starts them again.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,22 +14,22 @@ use webfill_scheduler::effects::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 
-/// A feeder that dies this often, each time within a minute of its start, is not restarted.
+/// A feeder is not restarted after this many deaths, each within a minute of its start.
 const MOST_EARLY_DEATHS: u32 = 5;
 
-/// How long a feeder may write back and count after the end of its run.
+/// How long after the end of its run a feeder may still write back and count.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How feeders are started.
 #[derive(Debug, Clone)]
 pub struct FeederSetup {
-    /// The socket that they ask on; only this machine's user can reach it.
+    /// The socket for the feeders' requests; only this machine's user can reach it.
     pub endpoint: String,
-    /// The settings of the dispatcher, as it runs.
+    /// The configuration file with the settings of the running dispatcher.
     pub config_file: PathBuf,
     /// The sources that watches may read.
     pub sources: WatchSources,
-    /// The resources of their notifications.
+    /// The resources that notifications of watches may use.
     pub notifications: Permissions,
 }
 
@@ -37,13 +37,13 @@ pub struct FeederSetup {
 pub(crate) struct EndedFeeder {
     pub(crate) watch: String,
     pub(crate) run: u64,
-    /// Why it has failed, if it has.
+    /// The reason of the failure; `None` if it did not fail.
     pub(crate) why: Option<String>,
 }
 
 pub(crate) struct Feeders {
     setup: Option<FeederSetup>,
-    /// By watch and run.
+    /// The feeders, by watch and run.
     by_run: BTreeMap<(String, u64), Feeder>,
 }
 
@@ -51,7 +51,7 @@ struct Feeder {
     child: Option<Child>,
     back_off: BackOff,
     start_at: Instant,
-    /// Since when its run is known to be over.
+    /// Since when the feeder's run is known to be over.
     over_since: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ impl Feeders {
     }
 
     /// Starts ordered processes, restarts dead ones, ends those that outlive their run for too long, and returns
-    /// those that have ended permanently. Must be called by the thread that lives as long as the process.
+    /// those that have ended permanently. Must be called by a thread that lives as long as the process.
     pub(crate) fn advance(
         &mut self,
         orders: Vec<FeederOrder>,
@@ -152,7 +152,7 @@ impl Feeder {
 
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // An error means that it has ended already.
+            // An error means that the process has ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -188,7 +188,7 @@ fn start(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault>
         .map_err(|error| Fault::error(format!("cannot start a feeder: {error}")))
 }
 
-/// The last line that an ended process has written to standard error; it writes little.
+/// The last line that an ended process wrote to standard error. Feeders write little.
 fn last_words(mut child: Child) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = child.stderr.take() {

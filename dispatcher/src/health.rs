@@ -1,7 +1,8 @@
-//! The answers of `/healthz` and `/readyz`: whether the dispatcher's loop turns and has its requirements, and whether
+//! The answers to `/healthz` and `/readyz`: whether the dispatcher's loop runs and has its requirements, and whether
 //! it takes requests and hands out tasks.
 //!
-//! The loop and the store writer record their states. The HTTP thread reads them, and answers whatever the others do.
+//! The loop and the store writer record their states. The HTTP thread answers from the record, even while the others
+//! are busy or stuck.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,22 +11,22 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_wire::counts::Histogram;
 
-/// The loop turns twice a second or more often. Without a turn for this long it is stuck.
+/// The loop turns at least twice a second. Without a turn for this long, it is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// Shared by the threads of a dispatcher.
+/// The recorded states, shared by the threads of a dispatcher.
 #[derive(Clone)]
 pub(crate) struct Health(Arc<Shared>);
 
 struct Shared {
     started: Instant,
-    /// When the loop last turned, in milliseconds since the start; 0: it has not begun, because the
-    /// frontier is not open.
+    /// When the loop last turned, in milliseconds since the start; 0 until its first turn, while the frontier is
+    /// being opened.
     turned_ms: AtomicU64,
     is_store_away: AtomicBool,
-    /// How long the store took to answer.
+    /// How long the store's answers took.
     store_answers: Mutex<Histogram>,
-    /// Why nothing is taken or handed out, as of the last turn.
+    /// Why no request is taken or no task is handed out, as of the last turn.
     holds: Mutex<Option<String>>,
 }
 
@@ -40,7 +41,7 @@ impl Health {
         }))
     }
 
-    /// The loop turns. `holds`: why nothing is taken or handed out.
+    /// Records that the loop turns. `holds`: why no request is taken or no task is handed out.
     pub(crate) fn note_turn(&self, holds: Option<&str>) {
         let now_ms = self.0.started.elapsed().as_millis() as u64;
         self.0.turned_ms.store(now_ms.max(1), Ordering::Relaxed);
@@ -50,7 +51,7 @@ impl Health {
         }
     }
 
-    /// The store has answered after this time, or it is away.
+    /// Records whether the store is away, and how long it took to answer.
     pub(crate) fn note_store(&self, is_away: bool, took: Duration) {
         self.0.is_store_away.store(is_away, Ordering::Relaxed);
         let answers = self.0.store_answers.lock();
@@ -59,7 +60,7 @@ impl Health {
             .observe(took);
     }
 
-    /// Whether the store is away, and how long it took to answer so far.
+    /// Whether the store is away, and how long its answers took.
     pub(crate) fn store(&self) -> (bool, Histogram) {
         let is_away = self.0.is_store_away.load(Ordering::Relaxed);
         let answers = self.0.store_answers.lock();
@@ -71,17 +72,17 @@ impl Health {
         self.0.turned_ms.load(Ordering::Relaxed) > 0
     }
 
-    /// The status and answer of `/healthz`.
+    /// The HTTP status and the body of the answer to `/healthz`.
     pub(crate) fn healthz(&self) -> (u16, Value) {
         answer("ok", &self.faults())
     }
 
-    /// The status and answer of `/readyz`.
+    /// The HTTP status and the body of the answer to `/readyz`.
     pub(crate) fn readyz(&self) -> (u16, Value) {
         answer("ready", &self.unreadiness())
     }
 
-    /// Why it takes no requests, or hands out no tasks.
+    /// Why the dispatcher takes no requests or hands out no tasks.
     pub(crate) fn unreadiness(&self) -> Vec<String> {
         let mut faults = self.faults();
         let holds = self.0.holds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +90,7 @@ impl Health {
         faults
     }
 
-    /// Why its loop does nothing, or why its results cannot be stored.
+    /// Why the loop does nothing, or why results cannot be stored.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let turned_ms = self.0.turned_ms.load(Ordering::Relaxed);

@@ -1,12 +1,11 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
-//! HTTP requests carry no keys: beyond loopback the server listens only with TLS and tokens
-//! ([`webfill_service::http`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
+//! HTTP requests carry no keys, so beyond loopback the server listens only with TLS and tokens
+//! ([`webfill_service::http`]). To keep out foreign pages in a browser, it refuses any `Origin` header, bodies whose
 //! type is not JSON and, where no token is needed, `Host` names that are not this machine's. One thread serves all
 //! connections. It only reads and waits; the dispatcher's loop carries out the requests.
 //!
-//! Paths below `/dashboard` belong to the dashboard ([`webfill_dashboard`]), which lets its visitors in by rules of its
-//! own.
+//! Paths below `/dashboard` belong to the dashboard ([`webfill_dashboard`]), which has access rules of its own.
 
 mod answers;
 mod body;
@@ -56,7 +55,7 @@ struct Service {
     refusals: Mutex<RefusalLog>,
 }
 
-/// Starts to listen, and serves until the process ends. Returns the address.
+/// Listens on the address and serves it until the process ends. Returns the actual address.
 pub(crate) fn start(
     address: SocketAddr,
     clock: SteadyClock,
@@ -97,23 +96,23 @@ impl Answering for Service {
     }
 }
 
-/// Whether the client wants a web page: browsers say so, and programs do not.
+/// Whether the client wants a web page. Browsers say so in `Accept`; other programs do not.
 fn is_of_browser(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|types| types.to_str().ok());
     request.method() == Method::GET && accepted.is_some_and(|types| types.contains("text/html"))
 }
 
-/// The methods and paths, for the answer to an unknown path.
+/// The methods and paths that the answer to an unknown path lists.
 const PLACES: &str = "POST /feed, GET /info, GET /why, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
-/// A request and its sender.
+/// One request and its sender.
 struct Visit {
     service: Arc<Service>,
     from: IpAddr,
     who: Who,
     rights: Rights,
-    /// Its permit.
+    /// The request's permit, once it has one.
     permit: Option<Arc<Permit>>,
 }
 
@@ -133,7 +132,7 @@ impl Visit {
         }
     }
 
-    /// Identifies the sender, if a token is needed; returns the refusal of clients without one.
+    /// Identifies the sender by its token, if tokens are required. Returns a refusal for a missing or wrong one.
     fn admit(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
@@ -147,8 +146,7 @@ impl Visit {
         };
         let Some(bearer) = tokens.bearer(token) else {
             self.note_wrong_token();
-            // Only after wrong tokens: clients that share an address with a guesser, behind a proxy, are still
-            // admitted.
+            // Judged only after a wrong token, so that clients behind the same proxy as a guesser are still admitted.
             if self.service.wrong_tokens.count(self.from, Instant::now()) {
                 let why = "too many wrong tokens from there: try again in a minute";
                 let seconds = PERIOD.as_secs().to_string();
@@ -202,11 +200,11 @@ impl Visit {
         }
     }
 
-    /// Takes a permit for the request until it is answered, or refuses it for now.
+    /// Takes a permit, which the request keeps until it is answered, or refuses the request for now.
     fn begin(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
         let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
         let bytes = match request.body().size_hint().upper() {
-            // Lines are handed over in parts.
+            // A stream's lines are handed over in batches.
             _ if is_stream => feed::MOST_BATCH_BYTES,
             Some(bytes) => usize::try_from(bytes)
                 .unwrap_or(usize::MAX)
@@ -249,7 +247,7 @@ impl Visit {
         }
     }
 
-    /// An action whose name is in the path.
+    /// Carries out the action named in the path.
     async fn take_action(&self, action: &str, request: Request<Incoming>) -> Answer {
         let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
@@ -277,7 +275,7 @@ impl Visit {
         }
     }
 
-    /// The dispatcher's answer; `None` if its loop has ended.
+    /// Passes a request to the dispatcher. Returns its answer; `None` if its loop has ended.
     async fn request(&self, asked: Asked) -> Option<Value> {
         let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
@@ -301,7 +299,7 @@ fn of_health((status, answer): (u16, Value)) -> Answer {
     json_answer(status, answer)
 }
 
-/// The status of a refusal: whether the request is at fault, or may be repeated as it is.
+/// The HTTP status of a refusal: 503 if the same request may be sent again, 400 if the request is at fault.
 fn refusal_status(answer: &Value) -> u16 {
     match answer["error"]["retry"] == true {
         true => 503,
@@ -309,7 +307,7 @@ fn refusal_status(answer: &Value) -> u16 {
     }
 }
 
-/// The action of a query string.
+/// The action with the parameters of the query string.
 fn of_query(action: &str, request: &Request<Incoming>) -> Value {
     let query = request.uri().query().unwrap_or_default();
     let url = webfill_urls::Url::parse(&format!("http://localhost/?{query}"));

@@ -1,4 +1,5 @@
-//! Frames of supervisors: reads them, checks the senders' names against their keys, and reports unreadable ones.
+//! Decodes and applies the frames of supervisors, checks the senders' names against their keys, and reports
+//! unreadable frames.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ pub(crate) fn apply_outcomes(
     }
 }
 
-/// The name of the sender's key; without keys, the identity of its connection.
+/// The name of the sender's key. Without keys: the identity of the connection.
 fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
     if let Some(entry) = sender {
         return entry.name.to_string();
@@ -107,7 +108,7 @@ fn note_foreign(core: &mut Core, greeting: &Greeting) {
     }
 }
 
-/// Whether a supervisor uses a name that its key does not allow.
+/// Whether a supervisor uses a name that its key does not allow. If so, that is reported.
 fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -> bool {
     let Some(name) = sender.as_ref().map(|entry| &*entry.name) else {
         return false;

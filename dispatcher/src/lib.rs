@@ -1,10 +1,10 @@
-//! The dispatcher's process: what decides ([`webfill_scheduler`]) with sockets, threads and clocks.
+//! The dispatcher's process: the core, which decides ([`webfill_scheduler`]), with sockets, threads and clocks.
 //!
-//! [`mod@run`] is the loop. Each turn passes all arrivals to the core, and carries out its effects after the commit:
-//! it sends messages and answers, writes to the store and to the audit log, delivers notifications, starts feeders.
-//! The followers of the store have threads of their own beside the loop.
+//! [`mod@run`] is the loop. Each turn passes all arrivals to the core and carries out its effects after the commit:
+//! it sends messages and answers, writes to the store and to the audit log, delivers notifications, and starts
+//! feeders. The followers of the store run on threads of their own.
 
-// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+// Print only through `say!` and `terminal::stdout`, because they filter control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod audit;

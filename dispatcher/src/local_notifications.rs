@@ -1,6 +1,6 @@
-//! The notifications of a watch on one machine. When its run has ended, its dispatcher has ended, too. So the process
+//! The notifications of a watch that runs on one machine. When a run ends, its dispatcher ends, too. So the process
 //! of the run reports the events and delivers the notifications, using the dispatcher's file. Notifications that
-//! cannot be delivered in time are retried at the next run.
+//! cannot be delivered in time are retried after the next run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,13 +15,13 @@ use webfill_scheduler::frontier::outbox;
 use webfill_scheduler::watch_reports::{self, Attempts};
 use webfill_service::Fault;
 
-/// How often there is a check for further due deliveries.
+/// How often to check for further due deliveries.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Deliveries that began in time are awaited: a command may take a minute.
+/// How long to wait for deliveries that began in time: a command may take a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
 
-/// The data about a run that has ended.
+/// The facts about a run that has ended.
 pub struct RunEnded<'a> {
     pub watch: &'a Watch,
     /// The runs that have ended, the latest first.
@@ -33,7 +33,7 @@ pub struct RunEnded<'a> {
     pub now_ms: i64,
 }
 
-/// The state before a run.
+/// The state before a run, from which new events are counted.
 pub struct Before {
     /// The number of the last run that had ended, and of the last change of a page.
     pub last_run: u64,
@@ -46,13 +46,13 @@ pub struct LocalNotifications {
 }
 
 impl LocalNotifications {
-    /// Opens the outbox in a state folder, which no dispatcher has.
+    /// Opens the outbox in a state folder that no dispatcher uses.
     pub fn open(state: &Path) -> Result<LocalNotifications, Fault> {
         let db = open_file(state).map_err(Fault::error)?;
         Ok(LocalNotifications { db })
     }
 
-    /// Before a run: only later changes are reported, and removed recipients get nothing more.
+    /// Prepares for a run: only changes from now on are reported, and removed recipients get nothing more.
     pub fn begin(&self, watch: &Watch, before: &Before, now_ms: i64) -> Result<(), Fault> {
         let fresh = Reported {
             run: before.last_run,
@@ -79,7 +79,7 @@ impl LocalNotifications {
         Ok(())
     }
 
-    /// The numbers of the changes after which recipients get reports; empty: no changes are reported.
+    /// The numbers of the last changes that recipients have had reports of. Empty: no changes are reported.
     pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
         let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(fault);
         let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
@@ -89,7 +89,7 @@ impl LocalNotifications {
             .collect())
     }
 
-    /// Puts new events into the outbox, once.
+    /// Adds the run's events to the outbox, each once.
     pub fn report(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
         self.report_all(ended).map_err(fault)
     }
@@ -127,7 +127,7 @@ impl LocalNotifications {
     }
 
     /// Delivers waiting notifications for at most `within`, and finishes those in progress. Returns how many are left
-    /// or dropped, with the reason of one. `give_up` ends it early.
+    /// or dropped, with one reason. `give_up` ends it early.
     pub fn deliver(
         &self,
         permissions: Permissions,

@@ -1,6 +1,6 @@
-//! The dispatcher's metrics for Prometheus. The loop publishes its values once a second ([`Metrics::publish`]); a
-//! thread of its own counts rows in the frontier's file ([`counts`]). A scrape gets the last published values, on a
-//! third thread ([`webfill_service::metrics::serve`]), so it blocks nothing.
+//! The dispatcher's metrics for Prometheus. The loop publishes its values once a second ([`Metrics::publish`]). A
+//! second thread counts rows in the frontier's file ([`counts`]). A third thread answers scrapes with the latest
+//! values ([`webfill_service::metrics::serve`]), so a scrape blocks nothing.
 
 mod counts;
 mod page;
@@ -24,7 +24,7 @@ use crate::health::Health;
 /// How often the loop publishes its values.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// The side of the loop.
+/// The loop's handle to the metrics.
 pub(crate) struct Metrics {
     shared: Arc<Shared>,
     next: Instant,
@@ -36,10 +36,10 @@ struct Shared {
     health: Health,
     state: PathBuf,
     starts: u64,
-    /// The folders whose disks must have room.
+    /// The folders whose disks must have free space.
     folders: Vec<PathBuf>,
     clock: SteadyClock,
-    /// `None`: the frontier is being opened.
+    /// `None` while the frontier is being opened.
     loop_metrics: Mutex<Option<Arc<LoopMetrics>>>,
     counts: Mutex<Counts>,
 }
@@ -53,7 +53,7 @@ struct LoopMetrics {
 }
 
 impl Metrics {
-    /// Begins to serve, if that is wanted.
+    /// Starts to serve metrics, if configured.
     pub(crate) fn start(
         setup: &DispatcherSetup,
         health: Health,
@@ -81,7 +81,7 @@ impl Metrics {
         }))
     }
 
-    /// The frontier of this state folder is open: from now on it is counted.
+    /// Starts to count the rows of the frontier in this state folder, which is open now.
     pub(crate) fn begin_counts(&mut self, state: &Path) -> Result<(), Fault> {
         let (asked, shared) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let conditions = move || asked.conditions();
@@ -115,7 +115,7 @@ impl Metrics {
 }
 
 impl Shared {
-    /// The last published values of the loop; `None`: none yet.
+    /// The conditions that the loop published last; `None` before it has published any.
     fn conditions(&self) -> Option<Conditions> {
         let published = lock(&self.loop_metrics).clone()?;
         let (is_store_away, _) = self.health.store();
@@ -127,6 +127,6 @@ impl Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No holder of the lock panics, and the value behind it is replaced as a whole.
+    // A poisoned lock is harmless: no holder panics, and the value behind it is replaced as a whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

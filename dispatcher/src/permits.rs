@@ -1,14 +1,14 @@
-//! Limits the dispatcher's work for clients. The work in progress for a client is counted for its connection, for its
-//! key, and for all. Counted are requests, from their arrival until their answers have left; their bytes, until they
-//! are answered; and the bytes of answers that it has not read.
+//! Limits the dispatcher's work for clients. A client's work in progress is counted for its connection, for its key,
+//! and for all clients together. The counts are of requests, from their arrival until their answers have left; of
+//! their bytes, until they are answered; and of the bytes of answers that the client has not read.
 //!
 //! A request beyond a limit is refused, for now, before it is read. A client with nothing else in progress is always
 //! admitted. So a client that sends one request at a time is never refused because of others, unless its key does so
-//! on too many connections. A client that continues to send without reading its refusals gets no more of them until
+//! on too many connections. A client that continues to send without reading its refusals gets no more refusals until
 //! its work is within the limits again. If it still continues, it floods: its connection is closed.
 //!
-//! A [`Permit`] goes along with its request and then with the answer, and returns its share when it is dropped,
-//! whether and however the request was answered.
+//! A [`Permit`] accompanies its request and then the answer. When it is dropped, it returns its share, whether and
+//! however the request was answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -42,30 +42,30 @@ const OF_ALL: Bounds = Bounds {
     answer_bytes: 32 << 20,
 };
 
-/// Maximum number of connections of a key with work in progress.
+/// The maximum number of connections with work in progress per key.
 const MOST_CONNECTIONS_OF_A_KEY: usize = 256;
 
 pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending answers first";
 const TOO_MANY_CONNECTIONS: &str =
     "this key has requests pending on too many connections: use fewer, or wait for their answers";
 
-/// A client with this many times its allowance pending gets no more refusals. If it then sends as much again, it is
-/// disconnected.
+/// A client whose pending work exceeds this many times its limits gets no more refusals. If it then sends as much
+/// again, it is disconnected.
 const UNHEARD_BEYOND: usize = 4;
 
-/// Admitted whatever else is in progress, if the sender has nothing in progress.
+/// A request of at most this size is always admitted if its sender has nothing else in progress.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
 
 /// The approximate memory of an answer beside its bytes.
 const BYTES_OF_AN_ANSWER: usize = 200;
 
-/// The work in progress.
+/// The counts of work in progress.
 #[derive(Debug, Default)]
 struct Account {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
-    /// For a key: its connections with work in progress.
+    /// The number of connections with work in progress. Only counted for keys.
     connections: AtomicUsize,
 }
 
@@ -81,20 +81,21 @@ impl Account {
 #[derive(Debug, Default)]
 struct Connection {
     own: Account,
-    /// None on this machine without keys.
+    /// The account of the connection's key. `None` on this machine without keys.
     key: Option<Arc<Account>>,
     all: Arc<All>,
     is_gone: AtomicBool,
-    /// It has sent more than is even refused, until its work is within the limits again.
+    /// Whether the connection has sent so much that its requests are not even refused, until its work is within the
+    /// limits again.
     is_unheard: AtomicBool,
-    /// The bytes it has sent since.
+    /// What the connection has sent while it is unheard.
     unheard: Account,
 }
 
 #[derive(Debug, Default)]
 struct All {
     account: Account,
-    /// The bytes of long requests that were read and not carried out.
+    /// The bytes of long requests that were read but not carried out yet.
     read: AtomicUsize,
 }
 
@@ -110,7 +111,7 @@ impl Connection {
         accounts.any(|(account, bounds)| account.exceeds(bounds, more_bytes, times))
     }
 
-    /// Whether it has nothing in progress, and its key has enough other connections with work in progress.
+    /// Whether the connection has nothing in progress while its key's other connections in use reach the limit.
     fn is_one_too_many(&self) -> bool {
         let key = self.key.as_deref();
         let busy = key.map_or(0, |key| key.connections.load(Relaxed));
@@ -143,7 +144,7 @@ impl Connection {
     }
 }
 
-/// Lets requests in.
+/// Admits requests within the limits.
 #[derive(Default)]
 pub(crate) struct Permits {
     all: Arc<All>,
@@ -151,7 +152,7 @@ pub(crate) struct Permits {
     connections: Kept<Peer, Connection>,
 }
 
-/// The permits of all ways in: a key has no more because it uses several.
+/// The permits, shared by the control socket and HTTP, so that a key cannot exceed its limits by using both.
 #[derive(Clone, Default)]
 pub(crate) struct SharedPermits(Arc<Mutex<Permits>>);
 
@@ -161,12 +162,12 @@ impl SharedPermits {
     }
 }
 
-/// How much a connection is listened to.
+/// How a message of a connection is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hearing {
     Heard,
     Unheard,
-    /// It has been unheard for long, and sends on.
+    /// The connection has been unheard for long and still sends.
     Flood,
 }
 
@@ -174,18 +175,18 @@ pub(crate) enum Hearing {
 #[derive(Debug)]
 pub(crate) enum Admission {
     Taken(Permit),
-    /// Its sender has too much in progress, as the text says; the permit is that of the refusal.
+    /// The sender has too much in progress, as the text says. The permit is for the refusal.
     Refused(Permit, &'static str),
     /// Its sender does not read the refusals either.
     Unheard,
 }
 
 impl Permits {
-    /// Admits a message of this size, or not.
+    /// Decides about a request of this size.
     pub(crate) fn admit(&mut self, peer: &Peer, key: Option<&Arc<str>>, bytes: usize) -> Admission {
         let all = Arc::clone(&self.all);
         let key = key.map(|key| self.keys.get(key, Account::default));
-        // A new connection may have the name of one that is gone.
+        // A new connection may have the identity of one that is gone.
         self.connections
             .drop_if(peer, |one| one.is_gone.load(Relaxed));
         let connection = self.connections.get(peer, || Connection {
@@ -218,7 +219,7 @@ impl Permits {
         }
     }
 
-    /// Whether a message of a connection is heard. It costs little, for who reads a flood.
+    /// Decides whether a message of a connection is heard at all. This is cheap, even for the messages of a flood.
     pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> Hearing {
         let known = self.connections.held.get(peer).and_then(Weak::upgrade);
         let unheard = known.filter(|one| {
@@ -236,13 +237,13 @@ impl Permits {
         }
     }
 
-    /// Whether long requests are to wait until others are carried out.
+    /// A gauge that shows whether further long requests have to wait.
     pub(crate) fn gauge(&self) -> Gauge {
         Gauge(Arc::clone(&self.all))
     }
 }
 
-/// Reports how much of long requests was read and not carried out.
+/// Shows how many bytes of long requests were read but not carried out yet.
 #[derive(Clone)]
 pub(crate) struct Gauge(Arc<All>);
 
@@ -252,7 +253,7 @@ impl Gauge {
     }
 }
 
-/// The share of a request in the limits.
+/// A request's share of the limits, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     connection: Arc<Connection>,
@@ -332,7 +333,7 @@ impl Drop for Permit {
     }
 }
 
-/// A permit on its way with the answer.
+/// The permit of a request, held until its answer has left.
 pub(crate) struct OfAnswer(pub(crate) Arc<dyn RequestPermit>);
 
 impl Held for OfAnswer {
@@ -341,10 +342,10 @@ impl Held for OfAnswer {
     }
 }
 
-/// Kept as long as another holder has it.
+/// Values that exist as long as someone else holds them.
 struct Kept<K, V> {
     held: HashMap<K, Weak<V>>,
-    /// At this many entries, unused ones are dropped.
+    /// Once there are this many entries, unused ones are dropped.
     prune_at: usize,
 }
 

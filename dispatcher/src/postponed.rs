@@ -1,17 +1,17 @@
-//! The events that a turn of the dispatcher's loop applies, so that no turn takes long.
+//! Postpones outcomes to later turns of the dispatcher's loop, so that no turn takes long.
 //!
 //! An outcome may bring the 50,000 URLs of a sitemap, and hundreds of such outcomes may wait. A turn takes
-//! [`TURN_BYTES`] of outcomes and leaves the rest to the next ones, in their order. Everything else goes before them:
-//! heartbeats above all, which are answered after a turn, and without which supervisors stop fetching. Outcomes come
-//! by a socket of their own, so no order between them and the rest is lost.
+//! [`TURN_BYTES`] of outcomes and leaves the rest, in order, to later ones. All other events precede them, above all
+//! heartbeats: they are answered after the turn, and without the answers supervisors stop fetching. Outcomes come by
+//! a socket of their own, so their order relative to other messages does not matter.
 
 use std::collections::VecDeque;
 
-/// Outcomes are added to a turn until they have this many bytes: that of one large sitemap, about, and some
-/// ten thousand of ordinary pages.
+/// A turn takes outcomes until they have this many bytes: about those of one large sitemap, or of some ten thousand
+/// ordinary pages.
 const TURN_BYTES: usize = 2 << 20;
 
-/// Events that wait for a later turn.
+/// Events that wait for a later turn, with their sizes.
 pub(crate) struct Postponed<E>(VecDeque<(usize, E)>);
 
 impl<E> Default for Postponed<E> {
@@ -25,13 +25,13 @@ impl<E> Postponed<E> {
         self.0.is_empty()
     }
 
-    /// The rest of a turn comes first in the next one.
+    /// Puts back the events that a turn did not get to. They come first in the next one.
     pub(crate) fn put_back(&mut self, left: impl Iterator<Item = (usize, E)>) {
         let behind = std::mem::take(&mut self.0);
         self.0 = left.chain(behind).collect();
     }
 
-    /// Begins a turn with as many postponed events as it takes.
+    /// Begins a turn with as many postponed events as fit into it.
     pub(crate) fn begin_turn(&mut self) -> Turn<'_, E> {
         let mut events = Vec::new();
         let mut bytes = 0;
@@ -50,7 +50,7 @@ impl<E> Postponed<E> {
     }
 }
 
-/// The events of a turn.
+/// The events that one turn applies.
 pub(crate) struct Turn<'p, E> {
     postponed: &'p mut Postponed<E>,
     events: Vec<E>,
@@ -71,7 +71,7 @@ impl<E> Turn<'_, E> {
         }
     }
 
-    /// How many events it has, and how many it has postponed.
+    /// The number of events passed to this turn, including the postponed ones.
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }

@@ -1,5 +1,5 @@
 //! Reloads everything that can change while the dispatcher runs: the mappings and some settings. They are read and
-//! checked on a thread of its own, because that may take seconds; the loop continues meanwhile. A fault means that
+//! checked on a separate thread, because that may take seconds; the loop continues meanwhile. If there is a fault,
 //! nothing changes.
 
 use std::sync::mpsc;
@@ -7,10 +7,10 @@ use std::sync::mpsc;
 use webfill_scheduler::reload::{ReloadAsked, ReloadEnded, Reloaded};
 use webfill_service::Fault;
 
-/// Reads everything again.
+/// Reads and checks everything that can be reloaded.
 pub type ReadAgain = Box<dyn FnMut() -> Result<Reloaded, Fault> + Send>;
 
-/// The thread's handle; it ends when this is dropped.
+/// The reloading thread's handle; the thread ends when this is dropped.
 pub(crate) struct Reloader {
     asked: mpsc::Sender<ReloadAsked>,
 }

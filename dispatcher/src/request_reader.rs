@@ -1,10 +1,10 @@
-//! Reads the requests that arrive on the control socket, on threads of its own. So a list of a hundred thousand
+//! Reads the requests that arrive on the control socket, on separate threads. So a list of a hundred thousand
 //! requests, or a pattern that takes long to compile, does not delay the dispatcher's loop.
 //!
 //! Requests beyond a sender's limits are refused unread ([`crate::permits`]), and so are those that its rights
-//! certainly forbid. Senders take turns. One of two threads reads only short requests, which so never wait for long
-//! ones of others. A long one is read when those before it are mostly carried out. The requests of one sender are
-//! read in their order, one after another.
+//! certainly forbid. Senders take turns. One of two threads reads only short requests, so that they never wait for
+//! long ones of others. A long request is read once those before it are mostly carried out. The requests of one
+//! sender are read in their order, one after another.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::clock::SteadyClock;
 use crate::fair_queue::FairQueue;
 use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
 
-/// While this much of long requests is read and not carried out, no further one is read.
+/// While this many bytes of long requests are read but not carried out yet, no further one is read.
 const MOST_READ_BYTES: usize = 24 << 20;
 
 /// How often to check whether a long request may be read.
@@ -31,13 +31,13 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 /// The approximate memory of a short request when it is read.
 const BYTES_OF_A_REQUEST: usize = 1_024;
 
-/// A client's request as it was read: valid, or with the reason why it is refused.
+/// A client's request after it was read: valid, or with the reason for its refusal.
 pub(crate) struct ClientRequest {
     pub(crate) requester: Requester,
     pub(crate) asked: Result<Asked, Refusal>,
 }
 
-/// A request as it has arrived.
+/// A request that waits to be read.
 struct Frame {
     requester: Requester,
     content: Content,
@@ -45,7 +45,7 @@ struct Frame {
 
 enum Content {
     Unread(Vec<u8>),
-    /// It is answered in its order.
+    /// A refusal, which is sent when it is the sender's turn, so that answers keep their order.
     Refused(Refusal),
     UnreadFeed,
 }
@@ -59,12 +59,12 @@ impl Frame {
     }
 }
 
-/// The threads' handle; they end when this is dropped and everything is read.
+/// The handle of the reading threads. They end when this is dropped and everything is read.
 pub(crate) struct RequestReader {
     permits: SharedPermits,
-    /// Senders that are not heard, so that each is logged once a minute.
+    /// Logs senders that are not heard, each once a minute.
     unheard: RefusalLog,
-    /// Only processes of this user reach the control socket: they are not counted.
+    /// Whether only processes of this user reach the control socket. Then requests are not limited.
     is_private: bool,
     shared: Arc<Shared>,
 }
@@ -78,7 +78,7 @@ struct Shared {
 #[derive(Default)]
 struct Waiting {
     frames: FairQueue<Frame>,
-    /// The senders whose requests are being read.
+    /// Senders whose requests are being read at present.
     busy: HashSet<Sender>,
     is_closed: bool,
 }
@@ -129,12 +129,13 @@ impl RequestReader {
         }
     }
 
-    /// Queues a frame without blocking, or its refusal.
+    /// Queues a frame to be read, or its refusal. Does not block.
     pub(crate) fn enqueue(&mut self, requester: Requester, frame: Vec<u8>) {
         self.enqueue_content(requester, Content::Unread(frame));
     }
 
-    /// Queues the refusal of crawl requests whose sender may only read ([`rights::refuse_unread`]).
+    /// Queues the refusal of crawl requests that were not read, because their sender has only read access
+    /// ([`rights::refuse_unread`]).
     pub(crate) fn enqueue_unread(&mut self, requester: Requester) {
         self.enqueue_content(requester, Content::UnreadFeed);
     }
@@ -193,7 +194,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next request to read; its sender is busy until then. `None` at the end.
+    /// Waits for the next request to read, and marks its sender as busy. `None` at the end.
     fn next(&self, reads_long: bool) -> Option<(Sender, Frame)> {
         let mut waiting = self.lock();
         loop {
@@ -209,7 +210,7 @@ impl Shared {
             if waiting.is_closed && waiting.frames.is_empty() {
                 return None;
             }
-            // Checks whether there is room for a long one: no signal reports it.
+            // No signal reports room for a long request, so it is polled for.
             waiting = match has_room {
                 true => self
                     .changed
@@ -244,8 +245,8 @@ fn read(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
     ClientRequest { requester, asked }
 }
 
-/// The requests of `webfill crawl` to its own dispatcher end it, and change any crawl: a key of a client
-/// does not permit them.
+/// Refuses requests that `webfill crawl` sends to its own dispatcher if they come from outside. They can end it and
+/// change any crawl, which no client's key permits.
 fn permitted(asked: Asked, client: &Client, is_private: bool) -> Result<Asked, Refusal> {
     let is_from_outside = matches!(client, Client::Socket(_)) && !is_private;
     match asked {

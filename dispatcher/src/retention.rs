@@ -1,24 +1,24 @@
-//! Applies the store's retention: what is too old, or too much, is dropped in steps, between the writes of the
-//! [store writer](crate::store_writer).
+//! Applies the store's retention limits: data beyond them is dropped in steps, between the writes of the [store
+//! writer](crate::store_writer).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 use webfill_store::{Dropped, RetentionConfig, Store};
 
-/// How often old data is dropped. In between, samples may exceed their limit.
+/// How often old data is dropped. Between two rounds, samples may exceed their limit.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// After a failure, which may have been the store's for a moment.
+/// The wait after a failure, which may have been a momentary one of the store.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Steps follow each other so that they take at most a quarter of the time.
+/// The wait after a step, in durations of that step: the steps take at most a quarter of the time.
 const REST_AFTER_STEP: u32 = 3;
 
 pub(crate) struct Retention {
     config: RetentionConfig,
     next: Instant,
-    /// Since the last round of all that is old.
+    /// The rows dropped in the present round.
     dropped: Dropped,
 }
 
@@ -31,7 +31,7 @@ impl Retention {
         }
     }
 
-    /// Returns when the next step is due.
+    /// Waits until the next step is due.
     pub(crate) async fn due(&self) {
         tokio::time::sleep_until(self.next).await;
     }
@@ -49,7 +49,7 @@ impl Retention {
         self.next = Instant::now() + wait;
     }
 
-    /// Counts the rows that a step has dropped; returns when the next one may follow.
+    /// Adds the rows that a step has dropped. Returns the wait before the next step.
     fn count(&mut self, dropped: Dropped, took: Duration) -> Duration {
         self.dropped.pages += dropped.pages;
         self.dropped.log_entries += dropped.log_entries;
@@ -71,7 +71,7 @@ impl Retention {
     }
 }
 
-/// By the machine's clock, which may have been corrected since the start.
+/// The machine's clock, which may have been corrected since the start.
 fn now_ms() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     since_epoch.map_or(0, |passed| passed.as_millis() as i64)

@@ -1,6 +1,6 @@
-//! Judges lists of rows when their crawl has finished: which rows they no longer hold. One list at a time, so that
-//! nothing else waits for long. A crawl has a note in the frontier until its lists are judged, and is judged again if the
-//! process dies before.
+//! Judges the lists of a finished crawl: which of their earlier rows are gone. Judges one list at a time, so that
+//! nothing else waits for long. The frontier keeps a note of the crawl until its lists are judged; if the process
+//! dies before, they are judged again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use webfill_store::{
     judge_rows,
 };
 
-/// Number of crawls whose state at the time of judgement is kept.
+/// The maximum number of crawls whose judged state is remembered.
 const MOST_KEPT: usize = 10_000;
 
-/// The run of a crawl, if it belongs to a watch, and its counts.
+/// The state of a crawl when it was judged: the run that it belongs to, if it is one of a watch, and its counts.
 type Judged = (Value, Map<String, Value>);
 
 /// The crawls whose lists are to be judged.
@@ -24,12 +24,13 @@ pub(crate) struct ListJudge {
     present: Option<(CrawlId, Lists)>,
     /// The states of crawls when they were judged: unchanged ones need not be judged again.
     judged: HashMap<CrawlId, Judged>,
-    /// Crawls whose lists wait to be judged, or are being judged.
+    /// The frontier's notes of crawls whose lists wait to be judged or are being judged.
     notes: HashMap<CrawlId, i64>,
 }
 
 impl ListJudge {
-    /// A crawl is as it says. Returns its note if nothing of it is left to be judged.
+    /// Queues the lists of a crawl if it is finished and has changed since they were judged. Returns the note if
+    /// nothing is left to judge.
     pub(crate) fn note(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
@@ -64,8 +65,8 @@ impl ListJudge {
         self.present.is_some() || !self.waiting.is_empty()
     }
 
-    /// Judges the next list. After an error the crawl is judged from its beginning. Returns the note of a crawl that
-    /// has no lists left to judge.
+    /// Judges the next list. After an error, the crawl is judged from its beginning. Returns the note of a crawl
+    /// whose last list was judged.
     pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<Option<i64>, StoreError> {
         let Some((crawl, mut lists)) = self.present.take().or_else(|| {
             let crawl = self.waiting.pop_front()?;
@@ -81,7 +82,7 @@ impl ListJudge {
             Err(error) => {
                 match error.is_retry() {
                     true => self.waiting.push_back(crawl),
-                    // The next process tries again.
+                    // The next process judges it again.
                     false => drop(self.notes.remove(&crawl)),
                 }
                 return Err(error);
@@ -91,7 +92,7 @@ impl ListJudge {
     }
 }
 
-/// Returns whether there was a further list.
+/// Judges the next of these lists. Returns false if there is none.
 async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreError> {
     let Some(list) = lists.next().await? else {
         return Ok(false);
@@ -101,7 +102,7 @@ async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreE
     Ok(true)
 }
 
-/// Logs which rows of a list were marked as gone, or why not.
+/// Logs which rows of a list were marked as gone, or why none were.
 pub fn log_rows(list: &ListReading, rows: &[JudgedRows]) {
     for judged in rows {
         if !judged.marked.is_empty() {

@@ -1,4 +1,4 @@
-//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core, leases due tasks,
+//! The dispatcher process: one loop. Each turn applies the events that have arrived to the core, leases due tasks,
 //! commits everything in one transaction (group commit), and only then sends the results.
 
 mod answering;
@@ -65,21 +65,21 @@ enum Event {
     Changes(ChangesAnswer),
 }
 
-/// Commits are at least this far apart; events that arrive meanwhile share the next one.
+/// The minimum time between two commits. Events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
 
-/// At most this many events are applied in one transaction; of long ones, fewer ([`Postponed`]).
+/// The maximum number of events in one transaction; fewer if they are long ([`Postponed`]).
 const BATCH: usize = 10_000;
 
-/// Maximum time in one turn for arrivals from others than clients.
+/// The maximum time that one turn spends on events other than clients' requests.
 const EVENTS_FOR: Duration = Duration::from_millis(250);
 
-/// Maximum time in one turn for work that time alone makes due, and for handing out tasks. Each of their steps is
-/// small.
+/// The maximum time that one turn spends on work that time alone makes due, and on handing out tasks. Each of their
+/// steps is small.
 const TICK_FOR: Duration = Duration::from_millis(100);
 const HANDING_OUT_FOR: Duration = Duration::from_millis(150);
 
-/// The loop turns at least this often, for lost supervisors and signals.
+/// The maximum pause between two turns, so that lost supervisors and signals are noticed.
 const IDLE: Duration = Duration::from_millis(500);
 
 /// Runs a dispatcher until it is asked to end.
@@ -116,7 +116,7 @@ pub fn run(
         backends.clone(),
         send_as(&events, Event::WriteResult),
     )?;
-    // The frontier is opened before the sockets, so clients that connect are answered immediately.
+    // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
     service_manager.say("opens the frontier".to_owned());
     let core = open(&setup, mappings, clock)?;
     if let Some(metrics) = &mut metrics {
@@ -170,7 +170,8 @@ impl Process {
         arrived: &mpsc::Receiver<Event>,
         sockets: Sockets,
     ) -> Result<ExitStatus, Fault> {
-        // The first turn may take a moment: nobody who has read the line should hear that nothing is open.
+        // The first turn may take a moment. Health checks must not report an unopened frontier to someone who has
+        // read `ready`.
         self.note_turn(self.clock.now_ms());
         webfill_service::say!("ready");
         self.service_manager.ready();
@@ -182,7 +183,8 @@ impl Process {
     }
 }
 
-/// Passes what a thread reports to the loop. Sends fail only while the process ends: the loop outlives the threads.
+/// Returns a function that sends a thread's reports to the loop. Sends fail only while the process ends, because the
+/// loop outlives the threads.
 fn send_as<T: 'static>(
     events: &mpsc::Sender<Event>,
     event: fn(T) -> Event,
@@ -228,7 +230,7 @@ struct Followers {
     firehose: Firehose,
     extraction_health: ExtractionHealth,
     content_changes: ContentChanges,
-    /// Changes are read for watches only.
+    /// Reads changes of pages; used only by watches.
     change_reader: Option<ChangeReader>,
     deliveries: Deliveries,
 }
@@ -289,16 +291,16 @@ struct Process {
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
-    /// Until the process closes.
+    /// The thread that judges changed pages; `None` once the process is closing.
     content_changes: Option<ContentChanges>,
-    /// Requests by HTTP that wait for their answers.
+    /// HTTP requests that wait for their answers.
     pending_requests: PendingRequests,
     /// The protection of HTTP requests.
     protection: InForce,
     health: Health,
     metrics: Option<Metrics>,
     service_manager: ServiceManager,
-    /// Why the last reload has changed nothing.
+    /// Why the last reload was refused; `None` if it succeeded.
     refused_reload: Option<String>,
     /// See [`DispatcherSetup::ends_alone`].
     ends_alone: bool,
@@ -343,7 +345,7 @@ impl Process {
         }
     }
 
-    /// Does the due work, for a while, and hands out tasks, for a while; then commits everything.
+    /// Does due work and then hands out tasks, each for a limited time, and commits everything.
     fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         self.core.surroundings().turn_end = turn_end_after(TICK_FOR);
         self.core.on_tick(now_ms)?;
@@ -352,7 +354,7 @@ impl Process {
         self.core.commit(now_ms)
     }
 
-    /// Starts the feeders of runs that have begun, after their commit.
+    /// Starts the feeders of runs that have begun. Called after the commit.
     fn advance_feeders(&mut self, orders: Vec<FeederOrder>) -> Result<(), Fault> {
         let core = &self.core;
         let is_over = |watch: &str, run| core.run_state(watch, run)["over"] == true;
@@ -363,13 +365,13 @@ impl Process {
         Ok(())
     }
 
-    /// Passes on the core's questions about changes.
+    /// Passes the core's requests for changes to the thread that reads them.
     fn read_changes(&mut self, asked: Vec<ChangesAsked>, now_ms: i64) -> Result<(), Fault> {
         let Some(change_reader) = &self.change_reader else {
             return Ok(());
         };
         for unread in change_reader.ask(asked) {
-            // The ends of runs do not wait for a thread that is gone.
+            // If the thread is gone, the core is answered at once, so that the ends of runs do not wait.
             let answer = ChangesAnswer {
                 asked: unread,
                 found: ChangesFound::Late,
@@ -380,8 +382,8 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since
-    /// the last commit for further events that share the commit.
+    /// Waits for an event or for the next tick. Then collects further events until [`COMMIT_EVERY`] has passed since
+    /// the last commit, so that they share the next one.
     fn collect_events(
         &mut self,
         arrived: &mpsc::Receiver<Event>,
@@ -423,8 +425,8 @@ impl Process {
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
-    /// Applies the arrivals, messages of supervisors first, because their leases depend on the answers. Anything that
-    /// takes too long is left to the next turn.
+    /// Applies the arrived events, messages of supervisors first, because their leases depend on the answers.
+    /// Whatever does not fit into the time is left to the next turn.
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         let until = Instant::now() + EVENTS_FOR;
@@ -440,7 +442,7 @@ impl Process {
             }
             let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
-                // They wait for their senders' turns.
+                // Requests wait for their senders' turns.
                 Event::Request(request) => {
                     self.requests.push(request.requester.sender(), request);
                     Ok(())
@@ -483,7 +485,7 @@ impl Process {
         }
     }
 
-    /// Sends the messages and store writes of a commit. Answers leave once the audit log has the actions.
+    /// Sends the messages and store writes of a commit. Answers leave once the audit log has their actions.
     fn send(&mut self, committed: &mut Committed) {
         let mut answers = Vec::new();
         for message in committed.outgoing.drain(..) {
@@ -513,7 +515,7 @@ fn turn_end_after(time: Duration) -> TurnEnd {
     TurnEnd::when(move || Instant::now() >= end)
 }
 
-/// How long a frame of outcomes is; `None` of all other events.
+/// The length of a frame of outcomes; `None` for any other event.
 fn outcome_bytes(event: &Event) -> Option<usize> {
     match event {
         Event::Frame(frame) if frame.socket == OUTCOMES => Some(frame.frame.len()),

@@ -1,11 +1,11 @@
-//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of crawls and of sites
-//! in trouble, pages that killed their workers, and backfills (stored pages applied to further records). In between
-//! it drops data beyond the retention limits.
+//! The dispatcher's own writes to the store, on a separate thread (write-behind): states of crawls and of sites in
+//! trouble, pages that killed their workers, and backfills (stored pages applied to further records). Between the
+//! writes it drops data beyond the retention limits.
 //!
-//! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
-//! are few; the number of backfills is bounded by the pages that records want; states of sites come in
-//! batches, one at a time. After a crash the frontier yields them again: pending backfills, crashed
-//! pages, crawls that have ended and states of sites are queued once more.
+//! While the store is unreachable, writes wait. Their number is bounded: only the latest state of each crawl waits;
+//! pages that killed workers are few; backfills are bounded by the pages that records want; states of sites come in
+//! batches, one at a time. After a crash the frontier yields them again: pending backfills, crashed pages, crawls
+//! that have ended and states of sites are queued once more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,16 +31,16 @@ use crate::health::Health;
 use crate::retention::Retention;
 use crate::row_lists::ListJudge;
 
-/// The result of a write that the dispatcher's loop must know.
+/// The result of a write that the dispatcher's loop must learn.
 pub enum WriteResult {
     Backfilled {
         backfill: BackfillWrite,
         resolved: bool,
         links: Vec<String>,
     },
-    /// The page of a backfill is not stored any more.
+    /// The page of this backfill is no longer stored.
     PageDropped(BackfillWrite),
-    /// The values of a page were taken back; these of its records are open.
+    /// The values of a page were taken back, and these of its records are incomplete again.
     TakenBack {
         crawl: CrawlKey,
         task: TaskId,
@@ -49,15 +49,15 @@ pub enum WriteResult {
     SiteStatesWritten {
         last: i64,
     },
-    /// A crawl that has ended is written, and its lists are judged.
+    /// A crawl that has ended is written and its lists are judged.
     CrawlSaved {
         note: i64,
     },
-    /// The store fails for good; the dispatcher ends with this fault.
+    /// The store fails permanently; the dispatcher ends with this fault.
     Failed(Fault),
 }
 
-/// An element of the thread's queue.
+/// An entry of the thread's queue.
 enum Queued {
     /// The crawl's latest state, taken from [`LatestStates`] when it is written.
     Crawl(CrawlId),
@@ -72,7 +72,7 @@ pub struct StoreWriter {
     queue: mpsc::UnboundedSender<Queued>,
     states: LatestStates,
     store: Arc<dyn Store>,
-    /// Whether lists of some mapping say which of their rows are gone.
+    /// Whether any mapping has lists that show which of their rows are gone.
     says_gone: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -129,14 +129,14 @@ impl StoreWriter {
         })
     }
 
-    /// The mappings' rules for records from now on.
+    /// Sets the rules by which mappings fill records from now on.
     pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
         self.says_gone.store(rules.says_gone(), Ordering::Relaxed);
         self.store.set_mapping_rules(rules);
     }
 
-    /// Writes the queue, and ends the thread. Waits for it until then at most, if a time is given: otherwise it would
-    /// also wait for a store that is away.
+    /// Writes everything queued and ends the thread. Waits no longer than `until`, if it is given; otherwise also for
+    /// a store that is away.
     pub fn finish(self, until: Option<std::time::Instant>) {
         drop(self.queue);
         if !ends_well(self.thread, until) {
@@ -166,18 +166,18 @@ impl StoreWriter {
             }
             other => Queued::Other(other),
         };
-        // The thread ends only with this handle or after it has reported a fault.
+        // An error means that the thread has ended after it reported a fault.
         let _ = self.queue.send(queued);
     }
 }
 
-/// With more waiting states of crawls than this, the store does not keep up.
+/// With more waiting states of crawls than this, the store cannot keep up.
 const BEHIND: usize = 1_000;
 
-/// How often a store without writes is checked.
+/// How often the store is checked while there are no writes.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// Wait before a store that cannot be reached is tried again.
+/// The wait before an unreachable store is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
 async fn write_all(
@@ -207,7 +207,7 @@ async fn write_all(
                 }
                 Err(error) if error.is_entry() => {
                     log_refused(&entry, &error);
-                    // The others of its batch can continue.
+                    // The refused write is reported as written, so that later ones are not held up.
                     match &entry {
                         StoreWrite::SiteStates(states) => {
                             on_written(WriteResult::SiteStatesWritten { last: states.last });
@@ -223,7 +223,7 @@ async fn write_all(
     }
 }
 
-/// Logs a write that the store refuses for good.
+/// Logs a write that the store refuses permanently.
 fn log_refused(write: &StoreWrite, error: &StoreError) {
     let (task, crawl_id, url) = match write {
         StoreWrite::Crawl(write) => (None, Some(&write.crawl.id.crawl_id), None),
@@ -253,20 +253,20 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
     );
 }
 
-/// The work of the thread.
+/// The thread's queue, and its other work.
 struct Queue {
     queued: mpsc::UnboundedReceiver<Queued>,
     states: LatestStates,
     retention: Retention,
     lists: ListJudge,
     judges_lists: Arc<AtomicBool>,
-    /// When the store is checked, if nothing is written before.
+    /// When to check the store, unless something is written before.
     check_at: Instant,
 }
 
 impl Queue {
-    /// The next write; `None` at the end. Drops old data while it waits, judges lists of finished crawls, and checks
-    /// whether the store is there.
+    /// Waits for the next write; `None` at the end. Meanwhile drops old data, judges the lists of finished crawls,
+    /// and checks whether the store answers.
     async fn next(
         &mut self,
         store: &Arc<dyn Store>,
@@ -274,7 +274,7 @@ impl Queue {
         on_written: &impl Fn(WriteResult),
     ) -> Option<StoreWrite> {
         loop {
-            // A list is judged as a whole, and not interrupted by a write that arrives meanwhile.
+            // A list is judged as a whole; a write that arrives meanwhile does not interrupt it.
             if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
                 if let Some(note) = self.judge_list(store).await {
                     on_written(WriteResult::CrawlSaved { note });
@@ -300,7 +300,7 @@ impl Queue {
 }
 
 impl Queue {
-    /// A crawl was written. Returns its note if nothing of it is left to be judged.
+    /// Notes that a crawl was written. Returns its note if it has no lists to judge.
     fn note_written(&mut self, entry: &StoreWrite) -> Option<i64> {
         let StoreWrite::Crawl(CrawlWrite { crawl, note }) = entry else {
             return None;
@@ -311,7 +311,7 @@ impl Queue {
         }
     }
 
-    /// Judges the next list. Returns the note of its crawl if that has no further one.
+    /// Judges the next list. Returns the note of its crawl if that was the last one.
     async fn judge_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
         match self.lists.step(store).await {
             Ok(note) => note,
@@ -323,7 +323,7 @@ impl Queue {
         }
     }
 
-    /// Reads a row that does not exist, which takes one look-up in an index.
+    /// Checks the store by reading a row that does not exist, which takes one look-up in an index.
     async fn check_store(&mut self, store: &dyn Store, health: &Health) {
         let nobody = CrawlId {
             app_id: String::new(),

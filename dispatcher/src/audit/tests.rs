@@ -85,7 +85,7 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
             .log
             .write(vec![fed(at_ms, "a", "c1", 2), fed(at_ms, "b", "c1", 3)]);
         world.log.write(vec![fed(at_ms, "a", "c2", 3)]);
-        // Every answer is in the log by now.
+        // Every answered action is in the log by now.
         let so_far = world.lines();
         assert_eq!(so_far.len(), 2, "{so_far:?}");
         assert_eq!(so_far[0]["accepted"], 5 * (turn + 1));
@@ -158,7 +158,7 @@ fn so_many_crawls_are_named_and_no_more() {
     );
 }
 
-/// A client that feeds under very many names must not make others' feeds vanish, nor its own.
+/// A client that feeds under very many names must not hide others' feeds, nor its own.
 #[test]
 fn above_the_most_sums_feeds_are_lines_of_their_own() {
     let mut world = World::new();
@@ -180,7 +180,7 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
         MOST_SUMS + 3 * 50,
         "three lines for each above"
     );
-    // The next second has room for them again.
+    // The next second has room for them among its sums.
     let further = (0..3).map(|turn| fed(9_000 + turn, "s1049", "c", 2));
     world.log.write(further.collect());
     assert_eq!(world.lines().len(), lines.len() + 1);

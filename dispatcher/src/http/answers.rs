@@ -13,7 +13,7 @@ pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     raw_json(status, text)
 }
 
-/// Text that is JSON already.
+/// An answer whose text already is JSON.
 pub(super) fn raw_json(status: u16, text: String) -> Answer {
     let mut answer = Response::new(whole(text));
     *answer.status_mut() =
@@ -23,7 +23,7 @@ pub(super) fn raw_json(status: u16, text: String) -> Answer {
     answer
 }
 
-/// An answer with one header more.
+/// The answer with one additional header.
 pub(super) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> Answer {
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().insert(name, value);

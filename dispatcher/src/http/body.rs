@@ -1,4 +1,4 @@
-//! Request bodies, read within limits; a body beyond them is refused in JSON.
+//! Reads request bodies up to a size limit. Larger ones are refused with a JSON answer.
 
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -6,11 +6,10 @@ use webfill_service::http::body::{self, BodyFault};
 
 use super::answers::{Answer, refused};
 
-/// The maximum size of a body that is read as a whole: the same as of a frame on the control
-/// socket.
+/// The maximum size of a body that is read as a whole: that of a frame on the control socket.
 pub(super) const MOST_BYTES: usize = 16 << 20;
 
-/// The whole body.
+/// Reads the whole body.
 pub(super) async fn read_whole(body: Incoming, large: &Semaphore) -> Result<Vec<u8>, Answer> {
     let read = body::read_whole(body, MOST_BYTES, large).await;
     read.map_err(refusal)

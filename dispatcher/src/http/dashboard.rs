@@ -1,4 +1,5 @@
-//! The fleet as the dashboard asks it: actions go to the dispatcher's loop with the visitor's rights, as those of any other client.
+//! The fleet, as seen by the dashboard: its actions go to the dispatcher's loop with the visitor's rights, like those
+//! of any other client.
 
 use async_trait::async_trait;
 use serde_json::Value;

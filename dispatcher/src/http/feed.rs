@@ -15,19 +15,19 @@ use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
 use super::{Visit, refusal_status};
 
-/// Lines that are handed to the dispatcher together.
+/// Lines are handed to the dispatcher in batches of this many.
 const BATCH: usize = 1_000;
 
-/// Or before, when they have this many bytes.
+/// A batch is handed over earlier once its lines have this many bytes.
 pub(super) const MOST_BATCH_BYTES: usize = 2 << 20;
 
-/// Or when their patterns take more than this.
+/// A batch is also handed over earlier once its compiled patterns take more memory than this.
 const MOST_COMPILED_BYTES: usize = 8 << 20;
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Refused lines that the answer lists; further ones are only counted.
+/// The maximum number of refused lines that the answer lists; further ones are only counted.
 const MAX_REPORTED: usize = 100;
 
 impl Visit {
@@ -43,7 +43,7 @@ impl Visit {
             Err(refusal) => return refusal,
         };
         let (bytes, now_ms) = (body.len(), self.service.clock.wall_ms());
-        // A list may take long, and this thread serves all connections.
+        // Parsing a long list may take a while, and this thread serves all connections.
         let parsed = move || webfill_api::parse_question(&body, now_ms);
         let Ok(question) = tokio::task::spawn_blocking(parsed).await else {
             return refused(500, "the request could not be read");
@@ -69,11 +69,11 @@ struct Lines<'a> {
     visit: &'a Visit,
     parser: RequestParser,
     batch: Batch,
-    /// The bytes of the lines since the last batch.
+    /// The size of the lines since the last batch, in bytes.
     bytes: usize,
     /// The refused lines since the last batch, for the audit log.
     unaudited: RefusedLines,
-    /// Lines read so far.
+    /// The number of lines read so far.
     count: u64,
     accepted: u64,
     refused: u64,
@@ -96,14 +96,14 @@ impl Lines<'_> {
         }
     }
 
-    /// Reads to the end of the stream, and answers the client. After an error, the lines that were handed
-    /// over before the fault stay accepted.
+    /// Reads the stream to its end, and answers the client. After a fault in the stream, the lines handed over before
+    /// it stay accepted.
     async fn take_all(mut self, body: Incoming) -> Answer {
         match self.read_all(body).await {
             Ok(()) => self.answer(),
             Err(refusal) => {
                 self.batch = Batch::default();
-                // Refusals go to the audit log, whatever the result of the stream.
+                // Refused lines go to the audit log even if the stream fails.
                 let _ = self.send_batch().await;
                 refusal
             }
@@ -173,8 +173,8 @@ impl Lines<'_> {
         }
     }
 
-    /// Hands the lines so far to the dispatcher and waits until they are durable, which slows down
-    /// a client that sends faster.
+    /// Hands the pending lines to the dispatcher and waits until they are durable. The wait slows down clients that
+    /// send faster.
     async fn send_batch(&mut self) -> Result<(), Answer> {
         if self.batch.is_empty() && self.unaudited.count() == 0 {
             return Ok(());
@@ -191,7 +191,7 @@ impl Lines<'_> {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {
-            // The refusal of the whole batch; earlier batches stay accepted.
+            // The batch was refused as a whole; earlier batches stay accepted.
             answer["accepted"] = self.accepted.into();
             return Err(json_answer(refusal_status(&answer), answer));
         }

@@ -1,13 +1,12 @@
-//! Admits HTTP requests of clients on this machine, and refuses those that a foreign page makes one
-//! of its browsers send.
+//! Refuses HTTP requests that a foreign web page made a browser on this machine send.
 
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use webfill_service::own_names::is_of_this_machine;
 
-/// Judges a request by its headers. A foreign page can make a browser send a form or text to this
-/// server, but it cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight
-/// request. With a token it may come to any name: a page that has made its own name lead here has none.
+/// Judges a request by its headers. A foreign page can make a browser send a form or text to this server, but it
+/// cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight request. With tokens in use, any
+/// `Host` is allowed: a page whose own host name resolves to this machine has no token.
 ///
 /// Returns the status and the text of a refusal.
 pub(super) fn judge(
@@ -34,7 +33,7 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// The token of a request, if it has one in the form of RFC 6750.
+/// The bearer token of a request, in the form of RFC 6750.
 pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();

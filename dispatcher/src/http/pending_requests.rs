@@ -1,4 +1,4 @@
-//! HTTP requests that wait for the dispatcher's loop, and the way of its answers back to them.
+//! HTTP requests that wait for the dispatcher's loop. Its answers are routed back to them here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use webfill_wire::keys::Rights;
 use crate::permits::{Admission, Permit, SharedPermits, TOO_MUCH};
 use crate::request_reader::ClientRequest;
 
-/// Shared by the HTTP thread, which asks, and the dispatcher's loop, which answers.
+/// The open requests, shared by the HTTP thread and the dispatcher's loop, which answers them.
 #[derive(Clone)]
 pub(crate) struct PendingRequests {
     open: Arc<Mutex<Open>>,
@@ -28,7 +28,7 @@ struct Open {
     answers: HashMap<u64, oneshot::Sender<Value>>,
 }
 
-/// A request in progress. When it is dropped (the client has left), its answer is not awaited.
+/// A request in progress. Dropping it, because the client has left, cancels the wait for its answer.
 struct Asking<'a> {
     pending_requests: &'a PendingRequests,
     number: u64,
@@ -52,27 +52,27 @@ impl PendingRequests {
         }
     }
 
-    /// Passes the loop's answer to the request with this number.
+    /// Passes the loop's answer to the request with this number, if it still waits.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
         if let Some(asking) = self.open().answers.remove(&number) {
-            // A client that has gone needs no answer.
+            // An error means that the client has left meanwhile.
             let _ = asking.send(answer);
         }
     }
 
-    /// Whether the answer with this number is still awaited.
+    /// Whether the request with this number still waits for its answer.
     pub(crate) fn is_waited_for(&self, number: u64) -> bool {
         self.open().answers.contains_key(&number)
     }
 
-    /// Ends all waits, because the loop has ended. Returns whether there were any.
+    /// Cancels all waits, because the loop has ended. Returns whether there were any.
     pub(crate) fn forget_all(&self) -> bool {
         let mut open = self.open();
         !std::mem::take(&mut open.answers).is_empty()
     }
 
-    /// Admits a request with a body of this size, or refuses it for now. The HTTP requests of a client count
-    /// together, whatever the number of its connections, and with the other requests of its key.
+    /// Admits a request with a body of this size, or refuses it for now. The HTTP requests of a client are counted
+    /// together over all of its connections, and together with the other requests of its key.
     pub(super) fn admit(&self, who: &Who, bytes: usize) -> Result<Arc<Permit>, Refusal> {
         let known_by = who.name.as_ref().or(who.address.as_ref());
         let peer = format!("{}\0{}", who.way.as_str(), known_by.map_or("", |name| name));

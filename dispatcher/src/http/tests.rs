@@ -8,7 +8,7 @@ use super::*;
 use crate::permits::SharedPermits;
 use crate::request_reader::ClientRequest;
 
-/// A dispatcher whose loop turns.
+/// The health of a dispatcher whose loop runs.
 fn turning() -> Health {
     let health = Health::new();
     health.note_turn(None);
@@ -19,7 +19,7 @@ fn pending(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> Pendin
     PendingRequests::new(SharedPermits::default(), on_request)
 }
 
-/// A service whose loop answers by a function.
+/// Starts a service whose loop answers with this function.
 fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
@@ -40,7 +40,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     start(any, clock, pending_requests, turning(), open, dashboard).unwrap()
 }
 
-/// Accepts every batch and returns everything else as it was read.
+/// Starts a service that accepts every batch, and answers everything else with the request as it was read.
 fn accepting() -> SocketAddr {
     serve_with(|asked| match asked {
         Asked::Feed { batch, .. } => json!({"accepted": batch.len()}),
@@ -149,7 +149,7 @@ fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
     assert_eq!(sizes.try_iter().collect::<Vec<_>>(), [1_000, 1_000, 501]);
 }
 
-/// The audit log is to know of them, also if the stream has nothing else, or is broken off.
+/// The audit log needs the refused lines even if the stream has no others or breaks off.
 #[test]
 fn refused_lines_are_handed_over_for_the_audit_log() {
     let (heard, reported) = mpsc::channel();
@@ -228,7 +228,7 @@ fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
 fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
     let to = accepting();
     let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n";
-    // Of one that is taken, the body is waited for.
+    // The server waits for the body only if it takes the request.
     let begin = |moment_ms| {
         let mut stream = TcpStream::connect(to).unwrap();
         stream.write_all(head.as_bytes()).unwrap();

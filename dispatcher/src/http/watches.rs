@@ -1,4 +1,4 @@
-//! Watches by HTTP: a place for all of them, and one for each.
+//! Watches by HTTP: one path for all of them, and one for each.
 
 use hyper::body::Incoming;
 use hyper::{Method, Request};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answers::{Answer, refused};
 use super::{Visit, body};
 
-/// Whether a path is a place of watches.
+/// Whether a path is that of all watches or of one.
 pub(super) fn is_of_watches(path: &str) -> bool {
     path == "/watches" || path.starts_with("/watches/")
 }
@@ -33,7 +33,7 @@ impl Visit {
         }
     }
 
-    /// The body is the watch.
+    /// Adds the watch in the request's body.
     async fn add_watch(&self, request: Request<Incoming>) -> Answer {
         let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,

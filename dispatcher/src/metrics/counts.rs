@@ -1,7 +1,7 @@
-//! Counts rows in the frontier's file, beside the loop: on a thread and a connection of its own that only reads. It
-//! walks the tables in slices, each a short transaction, so that the write-ahead log can be checkpointed in between,
-//! and works at most a tenth of the time. So its cost is bounded however large the frontier is; the counts of a large
-//! one are merely older.
+//! Counts rows in the frontier's file, on a thread with a read-only connection of its own, besides the loop. It walks
+//! the tables in slices, each in a short transaction, so that the write-ahead log can be checkpointed in between, and
+//! works at most a tenth of the time. So its cost is bounded however large the frontier is; the counts of a large one
+//! are merely older.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,17 +17,17 @@ use webfill_service::Fault;
 use super::waiting::{Counter, Since, WaitTotals};
 use crate::clock::SteadyClock;
 
-/// Rows that are counted in one transaction.
+/// The number of rows counted in one transaction.
 const SLICE: i64 = 20_000;
 
-/// How long it works at a time, and how often.
+/// How long the thread works at a time, and how long it sleeps in between.
 const WORK: Duration = Duration::from_millis(200);
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How long it waits for a lock, which it needs only while the file is being opened or closed.
+/// How long the thread waits for a lock. It needs one only while the file is being opened or closed.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// The counts. Each part was true at some moment since the last report.
+/// The results of the last complete walks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counts {
     /// `None`: not counted yet.
@@ -36,15 +36,15 @@ pub(super) struct Counts {
     pub(super) records: Option<RecordTotals>,
     pub(super) notifications: Option<NotificationTotals>,
     pub(super) waits: Option<WaitTotals>,
-    /// When the part was counted last that is the oldest.
+    /// When the walk ended whose result is the oldest.
     pub(super) counted: Option<Instant>,
 }
 
-/// Crawls, and the tasks of all of them.
+/// The number of crawls, and of the tasks of all crawls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct CrawlTotals {
     pub(super) crawls: u64,
-    /// With queued or leased tasks.
+    /// Crawls with queued or leased tasks.
     pub(super) unfinished: u64,
     pub(super) paused: u64,
     pub(super) queued: u64,
@@ -52,7 +52,7 @@ pub(super) struct CrawlTotals {
     pub(super) done: u64,
 }
 
-/// Sites by state, and those that back off by reason. The names are those of series.
+/// The number of sites by state, and of those that back off by reason. The keys are the names in the metrics.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SiteTotals {
     pub(super) by_state: BTreeMap<String, u64>,
@@ -65,17 +65,17 @@ pub(super) struct RecordTotals {
     pub(super) resolved: u64,
 }
 
-/// Notices that wait.
+/// Notifications that wait for their delivery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct NotificationTotals {
     pub(super) waiting: u64,
     pub(super) oldest_made_ms: Option<i64>,
 }
 
-/// The thread. It ends when this is dropped: before the frontier is closed, which checkpoints the write-ahead log
-/// only if no other connection is open.
+/// The counting thread's handle; the thread ends when this is dropped. Drop it before the frontier is closed, because
+/// closing checkpoints the write-ahead log only if no other connection is open.
 pub(super) struct CountsThread {
-    /// Nothing is sent: its end stops the thread.
+    /// Nothing is ever sent: dropping the sender stops the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -121,13 +121,13 @@ fn count_until(
     let mut has_failed = false;
     loop {
         let counted = open(file).and_then(|db| {
-            // Opened each time, so that nothing is held while the thread sleeps.
+            // The file is opened each time, so that nothing is held while the thread sleeps.
             counting.count(&db, conditions().as_ref(), clock.now_ms(), WORK)
         });
         match counted {
             Ok(()) => has_failed = false,
             Err(error) => {
-                // The results of the walks stay; only the failed one starts over.
+                // The results of earlier walks stay. Only the failed walk starts over.
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!(event = "counts_failed", %error, "tasks, sites and records are not counted for now");
                 }
@@ -144,7 +144,7 @@ fn open(file: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(BUSY_WAIT)?;
-    // Each row is read once.
+    // Each row is read only once, so a small cache is enough.
     db.pragma_update(None, "cache_size", -1_024)?;
     Ok(db)
 }
@@ -157,12 +157,13 @@ struct Counting {
     records: Walk<RecordTotals>,
     notifications: Option<NotificationTotals>,
     waits: Walk<WaitTotals, (i64, i64)>,
-    /// Since when crawls wait, as the last walk has found it.
+    /// Since when crawls wait, as found by the last walk.
     since: Since,
 }
 
 impl Counting {
-    /// Continues for about this time. `conditions`: those that are not in the file; `None`: not known yet.
+    /// Continues the walks for about this time. `conditions`: those that are not in the file; `None`: not published
+    /// yet.
     fn count(
         &mut self,
         db: &Connection,
@@ -171,7 +172,7 @@ impl Counting {
         work: Duration,
     ) -> Result<()> {
         self.notifications = Some(waiting_notifications(db)?);
-        // Each has its share, so that none waits for a longer one.
+        // Each walk has its share of the time, so that none waits for a longer one.
         let share = work / 4;
         if let Some(conditions) = conditions {
             self.count_waits(db, conditions, now_ms, share)?;
@@ -226,20 +227,20 @@ impl Counting {
     }
 }
 
-/// One table, which is gone through again and again.
+/// A walk through one table, which starts over when it has reached the end.
 #[derive(Debug, Default)]
 struct Walk<T, P = i64> {
     /// The last row that was counted.
     after: P,
     sum: T,
-    /// The sum of the last walk that came to the end.
+    /// The sum of the last complete walk.
     found: Option<T>,
     ended: Option<Instant>,
 }
 
 impl<T: Default, P: Copy + Default> Walk<T, P> {
-    /// Counts slices until the end of the table, or of the time. `slice` adds the rows after one; it
-    /// returns the last of them, or `None` at the end. Whether it has come to the end.
+    /// Counts slices until the end of the table or until the time is used up. `slice` adds the rows after a position
+    /// and returns the position of the last of them, or `None` at the end. Returns whether the end was reached.
     fn advance(
         &mut self,
         time: Duration,
@@ -249,7 +250,7 @@ impl<T: Default, P: Copy + Default> Walk<T, P> {
         loop {
             match slice(self.after, &mut self.sum) {
                 Err(error) => {
-                    // A part of the slice may have been added.
+                    // The failed slice may have been added in part.
                     self.sum = T::default();
                     self.after = P::default();
                     return Err(error);
@@ -329,7 +330,7 @@ fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<
         })
 }
 
-/// They are bounded by the outbox, and have an index of their own.
+/// Notifications are bounded by the outbox and have an index of their own, so no slices are needed.
 fn waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {
@@ -340,7 +341,7 @@ fn waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     })
 }
 
-/// A count, or a `total`, which is a float.
+/// A count, or a `total()`, which SQLite returns as a float.
 fn number(row: &Row<'_>, column: usize) -> Result<u64> {
     row.get::<_, f64>(column).map(|number| number as u64)
 }
@@ -439,7 +440,7 @@ mod tests {
              INSERT INTO records (id, name, resolved) SELECT n * 3, n, n % 2 FROM n;",
         )
         .unwrap();
-        // No time at all is one slice a round.
+        // With no time at all, each call counts one slice.
         assert_eq!(counted(&folder, 3, Duration::ZERO).records, None);
         let records = counted(&folder, 4, Duration::ZERO).records.unwrap();
         assert_eq!((records.records, records.resolved), (45_000, 22_500));

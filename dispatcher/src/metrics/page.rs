@@ -1,5 +1,5 @@
-//! The page of a dispatcher's metrics. All states that a series can have are there from the start, so that
-//! the first of a kind shows in a rate, and no label comes from the web.
+//! The dispatcher's page of metrics. Every possible label of a series is present from the start, so that rates
+//! include the first event of each kind. No label comes from the web.
 
 use webfill_scheduler::core::Deliveries;
 use webfill_scheduler::frontier::NothingHandedOut;
@@ -47,7 +47,7 @@ impl Shared {
             "Writes of the dispatcher to the store, and checks of a store that is not written to.",
             &answers,
         );
-        // The loop takes the locks, too: nothing is written under them.
+        // The loop takes the locks, too, so nothing is written while holding them.
         let of_loop = lock(&self.loop_metrics).clone();
         if let Some(of_loop) = of_loop {
             of_loop.add_to(&mut page);
@@ -123,7 +123,7 @@ impl LoopMetrics {
         self.add_set_aside_to(page);
     }
 
-    /// Adds how things are now: leases, and the window of sites.
+    /// Adds the present state: leases, and the window of sites.
     fn add_queue_to(&self, page: &mut Exposition) {
         page.gauge("webfill_leases", "Tasks that supervisors hold.")
             .value(self.core.leases);

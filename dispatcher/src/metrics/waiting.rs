@@ -1,7 +1,7 @@
-//! Why queued tasks wait, and since when: counted in the frontier's file beside the loop, crawl by crawl.
+//! Why queued tasks wait, and since when: counted in the frontier's file, besides the loop, crawl by crawl.
 //!
-//! A crawl that is held as a whole costs one row. Of any other crawl each site is read, and all queued tasks of the
-//! crawl at a site count for the reason that holds the site. Conditions that are not in the file (which lanes are
+//! A crawl that is held as a whole costs one row. For any other crawl each of its sites is read: all queued tasks of
+//! the crawl at a site count for the reason that holds the site. Conditions that are not in the file (which lanes are
 //! served, which applications are at a limit) come from the loop's last publication.
 
 use std::collections::HashMap;
@@ -10,28 +10,28 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_scheduler::core::Conditions;
 use webfill_wire::Lane;
 
-/// Sites that are read in one transaction.
+/// The number of sites read in one transaction.
 const SLICE: i64 = 5_000;
 
-/// Maximum number of crawls whose start of waiting is remembered; for further ones it is now.
+/// The maximum number of crawls whose start of waiting is remembered. Further ones count as waiting since now.
 const MOST_REMEMBERED: usize = 20_000;
 
-/// Why a queued task waits: a closed list, each with the name of its series.
+/// Why a queued task waits. The list is closed; each reason has a label in the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WaitsFor {
-    /// No supervisor is connected that serves the lane of its crawl.
+    /// No connected supervisor serves the lane of its crawl.
     Lane,
-    /// Its crawl, its application or its site has fetched as many pages as it may.
+    /// Its crawl, its application or its site has reached its page limit.
     Limit,
-    /// Its crawl is paused, its site is blocked by hand, or the dispatcher hands nothing out.
+    /// Its crawl is paused, its site is blocked by hand, or the dispatcher hands out nothing.
     Pause,
-    /// Its site backs off, or it has failed and is tried again later.
+    /// Its site backs off, or the task has failed and is retried later.
     Backoff,
-    /// The delay of its site, or the pace of its application.
+    /// Its site's delay, or its application's pace.
     Delay,
-    /// It could be fetched, but the store takes no writes.
+    /// It could be fetched, but the store accepts no writes.
     Store,
-    /// It could be fetched: it waits for a supervisor with room.
+    /// It could be fetched, and waits for a supervisor with room.
     Turn,
 }
 
@@ -59,19 +59,19 @@ impl WaitsFor {
     }
 }
 
-/// The tasks that wait for the same.
+/// The tasks that wait for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) tasks: u64,
-    /// Since when nothing else holds the one that has waited longest.
+    /// When the wait began of the task that has waited longest for this reason alone.
     pub(super) since_ms: Option<i64>,
 }
 
-/// Why all queued tasks wait.
+/// The queued tasks by the reason that they wait for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitTotals {
     by: HashMap<WaitsFor, Waiting>,
-    /// Since when a crawl has waited for the same, without a pause.
+    /// Since when each crawl has waited for each of its present reasons without interruption.
     since: Since,
 }
 
@@ -82,12 +82,13 @@ impl WaitTotals {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
-    /// Data of this walk for the next one.
+    /// Takes the starts of waiting that this walk found, for the next walk.
     pub(super) fn take_since(&mut self) -> Since {
         std::mem::take(&mut self.since)
     }
 
-    /// `since_ms`: since when nothing else holds them; `None`: their wait ends without action, at a known time.
+    /// Adds tasks to a reason. `since_ms`: since when only this reason holds them; `None`: their wait ends by itself,
+    /// at a known time.
     fn add(&mut self, waits_for: WaitsFor, tasks: u64, since_ms: Option<i64>) {
         let waiting = self.by.entry(waits_for).or_default();
         waiting.tasks += tasks;
@@ -95,32 +96,32 @@ impl WaitTotals {
     }
 }
 
-/// Counts one crawl, or a part of it.
+/// Counts the queued tasks of one crawl, or a part of them.
 pub(super) struct Counter<'c> {
     pub(super) db: &'c Connection,
     pub(super) conditions: &'c Conditions,
-    /// As the last walk has left it.
+    /// The starts of waiting that the last walk found.
     pub(super) before: &'c Since,
     pub(super) now_ms: i64,
 }
 
-/// A crawl with something queued.
+/// A crawl with queued tasks.
 struct Queue {
     crawl: i64,
     app: String,
     tasks: u64,
     is_paused: bool,
-    /// It was stopped or has expired: its queue is being closed.
+    /// The crawl was stopped or has expired, and its queue is being closed.
     is_over: bool,
     lane: Lane,
     is_at_limit: bool,
 }
 
-/// The queue of a crawl at a site.
+/// The queued tasks of a crawl at a site.
 struct AtSite {
     site: i64,
     tasks: u64,
-    /// All of it waits to be tried again.
+    /// Whether all of these tasks have failed and wait for their retry.
     is_retried: bool,
     has_lease: bool,
     due_ms: i64,
@@ -131,8 +132,8 @@ struct AtSite {
 }
 
 impl Counter<'_> {
-    /// Adds a slice. `after`: the crawl to continue with, and its last counted site. Returns the next such position,
-    /// or `None` at the end.
+    /// Counts one slice. `after`: the crawl to continue with, and its last counted site. Returns the next such
+    /// position, or `None` at the end.
     pub(super) fn count(
         &self,
         after: (i64, i64),
@@ -248,13 +249,13 @@ impl Counter<'_> {
         let since_ms = match waits_for {
             WaitsFor::Delay => None,
             WaitsFor::Backoff => site.backoff_since_ms,
-            // Until it was due, its delay held it.
+            // Before it was due, the site's delay held it.
             _ => Some(self.since(queue, waits_for, sum).max(site.due_ms)),
         };
         sum.add(waits_for, site.tasks, since_ms);
     }
 
-    /// Since when a crawl has waited for this, as far as this process has seen it.
+    /// Since when a crawl has waited for this reason, as far as this process has seen.
     fn since(&self, queue: &Queue, waits_for: WaitsFor, sum: &mut WaitTotals) -> i64 {
         let key = (queue.crawl, waits_for);
         let before_ms = self.before.get(&key).copied().unwrap_or(self.now_ms);
@@ -289,7 +290,7 @@ mod tests {
         }
     }
 
-    /// One walk through all of it.
+    /// One complete walk.
     fn walk(db: &Connection, conditions: &Conditions, before: &Since, now_ms: i64) -> WaitTotals {
         let counter = Counter {
             db,
@@ -305,7 +306,7 @@ mod tests {
         sum
     }
 
-    /// How many tasks wait for what, without what none waits for.
+    /// The number of tasks that wait for each reason, without reasons that hold none.
     fn waiting(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
         let all = WaitsFor::ALL.into_iter();
         all.map(|waits_for| (waits_for.as_str(), sum.of(waits_for).tasks))
@@ -313,7 +314,7 @@ mod tests {
             .collect()
     }
 
-    /// A crawl with 3 tasks at one site; each line changes one thing.
+    /// The crawl has 3 tasks at one site. Each case changes one condition.
     #[test]
     fn each_queued_task_is_counted_by_what_holds_it() {
         let spent = Conditions {

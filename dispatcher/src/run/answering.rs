@@ -1,9 +1,9 @@
-//! The answers to requests leave on a thread of their own, which writes the audit log first. What was answered is in
-//! the log, and the loop does not wait for the disk once more after its commit.
+//! Sends the answers to requests on a separate thread, which writes the audit log first. So every answered action is
+//! in the log, and the loop does not wait for a second disk write after its commit.
 //!
 //! Answers leave in the order of their commits, with or without entries for the log, because a client may have
 //! several requests in progress. Commits that arrive meanwhile share one write and one sync. At most [`MOST_WAITING`]
-//! wait; if the disk is slower than the loop, the loop waits here and takes no further requests.
+//! commits wait; if the disk is slower than the loop, the loop waits here and takes no further requests.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
@@ -20,20 +20,20 @@ use crate::audit::AuditLog;
 use crate::http::PendingRequests;
 use crate::permits::OfAnswer;
 
-/// Commits whose answers wait for the log.
+/// The maximum number of commits whose answers wait for the log.
 const MOST_WAITING: usize = 16;
 
-/// A log that could not be written is tried again this often while nothing is added to it.
+/// How often to retry the log after a failure, while nothing is added to it.
 const TRIED_EVERY: Duration = Duration::from_millis(500);
 
-/// The answers that a commit permits to leave, and the log entries that must be written before.
+/// The answers that may leave after a commit, and the log entries that must be written before.
 #[derive(Default)]
 pub(super) struct Commit {
     pub(super) audited: Vec<Audited>,
     pub(super) answers: Vec<(Client, Value)>,
 }
 
-/// The channels on which answers leave.
+/// The channels by which answers leave.
 pub(super) struct Ways {
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,
@@ -59,9 +59,9 @@ impl Ways {
     }
 }
 
-/// The handle of the loop.
+/// The loop's handle of the answering thread.
 pub(super) enum Answering {
-    /// Nothing is noted, so nothing is waited for.
+    /// There is no audit log, so answers leave at once and without a thread.
     AtOnce(Ways),
     Noted {
         sender: SyncSender<Commit>,
@@ -98,11 +98,11 @@ impl Answering {
         }
     }
 
-    /// Ends when all answers have left.
+    /// Waits until all answers have left.
     pub(super) fn finish(self) {
         if let Answering::Noted { sender, thread } = self {
             drop(sender);
-            // One that has panicked has said so.
+            // A panic of the thread was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -124,7 +124,7 @@ fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Commit>) {
     }
 }
 
-/// A commit together with those that have come since.
+/// Merges a commit with those that have arrived since.
 fn gather(first: Commit, commits: &Receiver<Commit>) -> Commit {
     let since = commits.try_iter().take(MOST_WAITING);
     since.fold(first, |mut all, next| {

@@ -1,5 +1,5 @@
-//! The messages that arrive by the sockets, on the thread that owns them: requests go to their reader, subscriptions to
-//! the firehose, and everything else to the loop.
+//! Routes the messages that arrive by the sockets, on the thread that owns the sockets: requests go to their reader,
+//! subscriptions to the firehose, and everything else to the loop.
 
 use webfill_followers::Subscriptions;
 use webfill_scheduler::effects::Client;

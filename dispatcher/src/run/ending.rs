@@ -1,4 +1,5 @@
-//! The end of the dispatcher: committed results are sent, arrivals are judged for a while, and then its threads end.
+//! The end of the dispatcher: committed results are sent, stored pages are judged for a while, and then the threads
+//! end.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -8,15 +9,15 @@ use webfill_service::{ExitStatus, Fault};
 use super::opening::frontier_fault;
 use super::{Event, Process};
 
-/// How long an ending dispatcher continues to judge stored pages. On one machine after the crawl is over, so that its
-/// changes are reported with its end. On one machine after an interruption. In a fleet, where the successor judges the
-/// rest and waits for the ports.
+/// How long an ending dispatcher continues to judge stored pages. The first value is for one machine after the crawl
+/// is over, so that its changes are reported with its end. The second is for one machine after an interruption. The
+/// third is for a fleet, where the successor judges the rest and waits for the ports.
 const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 
-/// A dispatcher of a fleet ends within this time, even if its store is slow or away, because the fleet waits for the
-/// next dispatcher. That one stores what its threads have not stored by then, as after a crash.
+/// The maximum time that a dispatcher of a fleet takes to end, even if its store is slow or away, because the fleet
+/// waits for the next dispatcher. That one stores whatever these threads have not stored by then, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Process {
@@ -31,11 +32,11 @@ impl Process {
         Ok(ExitStatus::Done)
     }
 
-    /// Sends the final counters and the final states of the crawls, and ends the threads. After a
-    /// fault of the frontier nothing more can be committed, and so nothing more leaves.
+    /// Sends the final counters and the final states of the crawls, and ends the threads. After a fault of the
+    /// frontier nothing can be committed, and so nothing is sent.
     pub(super) fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
         let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
-        // Workers store a page before they report it, so all arrivals are judged.
+        // Workers store a page before they report it, so every reported page can be judged.
         if let Some(content_changes) = self.content_changes.take() {
             content_changes.finish(self.last_read(), until);
         }
@@ -52,7 +53,7 @@ impl Process {
             tracing::warn!(event = "crawls_not_written", %error, "cannot report the state of the crawls");
             frontier_fault(error)
         });
-        // It reads the frontier's file, which is closed last of all who have it open.
+        // The metrics read the frontier's file, so they end before it is closed.
         drop(self.metrics.take());
         self.answering.finish();
         self.pending_requests.forget_all();
@@ -67,7 +68,7 @@ impl Process {
         closed
     }
 
-    /// For how long changes of pages are still judged. A fleet is drained for other reasons than its end, too.
+    /// How long changed pages are still judged. In a fleet, being drained does not mean that the crawls are over.
     fn last_read(&self) -> Duration {
         match self.ends_alone {
             true => LAST_READ_OF_FLEET,

@@ -1,4 +1,4 @@
-//! Opens the core, before there are sockets, and turns its errors into those of the process.
+//! Opens the core before there are sockets, and turns its errors into faults of the process.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub(super) fn open(
     Ok(core)
 }
 
-/// Logs why no supervisor is admitted yet, if that is so.
+/// If no supervisor is admitted yet, logs why.
 pub(super) fn log_quiet(core: &Core, state: &Path, now_ms: i64) {
     let wait_s = core.quiet_s(now_ms);
     if wait_s == 0 {

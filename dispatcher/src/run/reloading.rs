@@ -1,4 +1,4 @@
-//! Reloads: requested by a signal or a client, read on a thread of their own, applied by the loop.
+//! Reloads: requested by a signal or a client, read on a separate thread, applied by the loop.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use webfill_service::signals;
 use super::Process;
 
 impl Process {
-    /// Allow lists in force since the last turn: their changes go to the audit log, whoever made them.
+    /// Writes the changes of the allow lists since the last turn to the audit log, whoever made them.
     pub(super) fn audit_list_changes(&mut self) {
         let now_ms = self.clock.now_ms();
         for change in self.outbox.take_list_changes() {
@@ -19,7 +19,7 @@ impl Process {
         }
     }
 
-    /// A reload requested by a signal.
+    /// Requests a reload if a signal asked for it.
     pub(super) fn note_signalled_reload(&mut self) {
         if signals::take_reload() {
             self.core.audit_signal("reload", self.clock.now_ms());
@@ -48,7 +48,7 @@ impl Process {
                 self.refused_reload = None;
             }
             Err(fault) => {
-                // A signal has no answer.
+                // A signal gets no answer, so the refusal is printed.
                 if ended.asked.client.is_none() {
                     webfill_service::say!(
                         "webfill: reload refused, nothing changed: {}",

@@ -1,5 +1,5 @@
-//! The requests of clients, in turns: for a limited time in each turn of the loop, however many wait. Long lists are
-//! taken in pieces between them.
+//! Handles the requests of clients, for a limited time in each turn of the loop, however many wait. Long lists are
+//! taken in pieces in between.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::Process;
 use super::opening::frontier_fault;
 use crate::request_reader::ClientRequest;
 
-/// How long a turn takes requests. At least one is taken, and a piece of a list.
+/// The maximum time that one turn spends on requests. At least one request and one piece of a list are taken.
 const REQUESTS_FOR: Duration = Duration::from_millis(40);
 
 impl Process {
@@ -57,7 +57,7 @@ impl Process {
         if_pruned(done, ()).map_err(frontier_fault)
     }
 
-    /// Whether an answer is no longer awaited.
+    /// Whether nobody waits for the answer to this client's request any more.
     fn is_for_nobody(&self, client: &Client) -> bool {
         match client {
             Client::Http(asker) => !self.pending_requests.is_waited_for(asker.number),

@@ -1,4 +1,4 @@
-//! The dispatcher's sockets, and who may speak on them.
+//! The dispatcher's sockets, and who may use them.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ pub(super) const CONTROL: SocketName = 3;
 pub(super) const FIREHOSE: SocketName = 4;
 pub(super) const FEEDERS: SocketName = 5;
 
-/// The name of a socket in metrics.
+/// The name of a socket in the metrics.
 pub(super) fn name_of(socket: SocketName) -> &'static str {
     match socket {
         TASKS => "tasks",
@@ -26,7 +26,7 @@ pub(super) fn name_of(socket: SocketName) -> &'static str {
     }
 }
 
-/// So that a port in use fails before the frontier is touched.
+/// Fails if a port is in use, before the frontier is touched.
 pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
     for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {
         let Some(address) = endpoint.strip_prefix("tcp://") else {
@@ -53,7 +53,7 @@ pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
     }
     let control = SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client);
     let control = match at.control.starts_with("ipc://") {
-        // Only `webfill crawl` reaches it, which waits for each answer, however long its seeds are.
+        // Only `webfill crawl` reaches this socket. It waits for each answer, however long its seeds are.
         true => control,
         false => control.for_clients(),
     };
@@ -64,7 +64,7 @@ pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
         SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
     ];
     if let Some(feeders) = &setup.feeders {
-        // In a folder that only this user can access: it needs no keys.
+        // This socket is in a folder that only this user can access, so it needs no keys.
         let endpoint = &feeders.endpoint;
         specs.push(SocketSpec::bind(FEEDERS, Pattern::Router, endpoint).serve(None, Role::Client));
     }

@@ -1,4 +1,4 @@
-//! Reports each turn of the loop: to `/healthz`, and to the service manager, which restarts a process whose loop is
+//! Reports each turn of the loop to `/healthz` and to the service manager, which restarts a process whose loop is
 //! stuck. Also publishes the loop's values for Prometheus.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ impl Process {
             .turns(|| status(supervisors, holds.as_deref(), refused));
     }
 
-    /// Publishes the metrics, if they are served and due. `took`: the duration of the turn.
+    /// Publishes the metrics if they are served and due. `took`: the duration of the last turn.
     pub(super) fn publish_metrics(&mut self, took: Duration, now_ms: i64) {
         let Some(metrics) = &mut self.metrics else {
             return;
