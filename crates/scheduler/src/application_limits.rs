@@ -1,4 +1,4 @@
-//! The limits of one application, where several share the fleet.
+//! The limits of an application that shares the fleet with others.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApplicationLimits {
-    /// Pages in total, over all its crawls. Tasks beyond it stay queued until the limit is raised.
+    /// The number of pages in total, over all crawls of the application. Tasks beyond it stay queued until the limit
+    /// is raised.
     pub max_pages: Option<u64>,
     /// Pages handed out per second.
     pub pages_per_second: Option<f64>,
-    /// Sites that are fetched from at the same time.
+    /// The number of sites fetched from at the same time.
     pub max_sites: Option<u64>,
 }
 
 impl ApplicationLimits {
-    /// The faults, for people.
+    /// Checks the limits. The error is a message for people.
     pub fn check(&self, app: &str) -> Result<(), String> {
         match self.pages_per_second {
             Some(pages) if !(0.001..=1e6).contains(&pages) => Err(format!(

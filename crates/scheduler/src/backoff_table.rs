@@ -17,8 +17,8 @@ pub struct BackoffTable {
 }
 
 impl Default for BackoffTable {
-    /// Trouble of servers mostly passes within minutes, or takes hours. A name that does not resolve
-    /// after an hour rarely comes back. A site that blocks is left alone for long.
+    /// Server trouble mostly passes within minutes, or takes hours. A name that does not resolve after an hour rarely
+    /// comes back. A site that blocks is left alone for long.
     fn default() -> Self {
         BackoffTable {
             robots: vec![60.0, 600.0, 3_600.0, 21_600.0],
@@ -33,7 +33,7 @@ impl Default for BackoffTable {
 /// The longest backoff: thirty days, in seconds.
 const LONGEST_BACKOFF: f64 = 2_592_000.0;
 
-/// Maximum number of backoffs of a reason.
+/// The maximum number of backoffs for one reason.
 const MOST_BACKOFFS: usize = 20;
 
 impl BackoffTable {
@@ -41,7 +41,7 @@ impl BackoffTable {
     pub fn backoff(&self, reason: BackoffReason) -> &[f64] {
         match reason {
             BackoffReason::Robots => &self.robots,
-            // Neither gets an answer.
+            // In both cases there is no answer.
             BackoffReason::Unreachable | BackoffReason::Tls => &self.unreachable,
             BackoffReason::Dns => &self.dns,
             BackoffReason::Busy => &self.busy,
@@ -49,13 +49,13 @@ impl BackoffTable {
         }
     }
 
-    /// The length of the backoff with this index; `None` after the end of the list.
+    /// The duration of the backoff with this index; `None` beyond the end of the list.
     pub fn backoff_ms(&self, reason: BackoffReason, index: usize) -> Option<i64> {
         let seconds = self.backoff(reason).get(index)?;
         Some((seconds * 1_000.0).ceil() as i64)
     }
 
-    /// The fault, for people.
+    /// Checks the table. The error is a message for people.
     pub fn check(&self) -> Result<(), String> {
         for reason in BackoffReason::ALL {
             let backoff = self.backoff(*reason);

@@ -1,9 +1,9 @@
-//! The peer of a supervisor's connection.
+//! The supervisor at the other end of a connection.
 
 use webfill_wire::codec::WIRE_VERSION;
 use webfill_wire::socket::Peer;
 
-/// A supervisor as it is answered: its connection, and the version of messages that both sides speak.
+/// Where to send answers to a supervisor: its connection, and the version of messages that both sides speak.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Caller {
     pub peer: Peer,
@@ -11,7 +11,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// One of the same build.
+    /// A supervisor of the same build.
     pub fn of_this_build(peer: Peer) -> Caller {
         Caller {
             peer,

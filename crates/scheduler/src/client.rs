@@ -1,42 +1,41 @@
-//! The sender of a request, as far as the answer needs it: its connection, and the permits that the request holds
-//! with the process until the answer has left.
+//! The client that sent a request: its connection, and the permit that the request holds until its answer has left.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use webfill_wire::socket::Peer;
 
-/// The permit that a request holds with the process until its answer has left. The core only keeps it.
+/// The permit of a request, issued by the process and held until the answer has left. The core only keeps it.
 pub trait RequestPermit: Debug + Send + Sync {
-    /// The request was read, and takes this many bytes until it is carried out.
+    /// Notes that the request was read. It takes this many bytes until it is carried out.
     fn note_read(&self, bytes: usize);
-    /// The request is answered; its answer takes this many bytes until its sender reads it.
+    /// Notes that the request was answered. The answer takes this many bytes until the client reads it.
     fn note_answer(&self, bytes: usize);
-    /// Whether its sender has to read answers before there are more.
+    /// Whether the client has to read pending answers before it gets more.
     fn has_unread(&self) -> bool;
-    /// Whether the answer is no longer awaited.
+    /// Whether nobody waits for the answer any more.
     fn is_for_nobody(&self) -> bool;
-    /// Its sender is gone.
+    /// Notes that the client is gone.
     fn note_gone(&self);
 }
 
-/// The client that a request came from and its answer goes to.
+/// The client that sent a request and gets its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
-    /// On the control socket.
+    /// A client on the control socket.
     Socket(ControlPeer),
-    /// On the socket of feeders.
+    /// A feeder, on the feeders' socket.
     Feeder(Peer),
-    /// By HTTP.
+    /// A client that uses HTTP.
     Http(HttpAsker),
 }
 
-/// The client that waits for an answer by HTTP.
+/// An HTTP client that waits for the answer to its request.
 #[derive(Debug, Clone)]
 pub struct HttpAsker {
     /// The number of the request.
     pub number: u64,
-    /// Its permit until it is answered.
+    /// The request's permit, until it is answered.
     pub permit: Option<Arc<dyn RequestPermit>>,
 }
 
@@ -79,7 +78,7 @@ impl PartialEq for ControlPeer {
 impl Eq for ControlPeer {}
 
 impl Client {
-    /// The permit of its request.
+    /// The permit of the client's request.
     pub fn permit(&self) -> Option<&Arc<dyn RequestPermit>> {
         match self {
             Client::Socket(peer) => peer.permit.as_ref(),

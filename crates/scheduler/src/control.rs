@@ -1,30 +1,30 @@
-//! Reads messages on the control socket: the public language ([`webfill_api`]), and the requests of `webfill crawl`
-//! to the dispatcher that it started ([`crate::local_crawl`]).
+//! Reads messages of the control socket: those of the public language ([`webfill_api`]), and the requests of `webfill
+//! crawl` to the dispatcher that it started ([`crate::local_crawl`]).
 
 use webfill_api::{Action, Batch, Question, Refusal};
 
 use crate::local_crawl::LocalRequest;
 
-/// A message that was found to be in order.
+/// A valid message.
 #[derive(Debug)]
 pub enum Asked {
-    /// From `webfill crawl`.
+    /// A request of `webfill crawl`.
     Local(LocalRequest),
-    /// Crawl requests. `whole`: if the dispatcher refuses one of them, it refuses all.
+    /// Crawl requests. `whole`: if one of them is refused, all are.
     Feed {
         batch: Batch,
         whole: bool,
         refused: RefusedLines,
     },
     Act(Action),
-    /// Crawl requests with a read-only key: they are refused unread.
+    /// Crawl requests of a client with read-only access, which are refused without being read.
     UnreadFeed,
 }
 
 /// Lines of a stream that were refused when they were read, for the audit log.
 #[derive(Debug, Default)]
 pub struct RefusedLines {
-    /// How many were no valid requests.
+    /// How many lines were no valid requests.
     pub faulty: u64,
     /// Requests for applications that the sender's key does not allow.
     pub foreign: Batch,
@@ -37,7 +37,7 @@ impl RefusedLines {
 }
 
 impl Asked {
-    /// Lines of a stream that were all refused when they were read: nothing to take.
+    /// Whether all lines of this stream were refused when they were read, so that nothing is left to feed.
     pub fn has_refused_lines_only(&self) -> bool {
         match self {
             Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.count() > 0,
@@ -45,7 +45,7 @@ impl Asked {
         }
     }
 
-    /// A request or a list, which is accepted or refused as a whole.
+    /// A single request, or a list that is accepted or refused as a whole.
     pub fn of_whole(batch: Batch) -> Asked {
         Asked::Feed {
             batch,

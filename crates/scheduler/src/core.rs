@@ -1,16 +1,16 @@
 //! The dispatcher's state machine: its state, and the effect of each message. It has no sockets, no threads and no
-//! clock. The caller passes messages in together with the time ([`inputs`]). Outgoing messages and store writes are
-//! collected, and a successful [`commit`](Core::commit) returns them for the caller to send.
+//! clock: the caller passes in messages together with the time ([`inputs`]). Outgoing messages and store writes are
+//! collected; a successful [`commit`](Core::commit) returns them for the caller to send.
 //!
 //! [`Core`] is made of parts that own their states: watches, notifications, drains, crawls that are being closed or
 //! reopened. They share the [`Context`] that they are given.
 //!
-//! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the
-//! frontier, and leaves by [`handing_out`] to one of the [`supervisors`].
+//! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the frontier, and leaves
+//! by [`handing_out`] to one of the [`supervisors`].
 //!
-//! After a crash [`Core::open`] restores everything from the frontier's last commit: unfinished
-//! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
-//! lost; the client asks again.
+//! After a crash [`Core::open`] restores everything from the frontier's last commit: unfinished crawls, leases,
+//! crawls that are being closed. Recalls and requests that waited for an answer are lost; the client has to ask
+//! again.
 
 use webfill_api::Refusal;
 use webfill_wire::{CrawlKey, Lane};
@@ -65,17 +65,17 @@ pub struct Core {
     cx: Context,
     /// When [`on_tick`](Core::on_tick) last ran.
     last_tick_ms: i64,
-    /// When to check next for supervisors that have left or are lost.
+    /// When to check next whether supervisors have left or are lost.
     next_check_ms: i64,
     crawl_writes: CrawlWrites,
     site_state_writes: SiteStateWrites,
-    /// Reloads that are to begin.
+    /// Reloads that the process has yet to begin.
     reloads_asked: Vec<ReloadAsked>,
-    /// The client that waits for the end, and the crawls whose counters it wants.
+    /// The client that waits for the end, and the crawls whose final counters it wants.
     end_asked: Option<(Client, Vec<CrawlKey>)>,
-    /// Drains of supervisors that clients wait for.
+    /// Drains of supervisors, with the clients that wait for them.
     drains: Drains,
-    /// Reports that cost too much to be made for each request.
+    /// Reports that are kept for a moment, because making one for each request would cost too much.
     reports: Reports,
     /// Stopped and expired crawls whose queues are being emptied.
     closing: ClosingCrawls,
@@ -134,17 +134,17 @@ impl Core {
         Ok(core)
     }
 
-    /// Extra writes of the simulation of several dispatchers, in the same commits.
+    /// The frontier. The simulation of several dispatchers uses it for extra writes in the same commits.
     pub fn frontier(&mut self) -> &mut Frontier {
         &mut self.cx.frontier
     }
 
-    /// Observations of the process are recorded here.
+    /// The surroundings, in which the process records its observations.
     pub fn surroundings(&mut self) -> &mut Surroundings {
         &mut self.cx.surroundings
     }
 
-    /// See [`lanes_with_room`](crate::dispatch::Dispatch::lanes_with_room); none while nothing may be handed out.
+    /// See [`lanes_with_room`](crate::dispatch::Dispatch::lanes_with_room). Empty while nothing may be handed out.
     pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
             true => Vec::new(),
@@ -152,7 +152,7 @@ impl Core {
         }
     }
 
-    /// When the next task can be handed out if no message arrives before.
+    /// When the next task can be handed out, unless a message arrives earlier.
     pub fn next_ready_ms(&self) -> Option<i64> {
         if self.cx.draining
             || self.cx.surroundings.low_disk.is_some()
@@ -170,13 +170,13 @@ impl Core {
         }
     }
 
-    /// By how much the wall clock is ahead of the caller's from now on: it was set, or the machine has slept.
+    /// Sets how far the wall clock is ahead of the caller's clock, because it was set or the machine has slept.
     pub fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.cx.wall_ahead_ms = ahead_ms;
         self.cx.frontier.set_wall_ahead(ahead_ms);
     }
 
-    /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
+    /// When [`on_tick`](Core::on_tick) has something to do, unless a message arrives earlier.
     pub fn next_tick_ms(&self) -> i64 {
         let is_busy = self.pruning.is_some() || self.feeds.is_feeding();
         if is_busy || self.closing.have_work() || self.reopening.have_work() {
@@ -189,7 +189,7 @@ impl Core {
                 .map(|at_ms| at_ms.saturating_sub(self.cx.wall_ahead_ms)),
             handing_out::next_frontier_event_ms(&self.cx, self.last_tick_ms),
             self.watches.next_watch_ms(),
-            // One that is due waits for a site, whatever the time.
+            // A probe that is due already waits for a site, not for a time.
             self.cx
                 .dispatch
                 .fleet
@@ -222,8 +222,8 @@ impl Core {
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.cx.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
-            // This process was suspended or starved. Heartbeats that have arrived meanwhile are still unread, so no
-            // supervisor is declared lost yet.
+            // This process was suspended or short of CPU time. Heartbeats that have arrived meanwhile are still
+            // unread, so no supervisor is declared lost yet.
             self.next_check_ms = now_ms + lease_ms / 10;
         }
         self.last_tick_ms = now_ms;
@@ -240,8 +240,8 @@ impl Core {
             }
         }
         self.cx.recalls.expire(now_ms);
-        // A crawl may be pruned while a step still concerns it. Each step drops it for itself; none may end the
-        // fleet's dispatcher because of it.
+        // A crawl may be pruned while a step still concerns it. Each step skips it; a pruned crawl must not end the
+        // dispatcher.
         if_pruned(self.closing.advance_closing(&mut self.cx, now_ms), ())?;
         if_pruned(self.reopening.advance_reopening(&mut self.cx, now_ms), ())?;
         self.feeds
@@ -267,12 +267,12 @@ impl Core {
         self.crawl_writes.write_due(&mut self.cx, now_ms)
     }
 
-    /// The store has a crawl that had this note, and its lists are judged.
+    /// Notes that the store has the crawl of this note, and that its lists are judged.
     pub fn crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
         self.cx.frontier.unsaved_crawls().saved(note)
     }
 
-    /// The file is a copy, and `--restored` was not given.
+    /// Whether the file is a copy and `--restored` was not given.
     pub fn is_copy(&self) -> bool {
         self.cx.frontier.origin().is_copy
     }
@@ -281,14 +281,14 @@ impl Core {
         self.cx.dispatch.fleet.present()
     }
 
-    /// Whether all connected supervisors have left. Supervisors that are not connected keep their
+    /// Whether the drain is over: no supervisor is connected any more. Supervisors that are not connected keep their
     /// leases.
     pub fn is_drained(&self) -> bool {
         self.cx.draining && self.cx.dispatch.fleet.present() == 0
     }
 
-    /// Commits for the last time: with the final states of the crawls, and the answer to the client
-    /// that waits for the end.
+    /// Commits for the last time, with the final states of the crawls and the answer to the client that waits for the
+    /// end.
     pub fn close(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         if let Some((peer, crawls)) = self.end_asked.take() {
             let answer = requests::local_crawl::crawl_status(
@@ -304,11 +304,11 @@ impl Core {
                 .outgoing
                 .push(OutgoingMessage::ToClient(peer, answer));
         }
-        // Open crawls change their state to `interrupted` now, though no counter has changed.
+        // The stored state of open crawls becomes `interrupted` now, though no counter has changed.
         crawl_writes::touch_open_crawls(&mut self.cx);
-        // A crawl that has changed is written with its counters as they are committed.
+        // Committed first, because crawls are written with their committed counters.
         let mut last = self.commit(now_ms)?;
-        // Further states of sites are written after the next start.
+        // States of sites beyond this batch are written after the next start.
         self.site_state_writes
             .write_site_states(&mut self.cx, now_ms)?;
         crawl_writes::write_crawls(&mut self.cx, usize::MAX, now_ms)?;

@@ -1,6 +1,6 @@
-//! The crawls that `webfill crawl` has opened, with their pending backfills; and the data about any crawl that goes
-//! to supervisors and the store (its settings, its state). Crawls on demand leave nothing here, however many there
-//! are.
+//! The crawls that `webfill crawl` has opened, with their pending backfills. Also forms the data about any crawl for
+//! supervisors and for the store (its settings, its state). Crawls on demand are not kept here, so their number does
+//! not matter.
 //!
 //! The registry is rebuilt after a crash: unfinished crawls are registered again at the start.
 
@@ -29,7 +29,7 @@ pub(crate) struct CrawlRegistry {
 }
 
 impl CrawlRegistry {
-    /// Registers a crawl; returns false if it was registered already.
+    /// Registers a crawl. Returns false if it was registered already.
     pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
         let opened = OpenCrawl {
             opened_at_ms: now_ms,
@@ -44,7 +44,7 @@ impl CrawlRegistry {
         }
     }
 
-    /// The crawl was pruned.
+    /// Drops a crawl that was pruned.
     pub(crate) fn forget(&mut self, crawl: CrawlKey) {
         self.open.remove(&crawl);
     }
@@ -74,8 +74,8 @@ impl CrawlRegistry {
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
     }
 
-    /// The state of a crawl. `going_on`: the dispatcher is not draining; otherwise an unfinished
-    /// crawl is interrupted.
+    /// The state of a crawl. `going_on`: the dispatcher is not draining. If it is, an unfinished crawl is
+    /// interrupted.
     pub(crate) fn state(
         &self,
         frontier: &mut Frontier,
@@ -107,8 +107,8 @@ impl CrawlRegistry {
         })
     }
 
-    /// Whether the crawl's page limit is reached and none of its tasks is leased; or, in a run of a watch,
-    /// those of all sites that have something left.
+    /// Whether the crawl's page limit is reached and none of its tasks is leased. In a run of a watch, the limits of
+    /// all sites with remaining tasks being reached counts, too.
     pub(crate) fn is_limit_reached(
         &self,
         frontier: &mut Frontier,
@@ -185,7 +185,7 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
     counts
 }
 
-/// The stored page of a task that ended in `crashed`: no worker could save it.
+/// The page to store for a task that ended in `crashed`, because no worker could save it.
 pub(crate) fn crashed_page(
     spec: &CrawlSpec,
     (id, delivery): (TaskId, Delivery),

@@ -1,20 +1,20 @@
 //! Decides which site's tasks go to which supervisor, and when. No sockets, no disk, no clock; times are milliseconds
 //! that the caller passes in.
 //!
-//! The [`schedule`] knows when a site's next request is allowed, and which sites share the bounds of an address or a
+//! The [`schedule`] knows when a site's next request is allowed, and which sites share the limits of an address or a
 //! provider ([`groups`]). The [`fleet`] knows which supervisors are connected and how much credit they have.
 //! [`Dispatch`] combines them and holds the leases.
 //!
-//! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
-//! *owner* from then on. The site gets another owner when
+//! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's *owner* from then
+//! on. The site gets another owner when
 //!
 //! - the owner has left or is lost, or, while no task of the site is leased,
 //! - the next task needs a browser, and the owner has none,
 //! - the owner's machine is cut off from the web ([`egress`]), or
 //! - another supervisor, which has joined late, has fewer sites than its share.
 //!
-//! So all leases of a site are with its owner. Owners are stored with the sites; everything else
-//! here is restored from the frontier after a crash.
+//! So all leases of a site are with its owner. Owners are stored with the sites; everything else here is restored
+//! from the frontier after a crash.
 
 use webfill_wire::{Credit, Hello, Lane, RecallScope, SupervisorHeartbeat};
 
@@ -55,16 +55,16 @@ pub use self::supervisor::Particulars;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub site: SiteId,
-    /// The turn that the site was granted for.
+    /// The turn for which the site was granted.
     pub turn: Option<Turn>,
     pub supervisor: String,
-    /// The supervisor's lane.
+    /// The lane of the supervisor.
     pub lane: Lane,
-    /// At most this many tasks.
+    /// The maximum number of tasks.
     pub tasks: usize,
     /// The first task must not start before this time.
     pub start_ms: i64,
-    /// How long that is from now.
+    /// How long `start_ms` is from now.
     pub wait_ms: u32,
     /// See [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
@@ -73,7 +73,7 @@ pub struct Grant {
     pub new_owner: Option<Clock>,
 }
 
-/// A site's clock has changed and is to be stored.
+/// A site's changed clock, to be stored.
 pub type ClockUpdate = (SiteId, Clock);
 
 /// Schedule, fleet and leases.
@@ -84,12 +84,12 @@ pub struct Dispatch {
     pub leases: Leases,
     pub overdue: Overdue,
     balance: Balance,
-    /// At which site the last probe was.
+    /// The last draw, which chose the site of the last probe.
     last_draw: u64,
 }
 
 impl Dispatch {
-    /// Without bounds of groups, each site is bounded by its own delay only.
+    /// Without `bounds`, each site is limited by its own delay only.
     pub fn new(default_delay_ms: u32, lease_ms: u64, bounds: Option<GroupBounds>) -> Dispatch {
         Dispatch {
             schedule: Schedule::new(default_delay_ms, bounds),
@@ -101,8 +101,8 @@ impl Dispatch {
         }
     }
 
-    /// A site in the window has got further tasks. If leased tasks of a lower priority are in their
-    /// way, returns the supervisor and the scope of the recall that preempts them.
+    /// Notes that a site in the window has got further tasks. If leased tasks of a lower priority are in their way,
+    /// returns the supervisor and the scope of the recall that preempts them.
     pub fn wake(&mut self, woken: Woken) -> Option<(String, RecallScope)> {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
@@ -123,25 +123,25 @@ impl Dispatch {
         Some((owner, scope))
     }
 
-    /// A site begins to back off. If tasks of it are leased, returns the supervisor that has them.
+    /// The supervisor that holds leases of a site, if any does. Called when the site begins to back off.
     pub fn holder_of(&self, site: SiteId) -> Option<String> {
         let leases = self.schedule.site(site)?.leases;
         self.owner_of(site).filter(|_| leases > 0)
     }
 
-    /// Evicts sites while more than `most` wait in the window for a browser, or more than `most` in their
-    /// groups, so that other sites have room in it.
+    /// Evicts surplus sites: those beyond `most` that wait in the window for a browser, and those beyond `most` that
+    /// wait in their groups. So other sites have room in the window.
     pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         let mut left = self.schedule.evict_surplus(Lane::Browser, most, now_ms);
         left.extend(self.schedule.evict_surplus_of_groups(most, now_ms));
         left
     }
 
-    /// A supervisor joins after its hello. Returns the leases that it should hold and does not.
+    /// Adds a supervisor after its hello. Returns the leases that it should hold but does not.
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
         self.balance.forget();
-        // It may reach the sites at which probes of others have failed.
+        // The new supervisor may reach sites at which the probes of others have failed.
         self.schedule.bring_back();
         self.schedule.bring_all_forward();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -164,7 +164,7 @@ impl Dispatch {
         heard
     }
 
-    /// A supervisor grants more credit.
+    /// Notes that a supervisor grants more credit.
     pub fn credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);
         self.make_starved_ready_of(peer, now_ms);
@@ -182,7 +182,7 @@ impl Dispatch {
         }
     }
 
-    /// Removes a supervisor that has left or is lost: its sites get new owners. Returns its leases.
+    /// Removes a supervisor that has left or is lost, so that its sites get new owners. Returns its leases.
     pub fn remove_supervisor(&mut self, name: &str) -> Vec<(TaskId, Lease)> {
         for id in self.fleet.forget(name) {
             self.schedule.make_ready(id);
@@ -194,13 +194,13 @@ impl Dispatch {
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
-    /// Hands out no further tasks to this supervisor. Its sites go to others.
+    /// Stops handing out tasks to this supervisor. Its sites go to others.
     pub fn drain_supervisor(&mut self, name: &str) {
         self.fleet.drain_supervisor(name);
         self.release_starved(name);
     }
 
-    /// The supervisors that have fallen silent since the last call, and when each is lost.
+    /// The supervisors that have fallen silent since the last call, each with the time at which it is lost.
     pub fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let silent = self.fleet.fall_silent(now_ms);
         silent
@@ -210,7 +210,7 @@ impl Dispatch {
     }
 
     /// The lanes of the connected supervisors, if each of them has credit and no other may come back: then it is
-    /// certain that a due task is handed out. The simulation uses this to find tasks that should not wait.
+    /// certain that a due task is handed out. The simulation uses this to find tasks that wait without a reason.
     pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
         let metrics = self.fleet.metrics();
         let has_room = |name: &str| {

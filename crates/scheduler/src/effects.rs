@@ -1,5 +1,5 @@
-//! The core's effects: messages, writes to the store, lines of the audit log. The core carries out none of them.
-//! [`Core::commit`](crate::Core::commit) returns them as [`Committed`], and then the process carries them out.
+//! The core's effects: messages, writes to the store, lines of the audit log. The core carries out none of them:
+//! [`Core::commit`](crate::Core::commit) returns them as [`Committed`], and the process carries them out.
 
 mod audited;
 mod changes;
@@ -39,7 +39,7 @@ pub enum StoreWrite {
     /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
-    /// A page that turns out to have been a block.
+    /// Replaces a page that turned out to be a block.
     TakeBack(Box<TakeBackWrite>),
     SiteStates(SiteStatesWrite),
 }
@@ -47,7 +47,7 @@ pub enum StoreWrite {
 /// The state of a crawl.
 pub struct CrawlWrite {
     pub crawl: Box<Crawl>,
-    /// For a crawl that has ended: its note in the frontier, to be crossed out once all of the end is saved.
+    /// For a crawl that has ended: its note in the frontier, which is removed once all of the end is saved.
     pub note: Option<i64>,
 }
 
@@ -59,7 +59,7 @@ pub struct TakeBackWrite {
     pub save: Save,
 }
 
-/// A stored page that is to be applied to a further record.
+/// A stored page to be applied to a further record.
 #[derive(Debug, Clone)]
 pub struct BackfillWrite {
     pub crawl: CrawlKey,
@@ -72,9 +72,9 @@ pub struct BackfillWrite {
 #[derive(Debug, Clone, Default)]
 pub struct SiteStatesWrite {
     pub in_trouble: Vec<SiteState>,
-    /// The names of sites that are open: their states are removed.
+    /// The names of open sites, whose stored states are removed.
     pub open: Vec<String>,
-    /// The number of the last state, for the frontier.
+    /// The number of the last of these states, by which the frontier is told that they are written.
     pub last: i64,
 }
 
@@ -84,37 +84,36 @@ pub struct FinishedPage {
     pub app_id: String,
     pub crawl_id: String,
     pub url: String,
-    /// Its crawl wants the body in results.
+    /// Whether the crawl wants the body in results.
     pub body: bool,
 }
 
-/// Standing alerts of extractions.
+/// The standing extraction alerts.
 pub type StandingExtractions = Arc<Standing>;
 
-/// Asks for a process that reads the seeds of a run.
+/// An order to start a process that reads the seeds of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeederOrder {
     pub watch: String,
     pub run: u64,
 }
 
-/// Effects that may leave, because a commit has made the state behind them durable. Only a commit creates it, so
-/// nothing leaves after a failed one.
+/// Effects that may take place now, because a commit has made the state behind them durable. Only a commit creates
+/// this value, so a failed one has no effects.
 #[derive(Default)]
 #[must_use = "nobody hears of the commit unless this is sent"]
 pub struct Committed {
     pub outgoing: Vec<OutgoingMessage>,
     pub store_writes: Vec<StoreWrite>,
-    /// Actions and refusals of clients, to be written before the answers leave.
+    /// Actions and refusals of clients, to be logged before the answers leave.
     pub audited: Vec<Audited>,
-    /// Notifications to deliver; their results are passed to [`Core::delivery_ended`](crate::Core::delivery_ended).
+    /// Notifications to deliver; the results are passed to [`Core::delivery_ended`](crate::Core::delivery_ended).
     pub deliveries: Vec<Delivery>,
-    /// Changes of pages to be read from the store; the answers are passed to
+    /// Changes of pages to read from the store; the answers are passed to
     /// [`Core::changes_answered`](crate::Core::changes_answered).
     pub changes_asked: Vec<ChangesAsked>,
-    /// Feeders of runs to be started.
+    /// Feeders to start.
     pub feeder_orders: Vec<FeederOrder>,
-    /// Reloads to be begun; what was read is passed to
-    /// [`Core::finish_reload`](crate::Core::finish_reload).
+    /// Reloads to begin; the files that were read are passed to [`Core::finish_reload`](crate::Core::finish_reload).
     pub reloads_asked: Vec<ReloadAsked>,
 }

@@ -1,5 +1,5 @@
-//! Excluded sites: domains that no crawl fetches from, such as the first thousands of a popularity
-//! ranking. Each domain is kept as an eight-byte hash, so a million domains take 8 MB.
+//! Excluded sites: domains that no crawl fetches from, such as the first thousands of a popularity ranking. Each
+//! domain is stored as an eight-byte hash, so a million domains take 8 MB.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,10 +11,10 @@ use webfill_api::scope::{canonical_domain, printable_beginning};
 use webfill_urls::Url;
 use zip::ZipArchive;
 
-/// RFC 1035, as it is written.
+/// The maximum length of a domain name in text form, by RFC 1035.
 const MAX_DOMAIN_BYTES: usize = 253;
 
-/// A longer line cannot be a domain; the rest of it is not read into memory.
+/// The maximum length of a line that is read into memory. A longer one cannot be a domain.
 const MAX_LINE_BYTES: u64 = 1024;
 
 /// Why a list of excluded sites cannot be used.
@@ -41,8 +41,8 @@ pub struct ExcludedSites {
 }
 
 impl ExcludedSites {
-    /// Reads `FILE` or `FILE:N`: one domain per line, or `rank,domain` lines; of both the first
-    /// N. `.gz` and `.zip` (its first file) are unpacked. Empty lines and `#` comments are skipped.
+    /// Reads `FILE`, or the first N entries of it for `FILE:N`. Each line has a domain or `rank,domain`. `.gz` and
+    /// `.zip` (its first file) are unpacked. Empty lines and `#` comments are skipped.
     pub fn load(list: &str) -> Result<ExcludedSites, ExcludedSitesError> {
         let (path, first) = path_and_count(list);
         let read = |source| ExcludedSitesError::Read {
@@ -52,7 +52,7 @@ impl ExcludedSites {
         with_reader(path, |reader| Self::read(path, reader, first)).map_err(read)?
     }
 
-    /// The file of `FILE` or `FILE:N`.
+    /// The path in `FILE` or `FILE:N`.
     pub fn file(list: &str) -> &Path {
         path_and_count(list).0
     }
@@ -101,7 +101,7 @@ impl ExcludedSites {
         self.holds(site) || (host != site && self.holds(host))
     }
 
-    /// The same for a canonical URL of any site.
+    /// Whether a canonical URL is excluded.
     pub(crate) fn excludes_url(&self, url: &str) -> bool {
         let parsed = || Url::parse(url).ok();
         let is_listed = |url: Url| self.excludes(&url, &webfill_urls::site(&url));
@@ -138,7 +138,7 @@ fn listed_domain(line: &[u8]) -> Listed {
     }
 }
 
-/// Most entries are canonical as they stand; the others cost a parse.
+/// Whether a domain is canonical as it stands, as most entries are; the others have to be parsed.
 fn is_canonical(domain: &str) -> bool {
     let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     domain.len() <= MAX_DOMAIN_BYTES
@@ -148,7 +148,7 @@ fn is_canonical(domain: &str) -> bool {
         && !domain.contains("xn--")
 }
 
-/// Reads one line without its end, at most [`MAX_LINE_BYTES`] of it; false at the end of the file.
+/// Reads one line without its end, and keeps at most [`MAX_LINE_BYTES`] of it. Returns false at the end of the file.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let read = reader

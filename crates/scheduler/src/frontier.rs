@@ -1,5 +1,4 @@
-//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
-//! SQLite file.
+//! Step 3 of a URL's journey, and the commit of its last step: the queued, leased and done tasks, in one SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
 //! done may be queued again ([`queue`](Reopening::queue)); its row stays until its crawl is pruned ([`pruning`]). At
@@ -150,11 +149,11 @@ pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
 pub use self::watches::{KeptWatch, RunUnderWay};
 
-/// The durable memory of the dispatcher.
+/// The dispatcher's durable state.
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the file of a state folder for a user beside the frontier, while no frontier has it open.
+/// Opens the file in a state folder for another user than a frontier, while no frontier has it open.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
     schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
@@ -280,7 +279,7 @@ impl Frontier {
         self.0.cx.origin
     }
 
-    /// Other settings hold from now on.
+    /// Applies changed settings from now on.
     pub(crate) fn change_settings(
         &mut self,
         retries: RetryTable,
@@ -292,7 +291,7 @@ impl Frontier {
         self.0.cx.excluded = excluded;
     }
 
-    /// How many tasks have ended since it was opened, by outcome.
+    /// The number of tasks that have ended since the file was opened, by outcome.
     pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
         &self.0.cx.ended
     }
@@ -302,7 +301,7 @@ impl Frontier {
         self.0.cx.retries.next_ms()
     }
 
-    /// When time alone gives an application an allowance that a crawl waits for.
+    /// When the mere passing of time next gives an application an allowance that a crawl waits for.
     pub fn next_room_ms(&self) -> Option<i64> {
         self.0.cx.limited_applications.next_room_ms()
     }
@@ -312,13 +311,13 @@ impl Frontier {
         self.0.cx.holding.has_crawls_to_release()
     }
 
-    /// How full the limits of an application are; `None`: it has none.
+    /// The use of an application's limits; `None`: it has none.
     pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
         self.0.cx.limited_applications.use_of(app_id)
     }
 
-    /// Applications with crawls that wait for their limits: those whose pages are all spent, and those that wait for
-    /// their pace or for one of their sites.
+    /// The applications with crawls that wait for limits: first those whose page limit is used up, then those that
+    /// wait for their pace or for one of their sites.
     pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         self.0.cx.limited_applications.waiting()
     }
@@ -328,28 +327,28 @@ impl Frontier {
         self.0.cx.lanes.has_browsers()
     }
 
-    /// The findings for the worker that gets a site's tasks; `None` if there are none.
+    /// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
         handing_on::for_worker(&self.0.cx, site, name)
     }
 
-    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
+    /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.
     pub fn ends_without_requests(&self, site: SiteId) -> bool {
         self.0.cx.backoff.ends_without_requests(site)
     }
 
-    /// By how much the wall clock is ahead of the caller's from now on.
+    /// Sets how far the wall clock is ahead of the caller's clock.
     pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.0.cx.wall_ahead_ms = ahead_ms;
     }
 
-    /// Sets the time that the next commit notes.
+    /// Sets the time that the next commit stores.
     pub fn set_now(&mut self, now_ms: i64) {
         self.0.cx.now_ms = now_ms;
     }
 
-    /// Notes the time though nothing else has changed, so that after a crash the time that sites
-    /// have waited until now counts.
+    /// Stores the time even if nothing else has changed, so that after a crash the time that sites have waited until
+    /// now counts.
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.set_now(now_ms);
         self.0.guarded("note the time", |cx| {
@@ -357,8 +356,8 @@ impl Frontier {
         })
     }
 
-    /// Runs the caller's own work on the file, for tables beside the frontier's: it belongs to the
-    /// transaction that the next [`commit`](Frontier::commit) ends.
+    /// Runs work of the caller on the file, for tables besides the frontier's. It belongs to the transaction that the
+    /// next [`commit`](Frontier::commit) ends.
     pub fn beside<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -367,14 +366,14 @@ impl Frontier {
             .guarded("keep what stands beside the tasks", |cx| work(&cx.db))
     }
 
-    /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
-    /// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
-    /// takes it for its own file by mistake.
+    /// Copies the frontier of a state folder into another folder, as of one commit. A dispatcher may use the frontier
+    /// meanwhile. The copy is on disk when this returns. It is marked, so that no dispatcher mistakes it for its own
+    /// file.
     pub fn back_up(state: &Path, into: &Path, now_ms: i64) -> Result<PathBuf, FrontierError> {
         restore::back_up(state, into, now_ms)
     }
 
-    /// Notes how much of the wait is left.
+    /// Stores how much is left of the wait for requests of a former fleet.
     pub(crate) fn note_quiet(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let until_ms = self.0.cx.origin.quiet_until_ms;
         if until_ms == 0 {
@@ -396,7 +395,7 @@ impl Frontier {
     }
 }
 
-/// No statement that was run may have walked a whole table.
+/// Checks in tests that no executed statement has scanned a whole table.
 #[cfg(test)]
 impl Drop for Frontier {
     fn drop(&mut self) {

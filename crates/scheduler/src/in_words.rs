@@ -1,4 +1,4 @@
-//! Times, numbers and reasons as people say them.
+//! Times, numbers and reasons in words.
 
 use webfill_store::iso_time;
 use webfill_wire::BackoffReason;
@@ -7,7 +7,7 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// How long a span is, about.
+/// The approximate length of a span of time.
 pub(crate) fn span(ms: i64) -> String {
     let about = |unit_ms: i64| (ms + unit_ms / 2) / unit_ms;
     if ms < 1_000 {
@@ -34,12 +34,12 @@ pub(crate) fn moment(at_ms: i64, now_ms: i64) -> String {
     }
 }
 
-/// Seconds since the epoch, as the answers have times.
+/// Seconds since the epoch, the form of times in answers.
 pub(crate) fn seconds(ms: i64) -> f64 {
     ms as f64 / 1_000.0
 }
 
-/// `1 site`, `2 sites`.
+/// A number with its noun, such as `1 site` or `2 sites`.
 pub(crate) fn counted(n: u64, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
@@ -47,7 +47,7 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
     }
 }
 
-/// The behaviour of a site that backs off for this reason.
+/// What is wrong with a site that backs off for this reason.
 pub(crate) fn because(reason: BackoffReason) -> &'static str {
     match reason {
         BackoffReason::Robots => "its robots.txt is unavailable",

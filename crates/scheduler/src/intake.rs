@@ -1,6 +1,5 @@
-//! Step 1 of a URL's journey: canonical form, then scope, then excluded sites. Each refusal has one
-//! reason. The frontier decides afterwards whether the URL was seen before and whether the budget
-//! of its site is spent.
+//! Step 1 of a URL's journey: its canonical form, then its scope, then the excluded sites. Each refusal has one
+//! reason. The frontier decides afterwards whether the URL was seen before and whether its site's budget is used up.
 
 use webfill_urls::{Url, UrlRefusal, canonical_with_route, fragment_route};
 use webfill_wire::Reason;
@@ -8,7 +7,7 @@ use webfill_wire::Reason;
 use crate::excluded_sites::ExcludedSites;
 use crate::scope::Scope;
 
-/// A redirect beyond this many in a row is refused.
+/// The maximum number of consecutive redirects. Further ones are refused.
 pub const MAX_REDIRECTS: u8 = 5;
 
 /// Why a URL is refused.
@@ -27,7 +26,7 @@ impl Refusal {
         }
     }
 
-    /// One clause for people.
+    /// The reason as a clause, for people.
     pub fn why(&self) -> String {
         match self {
             Refusal::Url(refusal) => refusal.to_string(),
@@ -36,7 +35,7 @@ impl Refusal {
     }
 }
 
-/// The meaning of a reason, for people.
+/// Explains a reason to people.
 pub fn explained(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "seen before in this crawl",
@@ -55,7 +54,7 @@ pub fn explained(reason: Reason) -> &'static str {
     }
 }
 
-/// Judges one link or seed and returns its canonical form. Pure, and about a microsecond.
+/// Judges a link or seed, and returns its canonical form. Has no side effects, and takes about a microsecond.
 pub fn judge(
     text: &str,
     base: Option<&Url>,
@@ -73,7 +72,7 @@ pub fn judge(
     Ok(url)
 }
 
-/// The same for a sitemap.
+/// Judges the URL of a sitemap in the same way.
 pub fn judge_sitemap(
     text: &str,
     base: Option<&Url>,

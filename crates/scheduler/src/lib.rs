@@ -1,16 +1,16 @@
 //! Decides which pages are fetched, when and by which supervisor.
 //!
-//! [`intake`] judges each URL, the [`frontier`] keeps it in SQLite, `dispatch` decides when and to which supervisor
-//! it goes. [`mod@core`] is the state machine that combines them. Nothing here has a socket, a thread or a clock: the
-//! dispatcher's process passes in messages and the time, and carries out the core's [`effects`], which only a commit
-//! returns.
+//! [`intake`] judges each URL, the [`frontier`] keeps it in SQLite, and `dispatch` decides when and to which
+//! supervisor it goes. [`mod@core`] is the state machine that combines them. Nothing here has a socket, a thread or a
+//! clock: the dispatcher's process passes in messages and the time, and carries out the core's [`effects`], which
+//! only a commit returns.
 //!
-//! Everything is committed before it is acknowledged. A process that dies at any moment continues from its
-//! last commit when it is started again.
+//! Everything is committed before it is acknowledged. A process that dies at any moment continues from its last
+//! commit when it is started again.
 //!
 //! The simulation (`tests/simulation/`) drives the core with simulated time and messages.
 
-// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+// Print only through `say!` and `terminal::stdout`, because they filter control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod application_limits;

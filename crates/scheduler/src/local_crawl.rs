@@ -23,79 +23,77 @@ use webfill_wire::CrawlKey;
 
 use crate::frontier::{CrawlStatus, FeedTally, WaitingSites};
 
-/// A request of `webfill crawl`. Each may be repeated without harm, because an answer may be lost
-/// when the dispatcher dies.
+/// A request of `webfill crawl`. Each may be repeated without harm, because an answer is lost if the dispatcher dies.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
     /// Opens the command's own crawl or resumes it. The answer has its key, the position in the seed input up to
-    /// which seeds are durable, whether reading starts over, and the dataset of its records, if it has had any.
-    /// Refused if the crawl began with another scope, or with records of another dataset.
+    /// which seeds are durable, whether reading starts over, and the dataset of the crawl's records, if it has had
+    /// any. Refused if the crawl began with another scope, or with records of another dataset.
     OpenCrawl {
         spec: Box<CrawlSpec>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dataset: Option<ChosenDataset>,
     },
-    /// The crawl has records, of this dataset.
+    /// Notes that the crawl has records of this dataset.
     NoteDataset { crawl: CrawlKey, dataset: String },
-    /// Seeds of an open crawl. The answer comes when they are durable.
+    /// Feeds seeds to an open crawl. The answer comes when they are durable.
     FeedSeeds {
         crawl: CrawlKey,
         seeds: Vec<SeedUrl>,
-        /// The position in the input behind these seeds.
+        /// The position in the input after these seeds.
         fed_lines: u64,
     },
-    /// Crawl requests among the seeds. They are parsed and applied like those of any application. Beyond the keys of
-    /// a request, their crawls have the settings of the command's own crawl.
+    /// Feeds crawl requests that are among the seeds. They are parsed and applied like those of any application.
+    /// Settings that a request cannot contain are those of the command's own crawl.
     FeedRequests {
         /// The command's own crawl.
         command: CrawlKey,
         requests: Vec<LineRequest>,
     },
-    /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
+    /// Notes that all seeds were fed: the crawl is finished when nothing is queued or leased any more.
     EndOfSeeds { crawl: CrawlKey },
-    /// The counters of crawls, summed up, and whether the rest of them can come to nothing: see [`Limits`]. Without
-    /// limits, they are the last counters.
+    /// Asks for the counters of crawls, summed up, and whether waiting for the rest of them is pointless by these
+    /// [`Limits`]. Without limits, the question is about the final counters.
     CrawlStatus {
         crawls: Vec<CrawlKey>,
         limits: Option<Limits>,
     },
-    /// Counts of permanently failed URLs of crawls, a slice after this position.
+    /// Asks for counts of the crawls' permanently failed URLs: the slice after this position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
-    /// Records of crawls without a URL that could be had, the same way.
+    /// Asks for the crawls' records of which no URL could be fetched: the slice after this position.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
-    /// The needs of a watch's feeder: the watch, its crawl, and how far its seeds are durable.
+    /// Asks, for a watch's feeder, for the watch, its crawl, and how far its seeds are durable.
     GetRun { watch: String, run: u64 },
-    /// Whether the run is over.
+    /// Asks whether the run is over.
     GetRunState { watch: String, run: u64 },
-    /// The feeder's counts after the end of the run; they are added to the run's record.
+    /// Adds the feeder's counts to the run's record, after the end of the run.
     CountRun {
         watch: String,
         run: u64,
         counts: Map<String, Value>,
     },
-    /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
-    /// leased tasks are back.
+    /// Orders the dispatcher to hand out no more tasks, and to end. The answer comes when all leased tasks are back,
+    /// and has the final counters of the crawls.
     End { crawls: Vec<CrawlKey> },
 }
 
-/// For how long a command waits.
+/// How long a command waits in vain.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// While everything that is left backs off; `None`: until it does not, because the dispatcher has a
-    /// patience.
+    /// The limit while everything that is left backs off; `None`: no limit, because the dispatcher has a patience.
     pub backoffs_ms: Option<u64>,
-    /// While this machine does not reach the web.
+    /// The limit while this machine does not reach the web.
     pub cut_off_ms: u64,
 }
 
-/// The dataset that the records of a command are of.
+/// The dataset of a command's records.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChosenDataset {
     pub name: String,
-    /// A flag or a setting names it; else it has the name of the source that the records are read from.
+    /// Whether a flag or a setting has named the dataset. Otherwise it is named after the source of the records.
     pub is_given: bool,
 }
 
@@ -113,12 +111,12 @@ pub struct SeedUrl {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineRequest {
-    /// Its line number, from 1.
+    /// The line number of the request, from 1.
     pub line: u64,
     pub request: Value,
 }
 
-/// The `action` of every [`LocalRequest`].
+/// The `action` names of all [`LocalRequest`]s.
 const ACTIONS: &[&str] = &[
     "open_crawl",
     "note_dataset",
@@ -135,14 +133,14 @@ const ACTIONS: &[&str] = &[
 ];
 
 impl LocalRequest {
-    /// Whether a message has one of these actions.
+    /// Whether a message is one of these requests, by its action.
     pub(crate) fn is_named_in(message: &Value) -> bool {
         let action = message.get("action").and_then(Value::as_str);
         action.is_some_and(|action| ACTIONS.contains(&action))
     }
 
-    /// Whether only the feeders that the dispatcher has started may ask it: its answers hold passwords,
-    /// and it changes the records of runs.
+    /// Whether only feeders that the dispatcher has started may send the request, because the answer has passwords or
+    /// the record of a run is changed.
     pub(crate) fn is_of_feeders(&self) -> bool {
         matches!(
             self,
@@ -169,25 +167,25 @@ pub(crate) fn fed(tally: &FeedTally) -> Value {
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
-/// The sites of the crawls that back off.
+/// The crawls' sites that back off.
 #[derive(Debug, Default)]
 pub(crate) struct Backoffs {
-    /// Everything left backs off beyond the given time, until then; milliseconds since the epoch.
+    /// If everything that is left backs off beyond the given time: until when; milliseconds since the epoch.
     pub(crate) all_until_ms: Option<i64>,
     /// How many sites with queued tasks back off.
     pub(crate) sites: u64,
-    /// The first of them by the end of their backoffs.
+    /// The sites whose backoffs end first.
     pub(crate) first: Vec<Value>,
-    /// How long the slowest of the sites in memory takes at least, at its delay.
+    /// The least time that the slowest of the sites in memory takes, at its delay.
     pub(crate) least_time_left_ms: i64,
-    /// The sites from which nothing can be requested for a while.
+    /// The sites that cannot be requested for a while.
     pub(crate) waiting: WaitingSites,
-    /// This machine is offline: since when, and the evidence.
+    /// If this machine is offline: since when, and the evidence.
     pub(crate) cut_off: Option<Value>,
 }
 
-/// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no
-/// further task is handed out because a crawl's page limit is reached.
+/// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no further task is
+/// handed out, because a crawl has reached its page limit.
 pub(crate) fn status(
     status: &CrawlStatus,
     backoff: &Backoffs,

@@ -2,7 +2,7 @@
 
 use webfill_wire::{MappingSource, MappingsVersion};
 
-/// Mapping files that were checked.
+/// A checked set of mapping files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mappings {
     pub version: MappingsVersion,

@@ -1,37 +1,38 @@
-//! Patience: how long a dispatcher waits for failing sites before the URLs end in their outcomes. A fleet has none by
+//! Patience: how long a dispatcher waits for failing sites before their URLs end with a failure. A fleet has none by
 //! default, and waits as long as its tables of retries and backoffs say. `webfill crawl` always has one, because
 //! somebody waits for its end.
 //!
-//! The tables stay in force. Patience only shortens their waits, so that several tries fall within it: the
-//! first wait is at most [`FIRST_SHARE`] of it, each further one [`GROWTH`] times as long, and no wait
-//! goes beyond its end. A long patience leaves the tables as they are.
+//! The tables stay in force. Patience only shortens their waits, so that several attempts fall within it: the first
+//! wait is at most 1/[`FIRST_SHARE`] of it, each further one is [`GROWTH`] times as long, and no wait goes
+//! beyond its end. A long patience leaves the tables as they are.
 
 use webfill_wire::{Outcome, SiteClock, TaskDone};
 
-/// With two minutes the waits are 5, 25 and 90 seconds.
+/// The share of the first wait, and the growth of further ones. With a patience of two minutes, the waits are 5, 25
+/// and 90 seconds.
 const FIRST_SHARE: i64 = 24;
 const GROWTH: i64 = 5;
 
-/// More than any patience has room for; keeps the product in range.
+/// The maximum number of growths, which keeps the product in range. No patience has room for so many.
 const MOST_GROWTHS: u32 = 12;
 
-/// The longest time between two requests that workers learn from a site's refusals.
+/// The longest delay between two requests that workers derive from a site's refusals.
 const LONGEST_PACE_MS: i64 = 60_000;
 
-/// After this many refusals in a row at the pace learned for it, a site counts as not answering.
+/// After this many consecutive refusals at the pace that was derived for it, a site counts as not answering.
 const MOST_WAITS_OF_PACE: u32 = 8;
 
-/// See the module.
+/// How long failing sites are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     pub ms: i64,
-    /// The delay of a site whose own is not known yet.
+    /// The delay of sites whose own delay is not known yet.
     pub default_delay_ms: u32,
 }
 
 impl Patience {
-    /// How long to wait for the attempt with this index, of something that has failed since `since_ms`, where a table
-    /// says `table_ms`. `None`: the patience is over.
+    /// The wait before the attempt with this index, after failures since `since_ms`, where a table says `table_ms`.
+    /// `None`: the patience is over.
     pub fn wait_ms(self, table_ms: i64, index: usize, since_ms: i64, now_ms: i64) -> Option<i64> {
         let left_ms = since_ms.saturating_add(self.ms).saturating_sub(now_ms);
         let wait_ms = table_ms.min(self.most_ms(index));
@@ -42,21 +43,21 @@ impl Patience {
         (left_ms > 0 && left_ms >= wait_ms / 4).then_some(left_ms)
     }
 
-    /// The longest wait for the try of an index.
+    /// The longest wait before the attempt with this index.
     fn most_ms(self, index: usize) -> i64 {
         let growths = u32::try_from(index).map_or(MOST_GROWTHS, |index| index.min(MOST_GROWTHS));
         let first_ms = (self.ms / FIRST_SHARE).max(1);
         first_ms.saturating_mul(GROWTH.pow(growths))
     }
 
-    /// Whether a table's first wait is longer than all of the patience.
+    /// Whether a table's first wait is longer than the whole patience.
     pub fn is_shorter_than(self, waits_s: &[f64]) -> bool {
         waits_s
             .first()
             .is_some_and(|first| first * 1_000.0 > self.ms as f64)
     }
 
-    /// The patience with a site that answers 429 to these requests in a row. The time that the crawler itself leaves
+    /// The patience with a site that answers 429 to consecutive requests. The time that the crawler itself waits
     /// between them, because the site accepts no more, does not count as silence of the site.
     pub fn beside_pace(self, clock: SiteClock, in_a_row: u32) -> Patience {
         let delay_ms = clock.delay_ms.unwrap_or(0);
@@ -69,9 +70,9 @@ impl Patience {
         }
     }
 
-    /// Whether the next request of a site lies beyond the patience, because the server wants that or because the site
-    /// is backing off. `failures`: in a row, at a site that is open; `None` if the attempt was the probe after a
-    /// backoff.
+    /// Whether the next request to a site comes after the end of the patience, because the server demands it or
+    /// because the site backs off. `failures`: the number of consecutive failures at an open site; `None` if the
+    /// attempt was the probe after a backoff.
     pub fn is_exceeded_by(
         self,
         clock: SiteClock,
@@ -86,15 +87,15 @@ impl Patience {
         let Some(failures) = failures else {
             return true;
         };
-        // The crawler's own backoff doubles with each failure. A longer one comes from the server.
+        // The crawler's own back-off doubles with each failure. If the wait is longer, the server has demanded it.
         let delay_ms = clock.delay_ms.unwrap_or(self.default_delay_ms).max(1_000);
         next_in_ms > i64::from(delay_ms) << failures.min(6)
     }
 }
 
 /// The wait before the retry with this index, by a list of waits and the patience, if there is one; `None` if there
-/// is no further retry. Only the waits count, not the time in the queue: a retry may be behind thousands of pages of
-/// its site.
+/// is no further retry. Only the waits count, not the time in the queue, because a retry may be behind thousands of
+/// pages of its site.
 pub fn nth_wait_ms(patience: Option<Patience>, waits_s: &[f64], index: usize) -> Option<i64> {
     let table_ms = |index: usize| waits_s.get(index).map(|seconds| (seconds * 1_000.0) as i64);
     let Some(patience) = patience else {
@@ -107,7 +108,7 @@ pub fn nth_wait_ms(patience: Option<Patience>, waits_s: &[f64], index: usize) ->
     patience.wait_ms(table_ms(index)?, index, 0, waited_ms)
 }
 
-/// Whether a name server has answered that there is no such name.
+/// Whether a name server has answered that the name does not exist.
 pub fn is_no_such_name(report: &TaskDone) -> bool {
     report.outcome == Outcome::DnsError
         && report
@@ -170,7 +171,7 @@ mod tests {
         for (clock, failures, exceeds) in [
             (clock(3_600, 1), Some(1), true),
             (clock(100, 1), Some(1), false),
-            // A site's own delay, and the doubled one.
+            // The site's own delay, once and twice.
             (clock(3_600, 3_600), Some(1), false),
             (clock(7_200, 3_600), Some(1), false),
             (clock(10_000, 3_600), Some(1), true),

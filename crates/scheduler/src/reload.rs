@@ -18,24 +18,23 @@ use crate::retry_table::RetryTable;
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub mappings: Mappings,
-    /// Their rules for records.
+    /// The rules by which these mappings fill records.
     pub mapping_rules: Arc<dyn MappingRules>,
     pub retries: RetryTable,
     pub backoff: BackoffTable,
     pub excluded: ExcludedSites,
-    /// Certificate and tokens of HTTP, out of the same files as at the start.
+    /// The certificate and tokens of HTTP, read from the same files as at the start.
     pub protection: Protection,
-    /// The names of the settings that have other values than before, or name a file that holds something
-    /// else.
+    /// The names of changed settings: those with other values, and those whose files have other contents.
     pub changed: Vec<String>,
-    /// Changed settings that need a restart.
+    /// The names of changed settings that need a restart.
     pub needs_restart: Vec<String>,
 }
 
-/// The sender of a reload, and the tag that comes back with the answer.
+/// The request for a reload, and the tag that is returned with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadAsked {
-    /// Nobody waits for the answer if it was a signal.
+    /// The client that waits for the answer; `None` for a signal.
     pub client: Option<Client>,
     pub who: Who,
     pub uuid: Option<String>,
@@ -47,7 +46,7 @@ pub struct ReloadEnded {
     pub found: Result<Box<Reloaded>, Fault>,
 }
 
-/// The answer to who has asked.
+/// The answer to the sender of the request.
 pub(crate) fn answer(asked: &ReloadAsked, reloaded: &Reloaded, is_changed: bool) -> Value {
     let mut answer = json!({
         "action": "reload",

@@ -17,10 +17,10 @@ pub struct Requester {
     pub who: Who,
 }
 
-/// The sender that takes turns with others: one sender's requests do not wait for another's.
+/// The unit in which senders take turns, so that the requests of one do not wait for those of another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// A key or a token, on all its connections.
+    /// A key or token, over all its connections.
     Name(Arc<str>),
     /// A connection without a key.
     Peer(Peer),
@@ -30,7 +30,7 @@ pub enum Sender {
 /// The sender, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Who {
-    /// The name of the key or token; none on this machine without keys.
+    /// The name of the key or token; `None` on this machine without keys.
     pub name: Option<Arc<str>>,
     pub address: Option<Arc<str>>,
     pub way: Way,
@@ -45,7 +45,7 @@ impl Who {
         }
     }
 
-    /// Within it each step of a URL that is logged says who has fed it.
+    /// A span for the logged steps of URLs, which shows who has fed them.
     pub(crate) fn span_of_feed(&self) -> tracing::Span {
         tracing::debug_span!(
             target: JOURNEY, "feed",
@@ -54,7 +54,7 @@ impl Who {
     }
 }
 
-/// How a sender is known.
+/// The way by which a sender is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Way {
     Key,
@@ -62,17 +62,17 @@ pub enum Way {
     #[default]
     Socket,
     Http,
-    /// By HTTP, with a token.
+    /// A token, by HTTP.
     Token,
-    /// At the dashboard, with a token or, on this machine, without.
+    /// The dashboard, with a token or, on this machine, without.
     Dashboard,
     Signal,
-    /// A file that was read again.
+    /// A file that was reloaded.
     File,
 }
 
 impl Way {
-    /// The stable name, as in the audit log.
+    /// The stable name in the audit log.
     pub fn as_str(self) -> &'static str {
         match self {
             Way::Key => "key",
@@ -96,7 +96,7 @@ impl Requester {
         }
     }
 
-    /// The sender of a message on a socket. Without keys, anybody who reaches the socket may do everything.
+    /// The sender of a message on a socket. Without keys, anyone who reaches the socket has all rights.
     pub fn on_socket(client: Client, sender: Option<&Entry>, address: Option<String>) -> Requester {
         let who = Who {
             name: sender.map(|sender| Arc::clone(&sender.name)),

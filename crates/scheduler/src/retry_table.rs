@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use webfill_wire::{Outcome, TaskDone, is_limited};
 
-/// For each kind of failure, the seconds to wait before each retry; an empty list: no retry. The
-/// failed attempts of a task are counted over all kinds.
+/// For each kind of failure, the seconds to wait before each retry; an empty list: no retry. The failed attempts of a
+/// task are counted over all kinds together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryTable {
@@ -13,7 +13,7 @@ pub struct RetryTable {
     pub dns_error: Vec<f64>,
     pub tls_error: Vec<f64>,
     pub robots_unreachable: Vec<f64>,
-    /// Responses with these HTTP statuses, and with others that mean the same.
+    /// Responses with this HTTP status, and with others that mean the same.
     pub http_429: Vec<f64>,
     pub http_500: Vec<f64>,
     pub http_502: Vec<f64>,
@@ -22,9 +22,8 @@ pub struct RetryTable {
 }
 
 impl Default for RetryTable {
-    /// Time-outs and network errors mostly pass within minutes, DNS errors and overload later. A
-    /// bad certificate and a page with an internal server error mostly stay so: they are not
-    /// retried.
+    /// Time-outs and network errors mostly pass within minutes, DNS errors and overload later. A bad certificate, or
+    /// a page with an internal server error, mostly stays so and is not retried.
     fn default() -> Self {
         RetryTable {
             timeout: vec![60.0, 600.0, 3_600.0],
@@ -44,12 +43,12 @@ impl Default for RetryTable {
 /// The longest wait: thirty days, in seconds.
 const LONGEST_WAIT: f64 = 2_592_000.0;
 
-/// The most retries that a kind may have.
+/// The maximum number of retries for one kind.
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// The waits before the retries of a failure, in seconds; empty if it is not retried. An otherwise final status
-    /// is retried if the server says when to come again.
+    /// The waits before the retries of a failure, in seconds; empty if it is not retried. A status that is otherwise
+    /// final is retried if the server says when to come again.
     pub fn waits_of(&self, done: &TaskDone) -> &[f64] {
         match (self.waits(done.outcome, done.status_code), done.status_code) {
             ([], Some(500..=599)) if is_limited(done) => &self.http_503,
@@ -69,10 +68,10 @@ impl RetryTable {
         own.map_or(&[], |(_, waits)| waits)
     }
 
-    /// Other statuses that mean the same are retried with these: those of Cloudflare for a server that it does not
-    /// reach (520 to 525, 527, 530) and of proxies whose time is over (598, 599). So are that of a request on a
-    /// connection which is for another server (421), one that has waited too long for the request (408) or takes it for
-    /// cancelled (460, 499), or is asked too early (425) or too much (509, 529).
+    /// The waits for a status. Other statuses are treated like those that mean the same: Cloudflare's for an
+    /// unreachable server (520 to 525, 527, 530), and those of proxies that timed out (598, 599). Likewise those of
+    /// servers that got the request on a connection for another server (421), waited too long for the request (408),
+    /// took it for cancelled (460, 499), or were asked too early (425) or too often (509, 529).
     fn waits_of_status(&self, status: u16) -> &[f64] {
         match status {
             408 | 460 | 499 => &self.timeout,
@@ -85,7 +84,7 @@ impl RetryTable {
         }
     }
 
-    /// The fault, for people.
+    /// Checks the table. The error is a message for people.
     pub fn check(&self) -> Result<(), String> {
         for (kind, waits) in self.kinds() {
             let fits = |wait: &f64| (0.0..=LONGEST_WAIT).contains(wait);

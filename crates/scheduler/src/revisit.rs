@@ -1,5 +1,6 @@
-//! When the pages of a watch are checked again. [`Rate`] estimates how often a page changes. [`Plan`] is the order in
-//! which a run checks the pages of a site, whose budget is its window divided by its delay. No I/O and no clocks.
+//! Decides when the pages of a watch are checked again. [`Rate`] estimates how often a page changes. [`Plan`] is the
+//! order in which a run checks the pages of a site, whose budget is the run's window divided by the site's delay. No
+//! I/O and no clocks.
 
 mod plan;
 mod rate;

@@ -1,6 +1,6 @@
-//! The requests that the rights of a key or token permit. Only this module decides it, for the control socket and for
-//! HTTP, and before anything is carried out. There is no catch-all: a new action does not compile until it names the
-//! rights that it needs.
+//! Decides which requests the rights of a key or token permit. Only this module decides it, for the control socket
+//! and for HTTP, and before anything is carried out. There is no catch-all: a new action does not compile until its
+//! required rights are named here.
 
 use webfill_api::{Action, Batch, Refusal, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
@@ -10,7 +10,7 @@ use crate::control::Asked;
 /// The rights that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need<'a> {
-    /// It changes something.
+    /// Whether the request changes something.
     change: bool,
     reach: Reach<'a>,
 }
@@ -20,7 +20,7 @@ struct Need<'a> {
 enum Reach<'a> {
     /// The crawls of one application.
     App(&'a str),
-    /// A watch, whose application the core looks up; or each watch of the sender's applications.
+    /// A watch, whose application the core looks up; or all watches of the sender's applications.
     Watch,
     /// All applications.
     Fleet,
@@ -61,7 +61,7 @@ fn need_of(action: &Action) -> Need<'_> {
             reach: Reach::Fleet,
         },
         Action::Watch(WatchAction { order, .. }) => match order {
-            // It reads files and databases of the dispatcher's machine, which belong to no application.
+            // A watch reads files and databases of the dispatcher's machine, which belong to no application.
             WatchOrder::Add(_) => Need::to_change(Reach::Fleet),
             WatchOrder::List | WatchOrder::Show(..) => Need::to_read(Reach::Watch),
             WatchOrder::Run(_)
@@ -72,10 +72,10 @@ fn need_of(action: &Action) -> Need<'_> {
     }
 }
 
-/// Refuses everything beyond the rights. The core finds out the application of a watch (`act_on_watches`).
+/// Refuses a request beyond the rights. The core checks the application of a watch (`act_on_watches`).
 pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
     match asked {
-        // The control socket lets only this user's processes ask it, see `request_reader`.
+        // The control socket accepts these only from this user's processes, see `request_reader`.
         Asked::Local(_) => Ok(()),
         Asked::Feed { batch, .. } => judge_feed(batch, rights),
         Asked::UnreadFeed => Err(only_reads("$")),
@@ -96,10 +96,10 @@ pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
     }
 }
 
-/// The longest message that only asks.
+/// The maximum length of a message that may be a request to read, in bytes.
 const LONGEST_QUESTION: usize = 64 << 10;
 
-/// Whether a message that was not read yet is sure to be refused, by the rights of its sender.
+/// Whether a message that was not parsed yet will certainly be refused, because of its sender's rights.
 pub fn refuse_unread(message: &[u8], rights: &Rights) -> bool {
     rights.is_read_only() && (message.len() > LONGEST_QUESTION || webfill_api::is_list(message))
 }
@@ -146,7 +146,7 @@ mod tests {
     const READS: bool = false;
     const CHANGES: bool = true;
 
-    /// Every action, each of application `a`: whether it changes something, and whom it concerns.
+    /// Every action, for application `a`: whether it changes something, and what it concerns.
     fn table() -> Vec<(Value, bool, Reach<'static>)> {
         let own = Reach::App("a");
         let subject =
@@ -211,7 +211,7 @@ mod tests {
         Rights::parse(words).unwrap()
     }
 
-    /// The path of a refusal; nothing if it is permitted.
+    /// The path in the refusal; empty if the request is permitted.
     fn refused(asked: &Asked, words: &[&str]) -> String {
         judge(asked, &rights(words)).map_or_else(|refusal| refusal.path, |()| String::new())
     }

@@ -1,6 +1,5 @@
-//! The URLs that belong to a crawl: the compiled form of the scope in its [`CrawlSpec`]. A deny wins
-//! over an allow. Domains, patterns and extensions are checked and brought into canonical form by
-//! [`webfill_api::scope`].
+//! Which URLs belong to a crawl: the compiled form of the scope in its [`CrawlSpec`]. A deny takes precedence over an
+//! allow. [`webfill_api::scope`] checks domains, patterns and extensions and brings them into canonical form.
 
 mod patterns;
 
@@ -20,10 +19,10 @@ pub struct Scope {
     max_depth: u16,
     lane: Lane,
     allowed_domains: HashSet<String>,
-    /// Without any, every URL is allowed.
+    /// If there are no patterns, every URL is allowed.
     allow: Patterns,
     deny: Patterns,
-    /// `None`: [`DENIED_EXTENSIONS`].
+    /// `None`: the default, [`DENIED_EXTENSIONS`].
     denied_extensions: Option<HashSet<String>>,
 }
 
@@ -31,14 +30,14 @@ static DENIED_BY_DEFAULT: LazyLock<HashSet<&str>> =
     LazyLock::new(|| DENIED_EXTENSIONS.iter().copied().collect());
 
 impl Scope {
-    /// Compiles the settings of a crawl; the error names the faulty pattern or domain.
+    /// Compiles the scope of a crawl. The error names the faulty pattern or domain.
     pub fn compile(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
         let allow = Patterns::compile("allow_regex", &spec.allow_regex)?;
         let deny = Patterns::compile("deny_regex", &spec.deny_regex)?;
         Scope::with_patterns(spec, allow, deny)
     }
 
-    /// The same for settings that were compiled before: patterns are not, before they judge a URL.
+    /// Creates the scope of settings that were compiled before. Its patterns are compiled only when they judge a URL.
     pub(crate) fn of_known(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
         let allow = Patterns::of_known("allow_regex", &spec.allow_regex);
         let deny = Patterns::of_known("deny_regex", &spec.deny_regex);
@@ -68,13 +67,13 @@ impl Scope {
         depth <= self.max_depth
     }
 
-    /// Whether fragments that are routes (`#/x`) name pages of their own.
+    /// Whether fragments that are routes (`#/x`) count as pages of their own.
     pub fn shows_routes(&self) -> bool {
         self.lane == Lane::Browser
     }
 
-    /// Judges the canonical URL of a sitemap: by its host alone, because patterns and extensions say
-    /// which pages are wanted.
+    /// Judges the canonical URL of a sitemap, by its host alone: patterns and extensions say only which pages are
+    /// wanted.
     pub fn judge_sitemap(&self, url: &Url) -> Result<(), Reason> {
         match self.allows_host(url.host_str().unwrap_or_default()) {
             true => Ok(()),
@@ -97,13 +96,13 @@ impl Scope {
         Ok(())
     }
 
-    /// Frees the memory of compiled patterns. They are compiled again when they are used.
+    /// Frees the memory of compiled patterns. They are compiled again when they are next used.
     pub(crate) fn forget_compiled(&mut self) {
         self.allow.forget_compiled();
         self.deny.forget_compiled();
     }
 
-    /// How much memory each list takes that is compiled.
+    /// The memory of each list that is compiled.
     pub(crate) fn compiled_bytes(&self) -> impl Iterator<Item = usize> {
         let lists = [&self.allow, &self.deny];
         lists.into_iter().filter_map(Patterns::compiled_bytes)
@@ -116,7 +115,7 @@ impl Scope {
 
     fn denies_extension(&self, path: &str) -> bool {
         let file = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
-        // From the longest extension on, so that both `tar.gz` and `gz` can be named.
+        // Tries the longest extension first, so that both `tar.gz` and `gz` can be named.
         let mut rest = file;
         while let Some(dot) = rest.find('.') {
             rest = &rest[dot + 1..];
@@ -140,7 +139,7 @@ impl Scope {
     }
 }
 
-/// The host and every domain above it: `a.b.c`, `b.c`, `c`.
+/// The host and every domain above it, such as `a.b.c`, `b.c`, `c`.
 fn and_parents(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |domain| Some(domain.split_once('.')?.1))
 }

@@ -1,21 +1,20 @@
 //! Step 2 of a URL's journey: whether a crawl has seen it before, and as which task.
 //!
-//! The durable fact is the task's own row; the index here is derived from it and can be rebuilt. A
-//! URL is represented by a 64-bit hash of crawl and URL, keyed with a secret of the database, so
-//! that no page can construct collisions. Among 100 million URLs the probability that any URL is
-//! taken for another is one in 3,700.
+//! The durable fact is the task's own row; this index is derived from it and can be rebuilt. A URL is represented by
+//! a 64-bit hash of crawl and URL, keyed with a secret of the database, so that no page can construct collisions.
+//! Among 100 million URLs the probability that any URL is taken for another is one in 3,700.
 //!
 //! The index is a log-structured merge tree. A key is in one of two places:
 //!
-//! - the *tail*, in memory, holds the keys of the latest tasks; after a crash it is rebuilt from
-//!   the tasks after the last indexed one;
-//! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged,
-//!   so that there are few.
+//! - the *tail*, in memory, holds the keys of the latest tasks; after a crash it is rebuilt from the tasks after the
+//!   last indexed one;
+//! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged, so that there are
+//!   few.
 //!
 //! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of recently used keys,
-//! and a Bloom filter that recognises most new keys. Both are filled from the runs after a start, little by little
-//! while they are in use. Memory is bounded; disk takes ten bytes per key, each written about five times. Missing
-//! runs are rebuilt from the tasks, which takes a pass over all of them.
+//! and a Bloom filter that recognises most new keys. After a start both are filled from the runs little by little,
+//! while they are already in use. Memory is bounded; each key takes ten bytes on disk and is written about five
+//! times. Missing runs are rebuilt from the tasks, which takes a pass over all of them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -38,14 +37,13 @@ mod merge;
 pub(crate) mod runs;
 mod slices;
 
-/// The memory of a key and its task in the tail's hash table, and in the copy while it is written.
+/// The memory per key: its entry with its task in the tail's hash table, and in the copy while that is written.
 const TAIL_ENTRY_BYTES: usize = 32;
 
-/// The minimum number of slices that are read each time while the filter is filled: a fraction of a
-/// millisecond.
+/// The minimum number of slices read per call while the filter is filled, which takes a fraction of a millisecond.
 const SLICES_READ: u64 = 96;
 
-/// The number of slices that are read at the start: a million keys, which takes a tenth of a second.
+/// The number of slices read at the start: about a million keys, which takes a tenth of a second.
 const SLICES_READ_AT_ONCE: u64 = 8_000;
 
 /// The seen index of all crawls.
@@ -58,21 +56,21 @@ pub(crate) struct Seen {
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
     tail_limit: usize,
     last_task: u64,
-    /// Insertions since the merge was last advanced.
+    /// The number of insertions since the merge was last advanced.
     unpaced: u64,
-    /// Oldest first.
+    /// The runs, oldest first.
     runs: Vec<Run>,
     /// The current merge, always of the last runs.
     merge: Option<Merge>,
-    /// Files that no run has from the next commit on.
+    /// Files that no run uses from the next commit on.
     dropped: Vec<PathBuf>,
     front: Front,
 }
 
 impl Seen {
-    /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest
-    /// from the runs. [`maintain`](Seen::maintain) reads the other runs little by little.
-    /// URLs that differ only in `dropped` are one.
+    /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest from the runs.
+    /// [`maintain`](Seen::maintain) reads the rest of the runs little by little. URLs that differ only in `dropped`
+    /// parameters count as one.
     pub(crate) fn open(
         db: &Connection,
         state: &Path,
@@ -108,7 +106,7 @@ impl Seen {
         seen.read_tail(db)?;
         seen.front.fit(seen.indexed_keys());
         seen.front.fill(&seen.runs, at_once)?;
-        // These reads are not work of the runs: nothing was added.
+        // These insertions were not new, so they make no maintenance due.
         seen.unpaced = 0;
         seen.plan_merge(db)?;
         Ok(seen)
@@ -122,7 +120,7 @@ impl Seen {
         hasher.finish().max(1)
     }
 
-    /// Whether two canonical URLs are one to this index.
+    /// Whether the index treats two canonical URLs as one.
     pub(crate) fn are_one(&self, url: &str, other: &str) -> bool {
         url == other
             || self.dropped_parameters.compared(url) == self.dropped_parameters.compared(other)
@@ -136,7 +134,7 @@ impl Seen {
         hasher.finish().max(1)
     }
 
-    /// Reads ahead for look-ups of these keys: in a loop of its own, the waits for memory overlap.
+    /// Reads ahead for look-ups of these keys. In a separate loop, the waits for memory overlap.
     pub(crate) fn touch(&self, keys: &[u64]) {
         let read = |key: &u64| self.front.touch(*key) ^ u64::from(self.tail.contains_key(key));
         std::hint::black_box(keys.iter().map(read).fold(0, |all, word| all ^ word));
@@ -150,7 +148,7 @@ impl Seen {
         if !self.front.may_be_in_runs(key) {
             return Ok(false);
         }
-        // The oldest run first: it is by far the largest, so it most probably holds the key.
+        // The oldest run is by far the largest, so it most probably holds the key.
         for run in &self.runs {
             if run.contains(key)? {
                 self.front.note_hot(key);
@@ -183,7 +181,7 @@ impl Seen {
         self.unpaced += 1;
     }
 
-    /// Whether a pair key was noted recently. Held in memory only: false negatives are possible.
+    /// Whether a pair key was noted recently. Notes are kept in memory only, so false negatives are possible.
     pub(crate) fn was_noted_recently(&mut self, pair_key: u64) -> bool {
         self.front.has_hot(pair_key)
     }
@@ -192,8 +190,8 @@ impl Seen {
         self.front.note_hot(pair_key);
     }
 
-    /// Writes a full tail to disk, advances the merge and fills the filter, inside the transaction
-    /// of the tasks. To be called after each batch of insertions.
+    /// Writes a full tail to disk, advances the merge and fills the filter, inside the transaction of the tasks. Must
+    /// be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
             let entries = self.empty_tail(db)?;
@@ -213,8 +211,8 @@ impl Seen {
         Ok(())
     }
 
-    /// To be called after each commit: deletes the files that were merged into others. One that cannot be
-    /// deleted is tried at the next start again.
+    /// Deletes the files that were merged into others. Must be called after each commit. If a file cannot be deleted,
+    /// the next start tries it again.
     pub(crate) fn committed(&mut self) {
         for path in self.dropped.drain(..) {
             runs::delete(&path);
@@ -225,12 +223,12 @@ impl Seen {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many of these slices are due now, so that all are done before the tail is half full.
+    /// How many of these slices are due now, if all must be done before the tail is half full.
     fn share_of(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
-    /// Makes the tail a run. A current merge is of the last runs, so it ends first.
+    /// Turns the tail into a run. A current merge must end first, because it merges the last runs.
     fn empty_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         self.advance_merge(db, u64::MAX)?;
         let entries = self.write_tail(db)?;
@@ -255,10 +253,10 @@ impl Seen {
         while let Some(row) = rows.next()? {
             let key = self.key(row.get(1)?, row.get_ref(2)?.as_str()?);
             self.insert(key, row.get::<_, i64>(0)? as u64);
-            // Never so many, unless all runs are rebuilt.
+            // There are so many tasks only if all runs are rebuilt.
             if self.tail.len() >= self.tail_limit {
                 self.empty_tail(db)?;
-                // No commit has named them yet.
+                // No commit has named these files yet, so they can be deleted at once.
                 let new = self.dropped.extract_if(.., |path| !stored.contains(path));
                 new.for_each(|path| runs::delete(&path));
             }
@@ -266,9 +264,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Plans a merge of the last runs: a run joins as long as it is at most twice as large as all
-    /// later ones together. So each run that stays is more than twice as large as everything after
-    /// it.
+    /// Plans a merge of the last runs: a run joins if it is at most twice as large as all later ones together. So
+    /// each run that stays is more than twice as large as everything after it.
     fn plan_merge(&mut self, db: &Connection) -> Result<()> {
         let mut keys = 0;
         let mut merged = 0;
@@ -305,8 +302,8 @@ impl Seen {
     }
 }
 
-/// The largest number of keys whose hash table fits into `bytes`: its size is a power of two, and
-/// it is at most 7/8 full.
+/// The largest number of keys whose hash table fits into `bytes`. The table's size is a power of two, and it is at
+/// most 7/8 full.
 fn tail_limit(bytes: usize) -> usize {
     let buckets = (bytes / TAIL_ENTRY_BYTES).max(1_024);
     (1 << buckets.ilog2()) / 8 * 7
@@ -322,7 +319,7 @@ fn secret(db: &Connection) -> Result<(u64, u64)> {
     Ok((secret as u64, (secret >> 64) as u64))
 }
 
-/// The identity as a hash function: keys are hashes already.
+/// A hasher that returns the key itself, because keys are hashes already.
 #[derive(Debug, Default)]
 struct AlreadyHashed(u64);
 

@@ -1,14 +1,14 @@
-//! The state of a site beside its clock: open, backing off or unreachable. Decisions only, from the attempts at its
-//! pages; the frontier stores the state and acts on it.
+//! The state of a site besides its clock: open, backing off or unreachable. Only decides, from the attempts at the
+//! site's pages; the frontier stores the state and acts on it.
 //!
-//! - *open*: its tasks are handed out by its clock. Failures that may be the site's are counted in a
-//!   row; when there are as many as the reason's patience, the site backs off.
-//! - *backing off*: nothing is handed out until a time. Then one task goes first, the *probe*. If it is
-//!   answered, the site is open again, and its next backoff is shorter by one step; if it fails, the
-//!   next rest of the [`BackoffTable`] begins.
-//! - *unreachable*: the table is at its end. What is queued ends without a request. Tasks that come
-//!   later begin with the table's last backoff. A site that has answered is not given up because of one page:
-//!   that page ends alone, and the site is open.
+//! - *open*: the site's tasks are handed out by its clock. Consecutive failures that may be the site's are counted.
+//!   When there are as many as are tolerated for the reason, the site backs off.
+//! - *backing off*: nothing is handed out until a time. Then one task goes first, the *probe*. If it is answered, the
+//!   site is open again, and its next backoff is shorter by one step; if it fails, the next backoff of the
+//!   [`BackoffTable`] begins.
+//! - *unreachable*: the table is used up. The queued tasks end without a request. Tasks that come later begin with
+//!   the table's last backoff. A site that has answered does not become unreachable because of one page: that page
+//!   ends alone, and the site is open.
 //!
 //! A site that blocks never becomes unreachable: after the end of its list it backs off until a person wakes it.
 
@@ -24,7 +24,7 @@ pub fn until_seconds(until_ms: i64) -> Option<f64> {
     (until_ms < UNTIL_WOKEN_MS).then_some(until_ms as f64 / 1_000.0)
 }
 
-/// See the module.
+/// The phase of a site's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Open,
@@ -32,12 +32,12 @@ pub enum Phase {
     Unreachable,
 }
 
-/// The evidence of an attempt about its site.
+/// What an attempt shows about its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// The site has answered as sites do.
+    /// The site has answered normally.
     Answered,
-    /// It may be the site that failed.
+    /// The attempt failed, perhaps because of the site.
     Failed {
         reason: BackoffReason,
         certain: bool,
@@ -65,10 +65,10 @@ impl Sign {
     }
 }
 
-/// The effect of a failure on its task.
+/// What a failure means for its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The failure counts as the task's own, so far.
+    /// The failure counts as the task's own for now.
     OwnFailure,
     /// The task will be retried, but the site stays open.
     TaskWaits,
@@ -78,13 +78,13 @@ pub enum Verdict {
     Unreachable,
 }
 
-/// See the module. The default is an open site without failures.
+/// The state of a site. The default is an open site without failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteState {
     pub phase: Phase,
-    /// Why it failed last.
+    /// The reason of the last failure.
     pub reason: BackoffReason,
-    /// Failures in a row for this reason.
+    /// The number of consecutive failures for this reason.
     pub failures: u32,
     /// The index of the current or next backoff in the list of its reason.
     pub backoff_index: u32,
@@ -101,27 +101,27 @@ impl Default for SiteState {
     }
 }
 
-/// Failures in a row after which a site backs off, if one alone does not show that it is the site's. A host below the
-/// site may be gone, a page may be slow, a page may want a password.
+/// The numbers of consecutive failures after which a site backs off, if a single one may have another cause: a host
+/// below the site may be gone, a page may be slow, a page may require a password.
 const PATIENCE_KNOWN: u32 = 2;
 const PATIENCE: u32 = 3;
 const PATIENCE_FORBIDDEN: u32 = 5;
 
-/// At most this many failures in a row are counted as tasks' own before a backoff.
+/// The maximum number of consecutive failures that count as tasks' own before a backoff.
 pub const MOST_SUSPECTS: usize = PATIENCE_FORBIDDEN as usize - 1;
 
 impl SiteState {
-    /// Whether there is nothing to remember.
+    /// Whether there is nothing to store.
     pub fn is_default(&self) -> bool {
         self.phase == Phase::Open && self.failures == 0 && self.backoff_index == 0
     }
 
-    /// Whether a failure for this reason continues a run of failures.
+    /// Whether a failure for this reason continues a series of failures.
     pub fn is_failing_for(&self, reason: BackoffReason) -> bool {
         self.phase != Phase::Open || (self.failures > 0 && self.reason == reason)
     }
 
-    /// An attempt was answered. Returns whether the state has changed.
+    /// Notes that an attempt was answered. Returns whether the state has changed.
     pub fn answered(&mut self, now_ms: i64) -> bool {
         match self.phase {
             // A late answer to a request from before the backoff.
@@ -136,7 +136,7 @@ impl SiteState {
         *self != before
     }
 
-    /// An attempt has failed. `has_answered`: robots.txt or a page of the site was read before.
+    /// Notes that an attempt has failed. `has_answered`: a robots.txt or a page of the site was read before.
     pub fn failed(
         &mut self,
         reason: BackoffReason,
@@ -169,7 +169,7 @@ impl SiteState {
         self.rest(table, now_ms)
     }
 
-    /// Begins the backoff of the current index.
+    /// Begins the backoff with the current index.
     fn rest(&mut self, table: &BackoffTable, now_ms: i64) -> Verdict {
         self.failures = 0;
         let until_ms = match table.backoff_ms(self.reason, self.backoff_index as usize) {
@@ -184,7 +184,7 @@ impl SiteState {
         Verdict::SiteBackoffs
     }
 
-    /// A site that was unreachable has got new tasks: they begin with the last backoff.
+    /// Begins the last backoff of an unreachable site, because it has got new tasks.
     pub fn back_off_for_new_tasks(&mut self, table: &BackoffTable, now_ms: i64) {
         let last = table.backoff(self.reason).len().saturating_sub(1);
         self.backoff_index = last as u32;
@@ -194,7 +194,7 @@ impl SiteState {
         }
     }
 
-    /// A person ends the backoff: the probe goes now.
+    /// Ends a backoff on a person's request, so that the probe goes now.
     pub fn wake(&mut self, now_ms: i64) {
         match self.phase {
             Phase::Open => {}

@@ -1,4 +1,4 @@
-//! The report on a task as long as it is stored, whoever writes it: the dispatcher, or a reader of its file.
+//! The report on a stored task, in the same form whether the dispatcher makes it or a reader of its file.
 
 use serde_json::{Value, json};
 use webfill_wire::Outcome;
@@ -6,7 +6,7 @@ use webfill_wire::Outcome;
 use crate::frontier::{Stage, TaskReport};
 use crate::in_words::{counted, moment, seconds};
 
-/// The members of an answer that are in the task's own row.
+/// The parts of an answer that come from the task's own row.
 pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
     let mut answer = json!({
         "appid": app_id,
@@ -42,7 +42,7 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
     answer
 }
 
-/// Why a task has ended as it has.
+/// Why a task ended with its outcome.
 pub(crate) fn why_ended(
     task: &TaskReport,
     (outcome, status_code, at_ms): (Outcome, Option<u16>, Option<i64>),

@@ -1,6 +1,6 @@
-//! Reports of watches: what is new becomes notifications in the [`outbox`], and these are delivered, with retries.
-//! The core of a fleet's dispatcher and a run on one machine, which has no dispatcher any more when it has ended,
-//! both use it, on a connection to the frontier's file.
+//! Reports on watches: new events become notifications in the [`outbox`], which are delivered, with retries. Used by
+//! the core of a fleet's dispatcher, and by a run on one machine, whose dispatcher has ended by then. Both pass in a
+//! connection to the frontier's file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,12 +10,12 @@ use webfill_notifications::{Delivery, Ended, Event, Facts, Reported, Verdict, co
 
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 
-/// The most deliveries under way at once.
+/// The maximum number of simultaneous deliveries.
 const MOST_UNDER_WAY: usize = 32;
 
 const TIMES: [NotificationTime; 2] = [NotificationTime::Digest, NotificationTime::AtOnce];
 
-/// The targets of a watch, as the outbox keeps them.
+/// The targets of a watch, in the form of the outbox.
 pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
     let targets = watch.notify.iter();
     targets
@@ -23,8 +23,8 @@ pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
         .collect()
 }
 
-/// Begins to report news of a watch. What happened before is not reported to new recipients (`fresh` is the state
-/// that they start from), and former recipients get nothing more. Returns what was reported at each time.
+/// Begins to report on a watch. Earlier events are not reported to new recipients, who start from the state `fresh`,
+/// and former recipients get nothing more. Returns the reported state for each notification time.
 pub fn begin(
     db: &Connection,
     watch: &Watch,
@@ -50,8 +50,9 @@ pub fn begin(
     Ok(all)
 }
 
-/// Puts what is new since `reported` into the outbox, for the recipients of this time. Returns what has then been
-/// reported, and the notifications that were dropped to make room. The caller's transaction makes it happen once.
+/// Adds the events since `reported` to the outbox, for the recipients of this notification time. Returns the new
+/// reported state, and the notifications that were dropped to make room. The caller's transaction ensures that this
+/// happens once.
 pub fn report(
     db: &Connection,
     time: NotificationTime,
@@ -66,8 +67,8 @@ pub fn report(
     Ok((reported, dropped))
 }
 
-/// Puts events into the outbox, for those of the recipients who want them. Returns the notifications that were
-/// dropped to make room.
+/// Adds events to the outbox, for those of the recipients that want them. Returns the notifications that were dropped
+/// to make room.
 pub fn put<'w>(
     db: &Connection,
     watch: &Watch,
@@ -95,17 +96,17 @@ pub fn put<'w>(
 #[derive(Debug, Default)]
 pub struct Attempts {
     under_way: BTreeMap<i64, TargetKey>,
-    /// How often in a row notifications have not reached a target.
+    /// The number of consecutive failures to reach each target.
     failures: HashMap<TargetKey, u32>,
 }
 
 impl Attempts {
-    /// Whether nothing is under way.
+    /// Whether no attempt is in progress.
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Takes what is due, and says when more will be.
+    /// Takes the due notifications, and returns when the next ones are due.
     pub fn take_due(
         &mut self,
         db: &Connection,

@@ -1,7 +1,7 @@
-//! The sources on the dispatcher's machine that watches may read: files of seeds below a folder, and databases on
-//! a list. Watches come from other machines, and are read with the rights of the dispatcher; so nothing
-//! is allowed that the settings do not name. It is judged when a watch is added, and again by the
-//! process that reads it in a run (`webfill watch feed`).
+//! The sources on the dispatcher's machine that watches may read: files of seeds below a folder, and listed
+//! databases. Watches come from other machines but are read with the dispatcher's rights, so only what the settings
+//! name is allowed. A source is checked when its watch is added, and again by the process that reads it in a run
+//! (`webfill watch feed`).
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use webfill_api::{Refusal, Watch};
 use webfill_store::{DatabasePlace, MongoUri, StoreUri};
 
-/// The word for the store's own database.
+/// The setting that stands for the store's own database.
 const STORE: &str = "store";
 
 const OUTSIDE: &str =
@@ -22,18 +22,18 @@ const NO_FOLDER: &str = "this dispatcher reads no files of seeds: set `watches.s
 
 const NO_DATABASE: &str = "this dispatcher reads no records of this database: add mongodb://HOST[:PORT]/DATABASE to `watches.records` in its settings";
 
-/// The parts of a machine that the watches of a fleet may read.
+/// Which sources on this machine the watches of a fleet may read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WatchesConfig {
-    /// The folder of files of seeds; without it, no file is read.
+    /// The folder with files of seeds. Without it, no files are read.
     pub seeds_dir: Option<PathBuf>,
-    /// Databases that records may be in: `mongodb://HOST[:PORT]/DATABASE`, or `store`.
+    /// Databases that may be the source of records: `mongodb://HOST[:PORT]/DATABASE`, or `store`.
     pub records: Vec<String>,
 }
 
 impl WatchesConfig {
-    /// The error names the key. It repeats no address that may hold a password.
+    /// Checks the settings. The error names the key, but repeats no address, which may contain a password.
     pub fn check(&self) -> Result<(), String> {
         for (index, allowed) in self.records.iter().enumerate() {
             let is_bare = |uri: MongoUri| uri.to_string() == *allowed;
@@ -52,7 +52,7 @@ impl WatchesConfig {
     }
 }
 
-/// The same, ready to judge by.
+/// The settings in the form that judges sources.
 #[derive(Debug, Clone, Default)]
 pub struct WatchSources {
     seeds_dir: Option<PathBuf>,
@@ -72,7 +72,7 @@ impl WatchSources {
         }
     }
 
-    /// Judges the sources of a watch; `path` is the position of the watch in its message.
+    /// Checks the sources of a watch. `path` is the position of the watch in its message.
     pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
         if let Some(seeds) = &watch.seeds {
             self.check_seeds(seeds)
@@ -99,8 +99,8 @@ impl WatchSources {
         }
     }
 
-    /// A file that does not exist yet is accepted: it is judged again when a run reads it. Whether a file outside the
-    /// folder exists is not revealed.
+    /// Checks a file of seeds. One that does not exist yet is accepted: it is checked again when a run reads it.
+    /// Whether a file outside the folder exists is not revealed.
     fn check_seeds(&self, seeds: &str) -> Result<(), String> {
         let (folder, path) = self.place_of(seeds)?;
         match path.canonicalize() {
@@ -110,7 +110,7 @@ impl WatchSources {
         }
     }
 
-    /// The folder of seeds without links, and the path below it that is meant.
+    /// The folder of seeds, with symbolic links resolved, and the path of the named file below it.
     fn place_of(&self, seeds: &str) -> Result<(PathBuf, PathBuf), String> {
         let seeds_dir = self.seeds_dir.as_deref().ok_or(NO_FOLDER)?;
         let cannot = |error| format!("watches.seeds_dir = \"{}\": {error}", seeds_dir.display());
@@ -129,12 +129,12 @@ impl WatchSources {
         }
     }
 
-    /// Where a file of seeds is.
+    /// The path of a file of seeds.
     pub fn seeds_path(&self, seeds: &str) -> Result<PathBuf, String> {
         self.place_of(seeds).map(|(_, path)| path)
     }
 
-    /// Opens a file of seeds, and judges the open file, whatever has replaced it by then.
+    /// Opens a file of seeds. The open file itself is checked, because the path may have been replaced meanwhile.
     pub fn open_seeds(&self, seeds: &str) -> Result<File, String> {
         self.check_seeds(seeds)?;
         let (folder, path) = self.place_of(seeds)?;

@@ -1,6 +1,5 @@
-//! A process that feeds, leases and finishes tasks is killed at any moment, again and again.
-//! All that was reported as committed must be in the file, and the file must be consistent, as another
-//! connection sees it.
+//! Kills a process that feeds, leases and finishes tasks, again and again, at any moment. Everything that was
+//! reported as committed must be in the file, and the file must be consistent, as seen by another connection.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,7 +16,7 @@ use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 const STATE_DIR: &str = "WEBFILL_TEST_KILLED_STATE_DIR";
 const ROUNDS: u64 = 12;
 
-/// So little memory that keys go to disk and are merged there many times.
+/// Opens the frontier with so little memory that keys go to disk and are merged there many times.
 fn opened(dir: &Path) -> Frontier {
     let config = FrontierConfig {
         seen_memory_bytes: 0,
@@ -52,7 +51,7 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
     frontier.crawls().set_fed(crawl, fed + 40).unwrap();
 }
 
-/// A page has two new links and three that lead back.
+/// A page with two new links and three links that lead back.
 fn report(task: &Leased) -> TaskDone {
     let id = task.task;
     let links = [2 * id, 2 * id + 1, id, id / 2, id / 3];
@@ -141,7 +140,7 @@ fn start_worker(dir: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, stdout)
 }
 
-/// Lets it commit so many times, and a little more; returns the last figures that it announced.
+/// Kills the process some time after this many commits. Returns the last figures that it has printed.
 fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
     let (mut child, stdout) = start_worker(dir);
     let mut lines = stdout.lines().map_while(Result::ok).filter_map(|line| {
@@ -155,7 +154,7 @@ fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
         .by_ref()
         .nth(commits as usize)
         .expect("it dies of nothing else");
-    // Anywhere between two commits, or within one.
+    // The kill may come between two commits, or within one.
     std::thread::sleep(Duration::from_micros(commits * 397 % 5_000));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -215,7 +214,7 @@ fn nothing_is_lost_or_doubled_however_often_the_process_is_killed() {
     end_all_that_is_left(dir.path());
 }
 
-/// Otherwise the next start would build the index anew, and nobody would notice.
+/// Checks the runs' files. If one was missing, the next start would rebuild the index without anyone noticing.
 fn assert_runs_have_their_files(dir: &Path) {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     let mut select = db.prepare("SELECT file, slices FROM seen_runs").unwrap();
@@ -237,7 +236,7 @@ fn merged_runs(dir: &Path) -> i64 {
     ask(&db, "SELECT count(*) FROM seen_runs")[0]
 }
 
-/// As when their holder reports that it has lost them.
+/// Gives back all leases, as if their holder had reported that it lost them.
 fn give_back_leases(frontier: &mut Frontier) {
     for lease in frontier.tasks().leases().unwrap() {
         let back = frontier
@@ -247,7 +246,7 @@ fn give_back_leases(frontier: &mut Frontier) {
     }
 }
 
-/// Everything that the last kill left ends in exactly one outcome.
+/// Checks that everything that the last kill left ends with exactly one outcome.
 fn end_all_that_is_left(dir: &Path) {
     let mut frontier = opened(dir);
     let crawl = crawl(&mut frontier);

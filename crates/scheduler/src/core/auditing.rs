@@ -1,4 +1,4 @@
-//! Entries of the audit log for actions whose answer has already left, and for actions without a request.
+//! Entries of the audit log for actions without a request, and for failures after the answer has left.
 
 use serde_json::Value;
 use webfill_wire::keys::ListChange;
@@ -7,13 +7,13 @@ use super::context::Context;
 use crate::effects::{ActionEnd, AuditedAction};
 use crate::requester::{Way, Who};
 
-/// An action of this process on a signal.
+/// Logs an action that this process carries out on a signal.
 pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) {
     let audited = Some(AuditedAction::plain(action));
     cx.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
 }
 
-/// A started action failed.
+/// Logs that a started action has failed.
 pub(super) fn audit_refused_later(
     cx: &mut Context,
     who: Who,
@@ -24,7 +24,7 @@ pub(super) fn audit_refused_later(
     cx.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
 }
 
-/// A changed list of keys is in force.
+/// Logs that a changed list of keys is in force.
 pub(super) fn audit_list_change(cx: &mut Context, change: &ListChange, now_ms: i64) {
     let who = Who {
         way: Way::File,

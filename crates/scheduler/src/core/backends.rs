@@ -1,4 +1,4 @@
-//! Whether and how soon the store and the cache answer, as `status` reports it. No decision depends on it.
+//! Whether and how soon the store and the cache answer, for `status`. No decision depends on it.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 /// The process's report on the store and the cache.
 #[derive(Debug, Clone, Default)]
 pub struct BackendsReport {
-    /// `None`: it was not asked yet.
+    /// `None`: not checked yet.
     pub store: Option<BackendReport>,
     pub cache: Option<BackendReport>,
-    /// The store accepts no writes.
+    /// Whether the store accepts no writes at present.
     pub is_store_away: bool,
 }
 
-/// The result of the last check of one of them.
+/// The result of the last check of the store or the cache.
 #[derive(Debug, Clone)]
 pub struct BackendReport {
     pub latency: Duration,
     pub asked_ago: Duration,
-    /// Why there was no answer.
+    /// Why the check failed; `None`: it was answered.
     pub fault: Option<String>,
 }
 

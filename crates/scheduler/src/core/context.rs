@@ -1,5 +1,5 @@
-//! State shared by nearly every part of the core: the frontier, the dispatch, the effects of the next commit, and
-//! observations of the process. The parts own their own states.
+//! State that nearly every part of the core shares: the frontier, the dispatch, the effects of the next commit, and
+//! observations of the process. Everything else belongs to one part.
 
 use serde_json::Value;
 use webfill_wire::{DispatcherToSupervisor, RefusalLog};
@@ -25,32 +25,32 @@ use crate::requester::Who;
 pub struct CoreSettings {
     /// The delay between two requests to a site whose own delay is not known yet.
     pub default_delay_ms: u32,
-    /// How long after its last heartbeat a supervisor may start fetches.
+    /// How long after its last acknowledged heartbeat a supervisor may start fetches.
     pub lease_ms: u64,
-    /// At most this many sites are in the window, that is, in memory.
+    /// The maximum number of sites in the window, that is, in memory.
     pub window_sites: usize,
     /// The limits of sites that share an address or a provider; `None`: no limits.
     pub group_bounds: Option<GroupBounds>,
 }
 
-/// Observations of the process, and its limit for a turn.
+/// The process's observations, and its limit for a turn.
 #[derive(Default)]
 pub struct Surroundings {
     /// The time at which a step must stop and leave the rest to the next turn.
     pub turn_end: TurnEnd,
-    /// A disk has too little room, in words: nothing is handed out or fed.
+    /// Why nothing is handed out or fed, in words: a disk has too little room.
     pub low_disk: Option<String>,
-    /// The store does not keep up; the states of crawls are written later.
+    /// Whether the store cannot keep up, so that the states of crawls are written later.
     pub store_is_behind: bool,
     /// Whether the store and the cache answer, for people.
     pub backends: BackendsReport,
-    /// Mappings whose pages have changed, for people.
+    /// Alerts of mappings whose pages have changed, for people.
     pub standing: Option<StandingExtractions>,
     /// Recently refused peers, so that each is logged once a minute.
     pub refusals: RefusalLog,
 }
 
-/// See the module.
+/// The shared state that the parts of the core are given.
 pub(super) struct Context {
     pub(super) settings: CoreSettings,
     pub(super) frontier: Frontier,
@@ -62,11 +62,11 @@ pub(super) struct Context {
     pub(super) audited: Vec<Audited>,
     pub(super) recalls: Recalls,
     pub(super) window: Window,
-    /// Nothing more is handed out: the dispatcher is to end.
+    /// Whether nothing more is handed out, because the dispatcher is to end.
     pub(super) draining: bool,
     /// How far the wall clock is ahead of the caller's clock. Watches, and times in requests, use the wall clock.
     pub(super) wall_ahead_ms: i64,
-    /// How fast crawls get on, for people.
+    /// How fast crawls proceed, for people.
     pub(super) paces: Paces,
     pub(super) counters: Counters,
     pub(super) surroundings: Surroundings,
@@ -102,7 +102,7 @@ impl Context {
         }
     }
 
-    /// The time of the wall clock.
+    /// The wall clock's time at a time of the caller's clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }
@@ -114,13 +114,13 @@ impl Context {
         self.outgoing.push(message);
     }
 
-    /// How long no supervisor is admitted, because requests of a former fleet may be in flight.
+    /// For how many seconds no supervisor is admitted yet, because requests of a former fleet may still be in flight.
     pub(super) fn quiet_s(&self, now_ms: i64) -> i64 {
         let wait_ms = self.frontier.origin().quiet_until_ms - now_ms;
         (wait_ms.max(0) + 999) / 1_000
     }
 
-    /// Why nothing is taken or handed out, if that is so.
+    /// Why no request is taken or no task is handed out; `None` if both are.
     pub(super) fn holds(&self, now_ms: i64) -> Option<String> {
         if self.draining {
             return Some(String::from("it drains"));
@@ -150,7 +150,7 @@ impl Context {
         }));
     }
 
-    /// Publishes an answer to the subscribers of the application's notifications.
+    /// Publishes a notification to the subscribers of the application.
     pub(super) fn notify(&mut self, app_id: &str, notification: &Value) {
         self.outgoing.push(OutgoingMessage::Notification {
             app_id: app_id.to_owned(),
@@ -159,7 +159,7 @@ impl Context {
     }
 }
 
-/// Starts the drain: supervisors finish the fetches in flight and return the other tasks.
+/// Starts the drain: supervisors finish the fetches in flight and return their other tasks.
 pub(super) fn drain(cx: &mut Context) {
     if std::mem::replace(&mut cx.draining, true) {
         return;

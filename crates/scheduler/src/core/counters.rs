@@ -1,4 +1,4 @@
-//! Counters that only grow while the process lives.
+//! Counters that only grow during the life of the process.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ pub struct Counters {
     pub messages: Messages,
     pub accepted: u64,
     pub handed_out: u64,
-    /// Given back without an outcome.
+    /// Tasks given back without an outcome.
     pub returned: u64,
-    /// Outcomes that were followed by another try.
+    /// Outcomes after which the task was retried.
     pub retried: u64,
-    /// Outcomes that came too late.
+    /// Outcomes whose lease was no longer in force.
     pub stale: u64,
     pub backoff: BTreeMap<BackoffReason, u64>,
-    /// Sites that had nothing to hand out in their turn.
+    /// Sites that had nothing to hand out in their turn, by reason.
     pub set_aside: BTreeMap<NothingHandedOut, u64>,
     pub supervisors_lost: u64,
     pub deliveries: Deliveries,
 }
 
-/// How many messages have come from supervisors and gone to them since the start.
+/// The number of messages from and to supervisors since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Messages {
     pub received: u64,
     pub sent: u64,
 }
 
-/// Results of attempts to deliver notifications.
+/// The results of attempts to deliver notifications.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Deliveries {
     pub delivered: u64,

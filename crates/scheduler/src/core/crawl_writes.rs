@@ -1,4 +1,5 @@
-//! The states of crawls, written to the store: of changed ones, some at a time, and of all at the end.
+//! Writes the states of crawls to the store: those of changed crawls from time to time, in batches, and all at the
+//! end.
 
 use webfill_wire::CrawlKey;
 
@@ -9,12 +10,12 @@ use crate::frontier::{FrontierError, if_pruned};
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
 
-/// At most this many crawls are written at a time, and the rest [`MORE_CRAWLS_AFTER_MS`] later, so that the store
+/// The maximum number of crawls written at a time. The rest follows [`MORE_CRAWLS_AFTER_MS`] later, so that the store
 /// keeps up.
 const CRAWLS_AT_ONCE: usize = 200;
 const MORE_CRAWLS_AFTER_MS: i64 = 500;
 
-/// The writes of crawls' states.
+/// When to write changed crawls next.
 #[derive(Debug)]
 pub(super) struct CrawlWrites {
     next_ms: i64,
@@ -25,7 +26,7 @@ impl CrawlWrites {
         CrawlWrites { next_ms: now_ms }
     }
 
-    /// Writes some of the changed crawls, unless the store does not keep up.
+    /// Writes a batch of the changed crawls, if it is time and the store keeps up.
     pub(super) fn write_due(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
         if now_ms < self.next_ms || cx.surroundings.store_is_behind {
             return Ok(());
@@ -40,7 +41,7 @@ impl CrawlWrites {
     }
 }
 
-/// All crawls that have not ended are written again.
+/// Marks all crawls that have not ended as changed, so that they are written again.
 pub(super) fn touch_open_crawls(cx: &mut Context) {
     for crawl in cx.crawls.open_crawls() {
         cx.frontier.crawls().touch(crawl);

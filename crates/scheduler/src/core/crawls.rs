@@ -1,5 +1,5 @@
-//! Crawls as a whole, whoever opened them: registers them, queues their unlinked pages at the end, and finds out
-//! whether all remaining sites are backing off.
+//! Operations on whole crawls, whoever opened them: registers them, queues their unlinked pages at the end, and finds
+//! out whether all remaining sites are backing off.
 
 use webfill_wire::CrawlKey;
 
@@ -7,10 +7,11 @@ use super::outcomes;
 use crate::core::context::Context;
 use crate::frontier::FrontierError;
 
-/// Maximum number of unlinked pages to queue in one turn of the loop.
+/// The maximum number of unlinked pages queued in one turn of the loop.
 const UNLINKED_AT_ONCE: usize = 250;
 
-/// Registers a crawl, new or from before the start, and queues its pending backfills; what is to be taken back is waited for.
+/// Registers a crawl, new or from before the start, and queues its pending backfills. The crawl is not finished
+/// before its false pages are taken back.
 pub(super) fn register_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -23,7 +24,7 @@ pub(super) fn register_crawl(
     for page in cx.frontier.records().pending_backfills(crawl)? {
         outcomes::queue_backfill(cx, crawl, page)?;
     }
-    // The store was asked at the start.
+    // These pages were passed to the store at the start; only the wait for them is registered here.
     for page in cx.frontier.records().false_pages()? {
         if page.crawl == crawl {
             cx.crawls.backfill_queued(crawl);
@@ -32,7 +33,8 @@ pub(super) fn register_crawl(
     Ok(())
 }
 
-/// Queues some of the pages that a run has not found, once it has found all others. False if none are left.
+/// Queues some of the pages that a run has not found, once it has finished all others. Returns false if none are
+/// left.
 pub(super) fn queue_unlinked(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -58,7 +60,7 @@ pub(super) fn queue_unlinked(
     Ok(has_more)
 }
 
-/// Until when all remaining sites of the crawls back off, if that is for longer than `patience_ms`.
+/// The time until which all remaining sites of the crawls back off, if that is longer than `patience_ms`.
 pub(super) fn all_back_off_until(
     cx: &mut Context,
     crawls: &[CrawlKey],

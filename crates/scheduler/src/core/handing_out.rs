@@ -1,5 +1,4 @@
-//! Handing out: tasks of due sites are leased and sent to the owners of the sites. [`hand_out`] is all of it, step by
-//! step.
+//! Hands out tasks: those of due sites are leased and sent to the owners of the sites. [`hand_out`] shows all steps.
 
 mod sending;
 
@@ -8,36 +7,35 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, LeaseBatch, Woken};
 
-/// After this many grants that yielded no task, other things are done first.
+/// After this many grants that yielded no task, the turn ends, so that other work is not delayed.
 const MOST_EMPTY_GRANTS: usize = 1_000;
 
-/// Hands out tasks of due sites to supervisors that have credit, from the first step to the last. It ends
-/// early, and continues in the next turn of the loop, after [`MOST_EMPTY_GRANTS`] or at the turn's end.
+/// Hands out tasks of due sites to supervisors that have credit. Ends after [`MOST_EMPTY_GRANTS`] or at the turn's
+/// end, and continues in the next turn of the loop.
 pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    // Crawls that are released, retries that are due, rules that were set.
+    // Released crawls, due retries, and new site rules.
     apply_frontier_changes(cx, now_ms)?;
     cx.window.has_more = false;
     if cx.draining || cx.surroundings.low_disk.is_some() {
         return Ok(());
     }
-    // Due sites come from the disk.
+    // Load due sites from the disk into the window.
     window::fill(cx, now_ms)?;
     let mut empty_grants = 0;
-    // Choose the next site, the supervisor that gets its tasks, their number and the time.
+    // Choose the next site, the supervisor for its tasks, their number and the start time.
     while let Some(grant) = cx.dispatch.next_grant(now_ms) {
         if let Some(clock) = &grant.new_owner {
-            // In the same commit as its leases: after a restart the leases of a site belong to its
-            // owner.
+            // Stored in the commit of the leases, so that after a restart the leases of a site belong to its owner.
             cx.frontier.sites().save_clock(grant.site, clock)?;
         }
-        // Choose the crawl whose turn it is at the site, and the tasks that go.
+        // Choose the crawl whose turn it is at the site, and its tasks to hand out.
         let batch = cx
             .frontier
             .tasks()
             .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
         cx.dispatch.record_handed_out(&grant, &batch);
         put_off_if_empty(cx, &grant, &batch, now_ms);
-        // A backoff that has just begun holds before the site may be granted again.
+        // A backoff that has just begun must be in force before the site is granted again.
         apply_changed_sites(cx, now_ms)?;
         empty_grants += usize::from(batch.tasks.is_empty());
         cx.counters.handed_out += batch.tasks.len() as u64;
@@ -50,7 +48,7 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     window::evict(cx, now_ms)
 }
 
-/// Applies changes in the frontier: released crawls, due retries, new site rules.
+/// Applies pending changes in the frontier: released crawls, due retries, new site rules.
 fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     cx.frontier.releases().free_applications(now_ms);
     if cx.frontier.has_crawls_to_release() {
@@ -80,8 +78,8 @@ fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     Ok(())
 }
 
-/// Sites in the window have got tasks to hand out. Where leased tasks of a lower priority are
-/// in their way, those are recalled.
+/// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority that are in
+/// their way.
 pub(super) fn wake(cx: &mut Context, woken: Vec<Woken>) {
     for woken in woken {
         if let Some((owner, scope)) = cx.dispatch.wake(woken) {
@@ -90,7 +88,7 @@ pub(super) fn wake(cx: &mut Context, woken: Vec<Woken>) {
     }
 }
 
-/// A granted site had nothing to hand out: it waits, so that it keeps no other waiting.
+/// Puts off a granted site that had nothing to hand out, so that it keeps no other waiting.
 fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms: i64) {
     let Some(why) = batch.nothing else {
         return;

@@ -1,4 +1,4 @@
-//! The inputs from the process, each passed to its part, which documents the effect.
+//! The inputs from the process. Each is passed to the part that handles it, which documents the effect.
 
 use serde_json::Value;
 use webfill_changes::PageCheck;
@@ -14,7 +14,7 @@ use crate::reload::{ReloadAsked, ReloadEnded};
 use crate::watch_sources::WatchSources;
 
 impl Core {
-    /// A reload was requested; the caller of the core reads the files.
+    /// Notes that a reload was requested. The process reads the files.
     pub fn ask_reload(&mut self, asked: ReloadAsked) {
         self.reloads_asked.push(asked);
     }

@@ -1,6 +1,6 @@
-//! Failures that are a machine's. When a supervisor's machine turns out to be cut off from the web, its failures are
-//! taken back. The sites are as they were. The tasks are queued again and go, with their sites, to other supervisors.
-//! If there is no other, everything waits until a probe is answered.
+//! Takes back failures that were a machine's fault. When a supervisor's machine turns out to be cut off from the web,
+//! its failures say nothing about the sites, so their former states are restored. The tasks are queued again and go,
+//! with their sites, to other supervisors. If there is no other, everything waits until a probe is answered.
 
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
@@ -10,11 +10,11 @@ use crate::core::{handing_out, outcomes, recalls};
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
 
-/// Differences between two machines' clocks above this are reported.
+/// Clock differences between two machines are reported if they exceed this.
 const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
-/// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
-/// site: then its task has been taken back.
+/// Judges the machine that made an attempt. Returns true if the failure is the machine's: then the task was taken
+/// back, and the attempt says nothing about its site.
 pub(super) fn is_machines_failure(
     cx: &mut Context,
     done: &TaskDone,
@@ -49,7 +49,8 @@ pub(super) fn is_machines_failure(
     Ok(judgement.is_excused)
 }
 
-/// Failures there are retried, and tasks that have not started are recalled.
+/// Handles a machine that is newly cut off: its recent failures are retried, and its tasks that have not started are
+/// recalled.
 fn cut_off(
     cx: &mut Context,
     supervisor: &str,
@@ -78,15 +79,14 @@ fn cut_off(
     Ok(())
 }
 
-/// By how much the wall clock of a supervisor's machine is ahead of the dispatcher's clock, as far as is known.
+/// How far the wall clock of a supervisor's machine is ahead of the dispatcher's clock, as far as is known.
 pub(super) fn clock_ahead_ms(cx: &Context, peer: &Caller) -> i64 {
     let fleet = &cx.dispatch.fleet;
     let name = fleet.name_of(peer);
     name.map_or(0, |name| fleet.clock_ahead_ms(name))
 }
 
-/// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
-/// once for as long as it does.
+/// Warns once when a machine's clock begins to differ from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`].
 pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
     let ahead_ms = clock_ahead_ms(cx, peer);
     let supervisor = cx.dispatch.fleet.name_of(peer);
@@ -100,7 +100,7 @@ pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
     }
 }
 
-/// Since when and why no connected supervisor reaches the web, if that is so.
+/// Why no connected supervisor reaches the web, and since when; `None` if one does.
 pub(super) fn all_cut_off(cx: &Context) -> Option<&CutOff> {
     cx.dispatch.fleet.all_cut_off()
 }

@@ -1,6 +1,6 @@
-//! The core's metrics for Prometheus: counters that only grow while the process lives, and current values. All of
-//! them are in memory, and their cost is bounded by the window of sites. A thread of the process counts what must be
-//! read from the file.
+//! The core's metrics for Prometheus: counters that only grow during the life of the process, and current values. All
+//! of them are in memory, and their cost is bounded by the window of sites. Another thread of the process counts
+//! whatever must be read from the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::core::watches::Watches;
 use crate::core::{Core, window};
 use crate::dispatch::FleetMetrics;
 
-/// See the module.
+/// The published metrics.
 #[derive(Debug, Clone, Default)]
 pub struct CoreMetrics {
     pub counters: Counters,
@@ -24,31 +24,31 @@ pub struct CoreMetrics {
     pub sites_in_window: usize,
     pub window_sites: usize,
     pub sites_set_aside: usize,
-    /// For how long the site that waits longest could have been fetched from.
+    /// How long the site that is due longest has waited, though it could have been fetched from.
     pub oldest_due_ms: i64,
     pub watches: WatchMetrics,
-    /// Targets that notifications do not reach.
+    /// The number of targets that notifications do not reach.
     pub targets_unreached: usize,
-    /// `None`: they are not known yet.
+    /// `None`: not known yet.
     pub extraction_alerts: Option<usize>,
     pub is_disk_low: bool,
     pub is_draining: bool,
-    /// The conditions for counting in the file, without those of the store.
+    /// The core's conditions for counting why tasks wait. Those of the store are added by the process.
     pub conditions: Conditions,
 }
 
 /// Conditions that hold back queued tasks and are not in the file.
 #[derive(Debug, Clone, Default)]
 pub struct Conditions {
-    /// Lanes whose pages a connected supervisor fetches.
+    /// Whether a connected supervisor fetches the pages of the lane.
     pub serves_http: bool,
     pub serves_browser: bool,
-    /// Nothing is handed out at all.
+    /// Whether nothing at all is handed out.
     pub is_held: bool,
     pub is_store_away: bool,
-    /// Applications whose crawls wait because all their pages are spent.
+    /// Applications whose page limit is used up, so that their crawls wait.
     pub spent: BTreeSet<String>,
-    /// Applications whose crawls wait for their pace, or for one of their sites.
+    /// Applications whose crawls wait for the pace of the application, or for one of its sites to finish.
     pub paced: BTreeSet<String>,
 }
 
@@ -58,13 +58,13 @@ impl Conditions {
     }
 }
 
-/// Watches, by state.
+/// The number of watches, by state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchMetrics {
     pub running: usize,
     pub paused: usize,
     pub waiting: usize,
-    /// Among all of these; only watches with recipients are judged.
+    /// The number of silent watches among all of these. Only watches with recipients are judged.
     pub silent: usize,
 }
 

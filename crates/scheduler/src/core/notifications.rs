@@ -1,9 +1,9 @@
 //! Decides which events of watches are reported, and when their notifications are sent. Events and notifications are
 //! stored in the same transaction ([`outbox`]). The caller delivers the committed ones
-//! ([`Committed`](crate::effects::Committed)) and reports the results. A notification in delivery during a crash is
-//! delivered again, under the same key.
+//! ([`Committed`](crate::effects::Committed)) and reports the results. A notification that was being delivered during
+//! a crash is delivered again, under the same key.
 //!
-//! A target that notifications do not reach for some time is an alert of its own. It appears in the log, on the
+//! If notifications do not reach a target for some time, that is an alert of its own. It appears in the log, on the
 //! firehose, in `status`, and at the other targets of the watch, until a notification arrives.
 
 mod alerts;
@@ -32,39 +32,39 @@ const CHECK_EVERY_MS: i64 = 500;
 /// How often targets are checked for failing deliveries.
 const JUDGE_EVERY_MS: i64 = 1_000;
 
-/// After a start, waiting notifications are tried before they can raise an alert: nothing could be delivered before.
+/// How long after a start waiting notifications are only tried and raise no alert: nothing could be delivered before.
 const FIRST_TRIES_MS: i64 = 60_000;
 
 /// How often old notifications are dropped.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
 
-/// Maximum number of notifications of a watch to show.
+/// The maximum number of recent notifications shown per watch.
 const SHOWN: u64 = 10;
 
-/// The part of the notifications that is in memory.
+/// The state of the notifications that is kept in memory.
 #[derive(Default)]
 pub(super) struct Notifications {
-    /// The resources that they may use; `None`: this dispatcher has no watches.
+    /// The resources that notifications may use; `None`: this dispatcher has no watches.
     pub(super) permissions: Option<Permissions>,
     check_at_ms: i64,
     due_at_ms: i64,
     judge_at_ms: i64,
     sweep_at_ms: i64,
-    /// Events that were reported, as stored.
+    /// Up to where events were reported, as stored.
     reported: BTreeMap<(String, NotificationTime), Reported>,
-    /// Known changes of watches, by the watch's name, and open questions to the store.
+    /// The known changes of each watch, by its name, and the open questions to the store.
     reading: BTreeMap<String, Reading>,
     pub(super) asked: Vec<ChangesAsked>,
     attempts: Attempts,
     pub(super) deliveries: Vec<Delivery>,
-    /// The targets whose alert stands.
+    /// The targets that have an alert, because notifications do not reach them.
     undelivered: Vec<Undelivered>,
-    /// Notifications dropped without an attempt, an alert each.
+    /// Notifications that were dropped without an attempt. Each is an alert.
     dropped: Vec<Undelivered>,
 }
 
 impl Notifications {
-    /// Starts reporting and delivering; all waiting notifications are tried immediately.
+    /// Starts reporting and delivering. All waiting notifications are tried immediately.
     pub(super) fn attend_notifications(
         &mut self,
         cx: &mut Context,
@@ -91,7 +91,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Reports new events, and finds the notifications to deliver.
+    /// Reports new events, and collects the notifications to deliver.
     pub(super) fn advance_notifications(
         &mut self,
         cx: &mut Context,
@@ -108,7 +108,7 @@ impl Notifications {
             let dropped = cx.frontier.beside(|db| outbox::sweep(db, now_ms))?;
             self.dropped.extend(dropped);
         }
-        // Waiting notifications may become an alert long before their retry.
+        // A waiting notification may raise an alert long before its next attempt.
         let has_waiting = self.due_at_ms < i64::MAX || !self.dropped.is_empty();
         if has_waiting && now_ms >= self.judge_at_ms {
             self.judge_at_ms = now_ms + JUDGE_EVERY_MS;
@@ -203,7 +203,7 @@ impl Notifications {
         silent.len()
     }
 
-    /// How many targets notifications do not reach.
+    /// The number of targets that notifications do not reach.
     pub(super) fn unreached_targets(&self) -> usize {
         self.undelivered.len()
     }

@@ -1,5 +1,5 @@
-//! How leases end: outcomes and their consequences, tasks that come back without an outcome, and backfills (stored
-//! pages that are applied to further records).
+//! The ends of leases: outcomes and their consequences, tasks that come back without an outcome, and backfills
+//! (stored pages that are applied to further records).
 
 use serde_json::json;
 use webfill_wire::{
@@ -23,8 +23,8 @@ use crate::site_state::until_seconds;
 mod steps;
 pub(super) mod taking_back;
 
-/// The dispatcher itself writes pages that killed their workers, after the commit. A crash before
-/// the write loses it, so after a start all such pages of this period are written again.
+/// Pages that killed their workers are written by the dispatcher itself, after the commit. A crash before the write
+/// loses it, so after a start all such pages of this period are written again.
 const CRASHED_PAGES_REWRITTEN_MS: i64 = 7 * 86_400_000;
 
 pub(super) fn handle_outcomes(
@@ -49,7 +49,7 @@ pub(super) fn handle_outcomes(
     Ok(())
 }
 
-/// Ends a task's lease. Returns whether the outcome is the task's last.
+/// Ends a task's lease with an outcome. Returns whether the outcome is final.
 fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool, FrontierError> {
     if machines::is_machines_failure(cx, done, now_ms)? {
         return Ok(false);
@@ -125,7 +125,7 @@ fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
     Ok(())
 }
 
-/// A page has its final outcome: it is announced on the firehose.
+/// Announces on the firehose that a page has its final outcome.
 fn announce_finished(cx: &mut Context, crawl: CrawlKey, url: String) -> Result<(), FrontierError> {
     let spec = cx.frontier.crawls().spec(crawl)?;
     cx.outgoing
@@ -142,8 +142,8 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
     let mut reported = done.clock;
     let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
-        // Queued tasks need not wait until the site may be requested again: its worker and the cache
-        // know that time.
+        // Such a site's queued tasks end without a request, so they need not wait until the site may be requested
+        // again. Its worker and the cache still know that time.
         reported.next_in_ms = 0;
     }
     if let Some((site, clock)) = cx.dispatch.end_lease(done.task, reported, now_ms) {
@@ -152,7 +152,7 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
     Ok(())
 }
 
-/// The task of a lease that has ended is queued again.
+/// Ends the lease of a task that was queued again because its site backs off.
 fn end_lease_at_backing_off_site(
     cx: &mut Context,
     done: &TaskDone,
@@ -169,8 +169,8 @@ fn end_lease_at_backing_off_site(
     Ok(())
 }
 
-/// Sites have begun to back off: their leased tasks that have not started are recalled. Tasks that failed just
-/// before, because of the site as it turns out, are queued again.
+/// Handles sites that have begun to back off: their leased tasks that have not started are recalled. Tasks that
+/// failed just before, evidently because of the site, are queued again.
 fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let suspects = cx.frontier.site_states().take_suspects();
     if !suspects.is_empty() {
@@ -236,8 +236,8 @@ fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierE
     Ok(())
 }
 
-/// Takes back a lease that has no outcome: the task is queued again, unless it has killed three
-/// workers or its crawl is over.
+/// Takes back a lease without an outcome. The task is queued again, unless it has killed three workers or its crawl
+/// is over.
 pub(super) fn take_returned(
     cx: &mut Context,
     returned: TaskReturned,
@@ -277,7 +277,7 @@ pub(super) fn take_returned(
     Ok(())
 }
 
-/// Stores the page of a quarantined task: it has no worker that could save it.
+/// Stores the page of a quarantined task, for which no worker is left to save it.
 fn note_crashed(
     cx: &mut Context,
     returned: &TaskReturned,
@@ -298,8 +298,8 @@ fn note_crashed(
     store_crashed_page(cx, (returned.task, returned.delivery), task, now_ms)
 }
 
-/// After a start: stores the recent pages of quarantined tasks again, because the write may
-/// have been lost. A page that is stored already does not change.
+/// After a start: writes the recent pages of quarantined tasks to the store again, because the writes may have been
+/// lost. Writing a page twice changes nothing.
 pub(super) fn store_recent_crashed_pages(
     cx: &mut Context,
     now_ms: i64,
@@ -325,8 +325,8 @@ fn store_crashed_page(
     Ok(())
 }
 
-/// Applies the consequences of a batch of judged URLs beside new tasks: sites in the window that got tasks, and
-/// backfills.
+/// Applies the consequences of a batch of judged URLs, besides its new tasks: sites in the window have got tasks, and
+/// backfills are pending.
 pub(in crate::core) fn apply_feed_tally(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -345,7 +345,7 @@ pub(in crate::core) fn apply_feed_tally(
     Ok(())
 }
 
-/// Queues the application of a stored page to a further record.
+/// Asks the store to apply a stored page to a further record.
 pub(super) fn queue_backfill(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -363,8 +363,8 @@ pub(super) fn queue_backfill(
     Ok(())
 }
 
-/// The store has applied a page to a record. If the record is complete, its queued tasks are
-/// closed; otherwise the page's links are fed for it.
+/// Notes that the store has applied a page to a record. If the record is complete, its queued tasks are closed;
+/// otherwise the page's links are fed for it.
 pub(super) fn backfill_applied(
     cx: &mut Context,
     backfill: &BackfillWrite,
@@ -395,8 +395,7 @@ pub(super) fn backfill_applied(
     if_pruned(feed(cx, backfill.crawl, &candidates, now_ms), ())
 }
 
-/// The store has dropped a page that a further record wants: it is fetched again, and the record
-/// travels with its task.
+/// Queues a page again that a further record wants but the store has dropped. The record travels with its task.
 pub(super) fn fetch_dropped_page(
     cx: &mut Context,
     backfill: &BackfillWrite,
@@ -418,7 +417,7 @@ pub(super) fn fetch_dropped_page(
     Ok(())
 }
 
-/// Judges URLs that came by another way than a request or an outcome.
+/// Judges and queues URLs that came neither by a request nor with an outcome.
 pub(super) fn feed(
     cx: &mut Context,
     crawl: CrawlKey,

@@ -1,23 +1,23 @@
-//! The pace of crawls: how many tasks of each have finished recently. In memory only, for people; unknown for a while
-//! after a start.
+//! The pace of each crawl: how many of its tasks have finished recently. Kept in memory only, for people, and unknown
+//! for a while after a start.
 
 use std::collections::BTreeMap;
 
 use webfill_wire::CrawlKey;
 
-/// A pace is that of the last one to two of these.
+/// A pace is an average over the last one to two spans of this length.
 const SPAN_MS: i64 = 60_000;
 
-/// A pace is reported only if it was measured for longer than this.
+/// The minimum measuring time before a pace is reported.
 const LEAST_MS: i64 = 10_000;
 
-/// Older notes than this say nothing about the present.
+/// Notes that are older than this say nothing about the present.
 const FORGOTTEN_MS: i64 = 3 * SPAN_MS;
 
 /// A crawl without a finished task for this long has no pace.
 const STILL_MS: i64 = 2 * SPAN_MS;
 
-/// Maximum number of crawls to measure; further ones have no pace.
+/// The maximum number of crawls that are measured. Further ones have no pace.
 const MOST_CRAWLS: usize = 2_000;
 
 #[derive(Debug, Default)]
@@ -25,12 +25,12 @@ pub(super) struct Paces {
     crawls: BTreeMap<CrawlKey, Followed>,
 }
 
-/// How many tasks of a crawl had ended at two times.
+/// The number of finished tasks of a crawl at the beginnings of the last two spans.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
     from: Mark,
     between: Mark,
-    /// When the number was last seen to change.
+    /// When the number last changed, as far as was noticed.
     changed: Mark,
     last_ms: i64,
 }
@@ -62,7 +62,7 @@ impl Paces {
             }
         }
         let followed = self.crawls.entry(crawl).or_insert(begun);
-        // Tasks that are queued again are not done any more.
+        // The number of finished tasks shrinks when tasks are queued again.
         if done < followed.between.done || now_ms - followed.last_ms > FORGOTTEN_MS {
             *followed = begun;
         }
@@ -76,7 +76,7 @@ impl Paces {
         followed.last_ms = now_ms;
     }
 
-    /// Recent tasks per second of a crawl, given its number of finished tasks.
+    /// The recent pace of a crawl in tasks per second, given its present number of finished tasks.
     pub(super) fn per_second(&self, crawl: CrawlKey, done: u64, now_ms: i64) -> Option<f64> {
         let followed = self.crawls.get(&crawl)?;
         let changed = followed.changed;

@@ -1,19 +1,18 @@
-//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or paused crawl, a site
-//! whose rule has changed, or the tasks below a priority at a site. Tasks that have started run to their end; only
-//! the worker that holds a task decides whether it has started.
+//! Recalls: revocations of leased tasks that have not started. A recall has a scope: a stopped or paused crawl, a
+//! site whose rule has changed, or the tasks below a priority at a site. Started tasks run to their end; only the
+//! worker that holds a task decides whether it has started.
 //!
-//! A recall ends when each supervisor that held leases has confirmed it, or can start nothing under
-//! them any more because its lease is over. The deadline of a supervisor follows from these rules:
+//! A recall ends when each supervisor that held leases has either confirmed it or can start nothing under them any
+//! more because its lease is over. The deadline of a supervisor follows from these rules:
 //!
-//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last heartbeat that was
-//!   sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
+//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last heartbeat that
+//!   was sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
 //!   `lease_renewed`). Workers hear of a later lease only after the recall.
-//! - A lease that has run out is renewed by a new session only. A supervisor that begins a session
-//!   first recalls everything from its workers, so what it held before ends with the lease of the
-//!   session before (see `session_begun`).
+//! - An expired lease is renewed by a new session only. A supervisor that begins a session first recalls everything
+//!   from its workers, so tasks that it held before cannot start after the lease of the session before (see
+//!   `session_begun`).
 //!
-//! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask
-//! again.
+//! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask again.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +21,8 @@ use webfill_wire::{DispatcherToSupervisor, RecallScope};
 use crate::caller::Caller;
 use crate::core::context::Context;
 
-/// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation of an earlier
-/// dispatcher's recall is not mistaken for that of another.
+/// Identifies a recall. The numbers keep growing across restarts, so that a late confirmation of a recall of an
+/// earlier dispatcher is not mistaken for that of a new one.
 pub(crate) type RecallNumber = u64;
 
 /// The recalls that have not ended: some task in their scope may still start.
@@ -36,16 +35,16 @@ pub(super) struct Recalls {
 #[derive(Debug)]
 struct Recall {
     scope: RecallScope,
-    /// Supervisors that have not confirmed and may still start tasks in the scope.
+    /// The supervisors that have not confirmed the recall and may still start tasks in its scope.
     awaited: BTreeMap<String, Awaited>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Awaited {
-    /// The number of the message that carried the recall, within the session of that time; `None`
-    /// if the supervisor was not connected or has begun another session since.
+    /// The number of the message that carried the recall, in the session in which it was sent; `None` if the
+    /// supervisor was not connected or has begun another session since.
     message: Option<u64>,
-    /// When its lease is over.
+    /// When the supervisor's lease is over.
     until_ms: i64,
 }
 
@@ -68,7 +67,7 @@ impl Recalls {
         }
     }
 
-    /// A supervisor has confirmed a recall, or is gone.
+    /// Notes that a supervisor has confirmed a recall or is gone.
     fn note(&mut self, number: RecallNumber, supervisor: &str) {
         if let Some(recall) = self.under_way.get_mut(&number) {
             recall.awaited.remove(supervisor);
@@ -78,8 +77,8 @@ impl Recalls {
         }
     }
 
-    /// A supervisor's lease was renewed. `received`: the last message that it had received by then;
-    /// a recall in a later message has to wait for the renewed lease.
+    /// Notes that a supervisor's lease was renewed. `received`: the last message that it had received by then. A
+    /// recall in a later message has to wait for the end of the renewed lease.
     fn lease_renewed(&mut self, supervisor: &str, received: u64, until_ms: i64) {
         for recall in self.under_way.values_mut() {
             if let Some(awaited) = recall.awaited.get_mut(supervisor)
@@ -90,7 +89,7 @@ impl Recalls {
         }
     }
 
-    /// A supervisor has begun a new session. Returns the recalls that it has not confirmed.
+    /// Notes that a supervisor has begun a new session. Returns the recalls that it has not confirmed.
     fn session_begun(&mut self, supervisor: &str) -> Vec<(RecallNumber, RecallScope)> {
         let mut awaited_for = Vec::new();
         for (number, recall) in &mut self.under_way {
@@ -110,7 +109,7 @@ impl Recalls {
         });
     }
 
-    /// The earliest deadline of a recall.
+    /// The earliest time at which a recall ends by itself.
     pub(super) fn next_deadline_ms(&self) -> Option<i64> {
         let ends = self.under_way.values().filter_map(|recall| {
             let ends = recall.awaited.values().map(|awaited| awaited.until_ms);
@@ -138,7 +137,7 @@ pub(super) fn recall_from(cx: &mut Context, supervisor: &str, scope: &RecallScop
     send_recall(cx, supervisor, number, scope);
 }
 
-/// Sends a recall. Returns the number of the message, if the supervisor is connected.
+/// Sends a recall. Returns the number of the message; `None` if the supervisor is not connected.
 fn send_recall(
     cx: &mut Context,
     supervisor: &str,
@@ -156,21 +155,21 @@ fn send_recall(
     Some(number)
 }
 
-/// Whether the recall has ended: no task in its scope can start any more.
+/// Whether the recall has ended, so that no task in its scope can start any more.
 pub(crate) fn is_recalled(cx: &Context, number: RecallNumber) -> bool {
     !cx.recalls.under_way.contains_key(&number)
 }
 
-/// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of
-/// its last session may be lost, and its confirmation ends the wait before its lease is over.
+/// Sends the unconfirmed recalls again to a supervisor that begins a session. Messages of its last session may be
+/// lost, and a confirmation ends the wait earlier than the end of the lease.
 pub(super) fn resend_recalls(cx: &mut Context, supervisor: &str) {
     for (number, scope) in cx.recalls.session_begun(supervisor) {
         send_recall(cx, supervisor, number, &scope);
     }
 }
 
-/// A heartbeat is answered with a renewed lease. `received`: the last message that it
-/// confirmed.
+/// Extends the deadlines of a supervisor whose lease the answer to a heartbeat renews. `received`: the last message
+/// that the heartbeat confirmed.
 pub(super) fn extend_recall_deadlines(cx: &mut Context, peer: &Caller, received: u64) {
     if let Some((supervisor, until_ms)) = cx.dispatch.fleet.lease_end(peer) {
         cx.recalls.lease_renewed(supervisor, received, until_ms);
@@ -183,14 +182,13 @@ pub(super) fn note_recalled(cx: &mut Context, recalls: &[RecallNumber], supervis
     }
 }
 
-/// A supervisor has left or is lost: no recall waits for it any more.
+/// Stops waiting for a supervisor that has left or is lost.
 pub(super) fn release_recalls_awaiting(cx: &mut Context, supervisor: &str) {
     let numbers: Vec<RecallNumber> = cx.recalls.under_way.keys().copied().collect();
     note_recalled(cx, &numbers, supervisor);
 }
 
-/// Ends all waits up to this time though leases may be in force: a fault that the simulation
-/// injects.
+/// Ends all waits up to this time, though leases may be in force: a fault that the simulation injects.
 pub(super) fn expire_recalls(cx: &mut Context, until_ms: i64) {
     cx.recalls.expire(until_ms);
 }
@@ -201,7 +199,7 @@ mod tests {
 
     const BOTH: [&str; 2] = ["a", "b"];
 
-    /// Asked by message 7 of supervisors whose leases are over after ten seconds.
+    /// Begins a recall that both supervisors got with message 7. Their leases are over at 15 s.
     fn begin(recalls: &mut Recalls) -> RecallNumber {
         let number = recalls.next_number();
         let one = Awaited {

@@ -1,4 +1,4 @@
-//! A reload: other mappings and settings are in force from the next commit on.
+//! Reloads: new mappings and settings that are in force from the next commit on.
 
 use webfill_api::Refusal;
 use webfill_wire::DispatcherToSupervisor;
@@ -9,7 +9,7 @@ use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
 use crate::reload::{ReloadEnded, Reloaded, answer};
 
-/// Applies the files that were read, and answers the request. If anything has a fault, nothing changes.
+/// Applies the files that were read, and answers the request. If any of them has a fault, nothing changes.
 pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
     let reply = match ended.found {
         Ok(reloaded) => {

@@ -1,7 +1,7 @@
 //! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request has one answer,
 //! which leaves after the commit of the change that it reports. Pauses, stops and site rules are answered when a
-//! recall has ended, retries when all tasks are queued, drains when the supervisors have left. Other requests do not
-//! wait for them.
+//! recall has ended, retries when all tasks are queued, drains when the supervisors have left. Such waits do not
+//! delay other requests.
 
 mod awaited;
 pub(super) mod closing;
@@ -41,8 +41,8 @@ use crate::requester::Requester;
 use crate::rights;
 
 impl Core {
-    /// Carries out a request, or answers with the reason why it was refused, by its sender's rights or
-    /// when it was read.
+    /// Carries out a request and answers it. A request that the sender's rights forbid, or that was invalid when it
+    /// was read, is answered with the refusal.
     pub fn handle_request(
         &mut self,
         requester: impl Into<Requester>,
@@ -55,7 +55,8 @@ impl Core {
         }
         let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
-            // Its sender knows why: neither rights nor a full disk say more about it.
+            // The sender knows already why its lines were refused, so neither its rights nor a full disk are
+            // reported.
             Ok(asked) if asked.has_refused_lines_only() => (
                 AuditedAction::of(&asked),
                 Ok(Reply::Now(json!({"accepted": 0}))),
@@ -71,7 +72,7 @@ impl Core {
         self.answer(requester, audited, reply, now_ms)
     }
 
-    /// Lines of a feed that are for applications of others: they are refused by themselves.
+    /// Logs the refused lines of a feed that are for applications of others in an entry of their own.
     fn refuse_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
         let refusal = rights::of_others("$.appid").answer();
         let audited = AuditedAction::of_foreign_lines(refused);
@@ -79,7 +80,7 @@ impl Core {
         self.cx.audit(requester.who.clone(), audited, end, now_ms);
     }
 
-    /// `None`: a long list, which is fed in pieces from now on and answered after the last.
+    /// Returns `None` for a long list, which is fed in pieces from now on and answered after the last.
     fn carry_out_allowed(
         &mut self,
         requester: &Requester,
@@ -104,7 +105,7 @@ impl Core {
         Some((audited, self.carry_out(requester, asked, now_ms)))
     }
 
-    /// Writes the audit log's line, and answers unless the answer has to wait.
+    /// Adds the entry for the audit log, and sends the answer unless it has to wait.
     fn answer(
         &mut self,
         requester: Requester,
@@ -156,7 +157,7 @@ impl Core {
             Asked::Local(LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. })
                 if self.cx.surroundings.low_disk.is_some() =>
             {
-                // `webfill crawl` asks again until there is an answer.
+                // No answer is needed: `webfill crawl` repeats its request until it gets one.
                 Ok(Reply::Later)
             }
             Asked::Feed { .. } if self.cx.surroundings.low_disk.is_some() => Ok(no_room(&self.cx)),
@@ -230,7 +231,7 @@ impl Core {
     }
 }
 
-/// Refuses to take anything in for now.
+/// Refuses crawl requests for now, for lack of disk space.
 fn no_room(cx: &Context) -> Reply {
     let shortage = cx.surroundings.low_disk.as_deref().unwrap_or_default();
     let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");

@@ -1,4 +1,4 @@
-//! The store's copy of the states of sites in trouble: in batches, one at a time, as fast as the
+//! Keeps the store's copy of the states of sites in trouble up to date: in batches, one at a time, as fast as the
 //! store takes them.
 
 use webfill_store::{SitePhase, SiteState};
@@ -11,21 +11,21 @@ use crate::site_state::{Phase, UNTIL_WOKEN_MS};
 /// How often changed states are written.
 const STATES_EVERY_MS: i64 = 500;
 
-/// At most this many are written at once.
+/// The maximum number of states in one batch.
 const STATES_AT_ONCE: usize = 500;
 
-/// The writes of states.
+/// How far the states were written.
 #[derive(Debug, Default)]
 pub(super) struct SiteStateWrites {
     next_ms: i64,
     /// The number of the last state that was handed to the store writer.
     taken_to: i64,
-    /// A batch is with the store writer.
+    /// Whether the store writer has a batch.
     is_out: bool,
 }
 
 impl SiteStateWrites {
-    /// Hands the next batch to the store writer, unless it has one.
+    /// Passes the next batch to the store writer, if it is time and the writer has none.
     pub(super) fn write_due_site_states(
         &mut self,
         cx: &mut Context,
@@ -55,7 +55,7 @@ impl SiteStateWrites {
         Ok(())
     }
 
-    /// The store has the states up to this number.
+    /// Notes that the store has the states up to this number.
     pub(super) fn site_states_written(
         &mut self,
         cx: &mut Context,
@@ -81,7 +81,7 @@ fn batch(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite 
     }
 }
 
-/// The state as the store keeps it; `None` for an open site.
+/// The state in the form of the store; `None` for an open site.
 fn stored_state(report: &SiteReport, now_ms: i64) -> Option<SiteState> {
     let trouble = report.trouble.as_ref()?;
     let (phase, until_ms) = match trouble.phase {

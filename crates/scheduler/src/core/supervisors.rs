@@ -48,7 +48,7 @@ pub(super) fn handle_supervisor_message(
     Ok(())
 }
 
-/// Where a supervisor that has said hello calls from.
+/// Notes the address of a supervisor that has said hello.
 pub(super) fn note_address_of(cx: &mut Context, peer: &Caller, address: String) {
     cx.dispatch.fleet.note_address(peer, address);
 }
@@ -61,7 +61,7 @@ fn greet(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     if cx.quiet_s(now_ms) > 0 {
-        // An answer would prolong its lease, and it may hold tasks of the former dispatcher.
+        // An answer would prolong the supervisor's lease, and it may hold tasks of the former dispatcher.
         return Ok(());
     }
     match cx.dispatch.fleet.greet(hello) {
@@ -125,8 +125,8 @@ fn welcome(
     Ok(())
 }
 
-/// A supervisor lacks a set of mappings. If it is not in force any more, the supervisor is about to
-/// hear of its successor.
+/// Sends a set of mappings to a supervisor that lacks it. If the set is no longer in force, nothing is sent: the
+/// supervisor is about to hear of the next one.
 fn give_mappings(cx: &mut Context, peer: &Caller, session: u64, wanted: &MappingsVersion) {
     if !cx.dispatch.fleet.is_in_session(peer, session) {
         cx.send_to_supervisor(peer, DispatcherToSupervisor::SayHello { session });
@@ -162,7 +162,7 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
     cx.send_to_supervisor(peer, answer);
 }
 
-/// Informs the frontier whether a supervisor of the lane `browser` is connected.
+/// Notes in the frontier whether a supervisor of the lane `browser` is connected.
 fn update_browser_lane(cx: &mut Context) {
     let browsers = cx.dispatch.fleet.has_lane(Lane::Browser);
     cx.frontier.releases().set_browsers(browsers);
@@ -177,7 +177,7 @@ pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), Fronti
     take_back(cx, ownerless, now_ms)
 }
 
-/// Takes back leases that their supervisor does not hold any more, or whose supervisor is lost.
+/// Takes back leases that their supervisor no longer holds, or whose supervisor is lost.
 fn take_back(
     cx: &mut Context,
     leases: Vec<(TaskId, Lease)>,
@@ -221,8 +221,8 @@ pub(super) fn remove_gone_supervisors(
     Ok(())
 }
 
-/// Supervisors that fall silent are reported before they are lost. Their sites without leased tasks get other owners
-/// now; requests to the others may still be in flight.
+/// Reports supervisors that have fallen silent, before they are lost. Their sites without leased tasks get other
+/// owners now. The other sites keep theirs, because requests to them may still be in flight.
 pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     for (name, lost_ms) in cx.dispatch.fall_silent(now_ms) {
         tracing::warn!(
@@ -237,8 +237,8 @@ pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     }
 }
 
-/// Stores for how long supervisors from before the start are silent, so that a dispatcher that
-/// is restarted often still finds them lost.
+/// Stores how long supervisors from before the start have been silent, so that even a dispatcher that is restarted
+/// often finds them lost in the end.
 pub(super) fn note_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (name, silent_ms) in cx.dispatch.fleet.silences(now_ms) {
         cx.frontier.supervisors().note_silence(&name, silent_ms)?;

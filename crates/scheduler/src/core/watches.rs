@@ -1,10 +1,10 @@
 //! Watches: crawls that run repeatedly. This module decides, by the caller's time, when a run begins and when it is
-//! over; a watch has one run at a time. Due times follow from the wall clock at each check, whatever was done to it
+//! over; a watch has one run at a time. Each check compares due times with the wall clock, even if that was set
 //! meanwhile. The length of a run also follows from the caller's clock, which is never set back. Another process
 //! reads the seeds of a run; the caller starts it on request ([`FeederOrder`]).
 //!
 //! A run, its record and its crawl start in one transaction. After a crash an unfinished run continues, including its
-//! feeder. After a time in which nothing ran, one run makes up for all missed ones.
+//! feeder. If runs were missed while nothing ran, one run makes up for all of them.
 
 mod feeding;
 mod orders;
@@ -25,49 +25,49 @@ use crate::effects::FeederOrder;
 use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
-/// How often current runs are checked.
+/// How often watches with a current run are checked.
 const CHECK_EVERY_MS: i64 = 200;
 
 /// How often the wall clock is checked.
 const CHECK_CLOCK_EVERY_MS: i64 = 1_000;
 
-/// The wait after a failed run; it doubles with each further one.
+/// The wait after a failed run. It doubles with each further failure.
 const SHORTEST_WAIT_MS: i64 = 60_000;
 const LONGEST_WAIT_MS: i64 = 3_600_000;
 
-/// More failures in a row make no difference.
+/// Further consecutive failures do not prolong the wait.
 const MOST_FAILURES: u64 = 7;
 
 /// All watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     pub(super) by_name: BTreeMap<String, Watched>,
-    /// When they are checked next.
+    /// When to check the watches next.
     check_at_ms: i64,
-    /// Feeders that are to be started.
+    /// Orders to start feeders, for the caller.
     pub(super) feeders: Vec<FeederOrder>,
     /// The watches whose last feeder has not ended: it must not feed another run.
     pub(super) fed: BTreeSet<String>,
-    /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
+    /// Whether this dispatcher has watches at all. That of `webfill crawl` has none.
     are_attended: bool,
-    /// The sources that they may read.
+    /// The sources that watches may read.
     sources: WatchSources,
 }
 
 #[derive(Debug)]
 pub(super) struct Watched {
-    /// As it was given last: its next run begins with this.
+    /// The latest version of the watch, with which its next run begins.
     pub(super) watch: Watch,
     paused: bool,
     since_ms: i64,
     /// The last run, ended or current.
     last: Option<WatchRun>,
     under_way: Option<UnderWay>,
-    /// How many of the last runs in a row have failed.
+    /// The number of consecutive failed runs at the end.
     failures: u64,
     /// When the next run is due; only meaningful without a current run.
     next_due_ms: Option<i64>,
-    /// A run is requested now, whatever the schedule.
+    /// Whether a run is requested now, regardless of the schedule.
     is_asked: bool,
 }
 
@@ -75,13 +75,13 @@ pub(super) struct Watched {
 #[derive(Debug, Clone)]
 struct UnderWay {
     crawl: CrawlKey,
-    /// The watch at the start of the run.
+    /// The version of the watch at the start of the run.
     watch: Watch,
-    /// It ends like this once nothing of it is leased.
+    /// How the run ends once none of its tasks is leased; `None`: it continues.
     ending: Option<(RunEnd, Option<String>)>,
-    /// When its window was over, if that was before the start of this dispatcher: the run ended then.
+    /// When the run's window was over, if that was before the start of this dispatcher. The run counts as ended then.
     over_ms: Option<i64>,
-    /// When its window is over by the caller's clock.
+    /// When the run's window is over, by the caller's clock.
     window_over_ms: Option<i64>,
 }
 
@@ -95,7 +95,7 @@ impl UnderWay {
 }
 
 impl Watched {
-    /// `runs`: the last ones, the latest first.
+    /// `runs`: the latest runs, the last one first.
     fn new(watch: Watch, kept: &KeptWatch, runs: Vec<WatchRun>) -> Watched {
         let failed = runs
             .iter()
@@ -115,7 +115,7 @@ impl Watched {
         watched
     }
 
-    /// Finds out when the next run is due.
+    /// Computes when the next run is due.
     fn plan(&mut self) {
         let last = self.last.as_ref().and_then(WatchRun::last);
         let due_ms = self
@@ -134,7 +134,7 @@ impl Watched {
         };
     }
 
-    /// Notes how the last run has ended, and plans the next one.
+    /// Notes how the last run has ended, and computes when the next one is due.
     fn note_end(&mut self, run: WatchRun) {
         self.failures = match run.how {
             Some(RunEnd::Failed) => (self.failures + 1).min(MOST_FAILURES),
@@ -144,7 +144,7 @@ impl Watched {
         self.plan();
     }
 
-    /// The number of the last run that has ended, 0 if none has.
+    /// The number of the last ended run; 0 if there is none.
     pub(super) fn last_ended(&self) -> u64 {
         match &self.last {
             Some(run) if run.ended_ms.is_some() => run.number,
@@ -166,7 +166,7 @@ impl Watched {
         self.last.as_ref()
     }
 
-    /// When the run was due that does not begin, if that was before a time.
+    /// Since when a run is due that has not begun, if that was before this time.
     pub(super) fn held_since(&self, before_ms: i64) -> Option<i64> {
         let is_held = self.under_way.is_none() && !self.paused;
         self.next_due_ms
@@ -202,7 +202,7 @@ impl Watches {
             let watch = serde_json::from_str(&kept.json).ok();
             let watch = watch.and_then(|watch| Watch::parse(watch).ok());
             let Some(watch) = watch else {
-                // Its content may hold a password.
+                // The content is not logged, because it may hold a password.
                 tracing::error!(
                     event = "watch_unreadable",
                     watch = name,
@@ -250,7 +250,7 @@ impl Watches {
         Ok(())
     }
 
-    /// The results of checks of watches' pages; their times are wall clock times.
+    /// Counts the results of checks of watches' pages. Their times are wall clock times.
     pub(super) fn pages_checked(
         &mut self,
         cx: &mut Context,

@@ -1,5 +1,5 @@
-//! The window: the sites that are in memory. It is filled with sites that are due, those of underserved crawls
-//! first, and left by those that would keep others out of it.
+//! The window: the sites that are in memory. Due sites are admitted to it, those of underserved crawls first. Sites
+//! that would keep others out leave it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::core::context::Context;
 use crate::dispatch::{LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
 use crate::frontier::FrontierError;
 
-/// At most this many sites are admitted to the window in one turn; a window may have a hundred times as many.
+/// The maximum number of sites admitted to the window in one turn; a window may hold a hundred times as many.
 const MOST_ADMITTED: usize = 2_000;
 
 /// How often a full window is searched for sites that may leave it.
@@ -18,17 +18,17 @@ const FILL_EVERY_MS: i64 = 100;
 /// A crawl with fewer sites than this in the window is underserved: its sites are admitted first.
 const FEW_SITES: usize = 32;
 
-/// At most this many underserved crawls have sites admitted in one turn.
+/// The maximum number of underserved crawls whose sites are admitted in one turn.
 const UNDERSERVED_PER_TURN: usize = 16;
 
-/// A queue of crawls that may have few sites in the window and more outside it, served in turn.
+/// Crawls that may have few sites in the window and more outside it. They are served in turn.
 #[derive(Debug, Default)]
 pub(super) struct UnderservedCrawls {
     queue: VecDeque<CrawlKey>,
     queued: BTreeSet<CrawlKey>,
 }
 
-/// The queue's bound. A crawl beyond it gets its sites into the window by the ordinary order only.
+/// The maximum length of the queue. The sites of further crawls are admitted only in the ordinary order.
 const MAX_UNDERSERVED: usize = 100_000;
 
 impl UnderservedCrawls {
@@ -45,17 +45,17 @@ impl UnderservedCrawls {
     }
 }
 
-/// When the window is to be filled, and with what.
+/// When and how to fill the window.
 pub(super) struct Window {
-    /// When the first site outside it is due.
+    /// When the first site outside the window is due.
     pub(super) next_site_ms: Option<i64>,
     /// Crawls with few sites in a full window, which are admitted first.
     pub(super) underserved: UnderservedCrawls,
-    /// When to try again to fill it after it was full.
+    /// When to try again to fill the window after it was full.
     pub(super) fill_again_ms: i64,
-    /// The last hand-out stopped before it had tried all ready sites.
+    /// Whether the last hand-out stopped before it had tried all ready sites.
     pub(super) has_more: bool,
-    /// Since when sites outside it are due, as far as was noticed.
+    /// Since when sites outside the window are due, as far as was noticed.
     pub(super) outside_due_since_ms: Option<i64>,
 }
 
@@ -71,8 +71,8 @@ impl Window {
     }
 }
 
-/// Admits sites that will be due soon to the window. When seven eighths of it are full, sites
-/// that are not due for long leave it, and the last eighth is for underserved crawls only.
+/// Admits sites that will soon be due to the window. When seven eighths of it are full, sites that are not due for
+/// long leave it, and the last eighth is reserved for underserved crawls.
 pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let is_due = cx
         .window
@@ -132,7 +132,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
     Ok(())
 }
 
-/// Sites with nothing to do leave the window, and those that would fill it while they wait.
+/// Removes idle sites from the window, and waiting sites that would fill it.
 pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (site, clock) in cx.dispatch.schedule.evict_idle() {
         cx.frontier.sites().put_back(site, &clock)?;
@@ -140,8 +140,8 @@ pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> 
     evict_surplus(cx, now_ms)
 }
 
-/// Keeps sites that wait for a browser, or in their groups, out of one half of the window: the
-/// surplus leaves the window and is due again [`SURPLUS_RETURNS_AFTER_MS`] later or still later.
+/// Limits the sites that wait for a browser, and those that wait in their groups, to half of the window each. Surplus
+/// sites leave the window and are due again after [`SURPLUS_RETURNS_AFTER_MS`] or later.
 fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let surplus = cx
         .dispatch
@@ -166,14 +166,14 @@ pub(super) fn room_in_window(cx: &Context) -> usize {
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
-/// Checks each site in the window; of the sites outside, the one that is due first stands for all. The time of the
-/// next refill of the window (`next_site_ms`) does not show whether a site waits.
+/// How long the site that is due longest has waited. Checks each site in the window; of those outside, only the one
+/// that is due first. `next_site_ms` cannot be used: it is when to refill the window, not since when a site waits.
 pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;
         dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)
     };
-    // A frontier that has failed ends the process at its next turn.
+    // An error is ignored here: a failed frontier ends the process in its next turn.
     let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();
     let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
         cx.window.outside_due_since_ms = None;

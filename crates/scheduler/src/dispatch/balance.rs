@@ -1,8 +1,8 @@
-//! The machines that have fewer sites than their share, so that sites of others move there, and those that are
-//! cut off.
+//! Finds the machines that have fewer sites than their share, so that sites of others move there, and the machines
+//! that are cut off.
 //!
 //! Every grant needs this. Checking hundreds of machines costs far more than the rest of a grant, so the result is
-//! reused for a while; users of it check the few machines that it names again.
+//! reused for a while. Its users check the few machines that it names again.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,34 @@ use super::Dispatch;
 /// How long a check of all machines is reused.
 const HOLDS_MS: i64 = 100;
 
-/// A site moves to a machine with fewer sites when its owner exceeds its share by more than one part in this number, or
-/// the other machine is that much below its own. A difference of a few sites moves none.
+/// A site moves to a machine with fewer sites if its owner exceeds its share by more than one part in this number, or
+/// if the other machine is that far below its own. A difference of a few sites moves none.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 
 /// The last check of all machines.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
-    /// `None`: it does not count any more.
+    /// When the machines were checked; `None`: the result is outdated.
     at_ms: Option<i64>,
     lanes: BTreeMap<Lane, Shares>,
 }
 
 #[derive(Debug, Default)]
 struct Shares {
-    /// The sites of one machine if all had as many.
+    /// The number of sites per machine if they were evenly distributed.
     share: usize,
-    /// How far from it is near enough.
+    /// The deviation from the share that is tolerated.
     tolerance: usize,
-    /// Machines with fewer sites.
+    /// Machines with fewer sites than their share.
     below: Vec<String>,
-    /// Those of them that are far below their share.
+    /// Machines that are below their share by more than the tolerance.
     far_below: Vec<String>,
     cut_off: Vec<String>,
 }
 
 impl Balance {
-    /// A machine has joined or gone, or its way out is another.
+    /// Discards the result, because a machine has joined or gone, or its egress has changed.
     pub(super) fn forget(&mut self) {
         self.at_ms = None;
     }
@@ -83,8 +83,8 @@ impl Dispatch {
         }
     }
 
-    /// The machine with the fewest sites, if one of the owner's is to move there. Either of them may be
-    /// near its share: a machine that joins a large fleet late finds none that has far more.
+    /// The machine with the fewest sites, if a site of the owner is to move there. It is enough if one of the two is
+    /// far from its share: a machine that joins a large fleet late finds none that has far too many.
     pub(super) fn machine_below_its_share(
         &self,
         lane: Lane,
@@ -108,7 +108,7 @@ impl Dispatch {
             .min_by_key(|name| owned(name))
     }
 
-    /// A machine that is cut off, and whose next probe is due.
+    /// A machine that is cut off and whose next probe is due.
     pub(super) fn machine_to_probe(
         &self,
         lane: Lane,

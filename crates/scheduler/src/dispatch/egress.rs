@@ -1,24 +1,24 @@
-//! Whether a supervisor's machine has a way out to the web, its *egress*. It compares the attempts of all machines at
-//! the same time, because a failure belongs to a site or to a machine. Decisions only: no I/O, no clock.
+//! Whether a supervisor's machine has a way out to the web, its *egress*. To tell failures of a machine from those of
+//! sites, the recent attempts of all machines are compared. Decisions only: no I/O, no clock.
 //!
-//! - *open*: it gets tasks.
-//! - *cut off*: it gets none but some from time to time, the *probes*; if one is answered, the egress is
-//!   open again. Failures that it reports say nothing about sites.
+//! - *open*: the machine gets tasks.
+//! - *cut off*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
+//!   again. Failures that the machine reports meanwhile say nothing about sites.
 //!
-//! Probes come in rounds. Where another machine has a way out, a round is one probe, at a site that is well. Otherwise
-//! it is up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
+//! Probes come in rounds. If another machine has a way out, a round is one probe, at a healthy site. Otherwise it is
+//! up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
 //! ones.
 //!
 //! An egress is cut off when
 //!
-//! - far more of the sites that it has tried lately have failed than of those that the others have
-//!   tried (a chance of less than one in a million, if sites alone were to blame), or
-//! - sites that were well fail one after another, and none has answered for some seconds, or
+//! - far more of the sites that it has tried lately have failed than of those that the others have tried (a chance of
+//!   less than one in a million, if only sites were to blame), or
+//! - healthy sites fail one after another, and none has answered for some seconds, or
 //! - the machine has no route, or no answer from its name servers, for one site after another.
 //!
-//! The last two need no other machine. A series of dead sites, each failing on its own, meets neither: they were not
-//! healthy before, and if one name is not found, the name servers have answered. A site is excused once: if it fails
-//! again before it has answered, that counts against the site.
+//! The last two need no other machine. A series of dead sites, each failing on its own, meets neither condition: they
+//! were not healthy before, and a name that is not found shows that the name servers answer. A site is excused once:
+//! if it fails again before it has answered, that counts against the site.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -26,53 +26,55 @@ use webfill_wire::{BackoffReason, Evidence, Outcome, TaskDone};
 
 use crate::frontier::{SiteId, Standing, TaskId};
 
-/// How many sites are remembered, and for how long.
+/// How many sites are remembered per machine, and for how long.
 const MOST_RECENT: usize = 1_024;
 const RECENT_MS: i64 = 300_000;
 
-/// Sites that must have been tried before machines are compared.
+/// The number of sites that must have been tried before machines are compared.
 const ENOUGH_TO_COMPARE: u32 = 8;
 
-/// Healthy sites that failed in a row, while none has answered for this long.
+/// The number of healthy sites in a row whose failure shows a cut-off machine, if none has answered for this long.
 const WELL_IN_A_ROW: usize = 5;
 const QUIET_MS: i64 = 3_000;
 
-/// Sites in a row without a route to them: on a machine that has reached nothing yet, and on one that has.
+/// The number of sites in a row without a route that shows a cut-off machine: one that has reached nothing yet, and
+/// one that has.
 const NO_ROUTE_AT_FIRST: usize = 5;
 const NO_ROUTE_LATER: usize = 20;
 
-/// At most this many failed tasks of one site are remembered, and this many excused sites.
+/// The maximum number of failed tasks remembered per site, and of excused sites.
 const MOST_TASKS: usize = 64;
 const MOST_EXCUSED: usize = 100_000;
 
-/// Maximum number of probes of a machine at the same time while no other has a way out.
+/// The maximum number of simultaneous probes of a machine while no other has a way out.
 pub(super) const PROBES_IN_A_ROUND: usize = 16;
 
-/// The first round of probes comes after this time, each further one after twice the time.
+/// The wait before the first round of probes. It doubles with each further round, up to the longest wait.
 pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 
-/// If all probes have failed for this long, the remaining sites may be dead after all.
+/// After this long without an answered probe the machine counts as open again: the remaining sites may be dead after
+/// all.
 const LONGEST_CUT_OFF_MS: i64 = 6 * 3_600_000;
 
-/// The evidence of an attempt about its machine's egress.
+/// What an attempt shows about its machine's egress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// A server has answered.
     Answered,
-    /// A name server has answered that there is no such name.
+    /// A name server has answered that the name does not exist.
     NoSuchName,
     /// Nobody has answered. `no_route`: see [`Evidence`].
     Silence { no_route: bool },
 }
 
 impl Reach {
-    /// `None` if nothing was requested, or the result shows nothing.
+    /// What the result of a task shows; `None` if nothing was requested, or the result shows nothing.
     pub fn of(done: &TaskDone) -> Option<Reach> {
         let Some(evidence) = &done.evidence else {
             return done.status_code.map(|_| Reach::Answered);
         };
-        // A worker's finding about a page that it has read may have no status.
+        // A worker's finding about a page that it has read may have no status code.
         if evidence.status_code.is_some() || done.outcome == Outcome::Ok {
             return Some(Reach::Answered);
         }
@@ -87,7 +89,7 @@ impl Reach {
     }
 }
 
-/// One attempt.
+/// One attempt of the machine to reach a site.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     pub(super) task: TaskId,
@@ -111,8 +113,8 @@ impl Tally {
         self.failed += other.failed;
     }
 
-    /// Whether the failures exceed the number expected from the others' share of failures by five standard deviations
-    /// (normal approximation of the binomial distribution).
+    /// Whether the failures exceed the expected number by five standard deviations (normal approximation of the
+    /// binomial distribution). The expected number follows from the share of failures of the others.
     fn stands_out(self, others: Tally) -> bool {
         if self.sites < ENOUGH_TO_COMPARE || others.sites < ENOUGH_TO_COMPARE {
             return false;
@@ -125,10 +127,10 @@ impl Tally {
     }
 }
 
-/// The changes after an attempt.
+/// A change of the egress by an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// These failures were the machine's.
+    /// The egress is cut off. These failures were the machine's.
     CutOff(MachineFailures),
     /// A probe has failed. The next round comes after this wait.
     StillCutOff { wait_ms: i64 },
@@ -140,14 +142,14 @@ pub enum Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineFailures {
     pub tasks: Vec<TaskId>,
-    /// Sites, and how each stood before.
+    /// The sites that failed, and the standing of each before.
     pub sites: Vec<(SiteId, Standing)>,
 }
 
-/// See the module.
+/// What is known about a machine's egress.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
-    /// The latest attempt at each site, in their order.
+    /// The latest attempt at each site, oldest first.
     recent: VecDeque<Recent>,
     last_answer_ms: Option<i64>,
     cut_off: Option<CutOff>,
@@ -167,26 +169,26 @@ struct Recent {
 #[derive(Debug)]
 struct Failure {
     tasks: Vec<TaskId>,
-    /// How the site stood before the first of them.
+    /// The standing of the site before the first of these failures.
     before: Standing,
-    /// It was healthy, and not excused recently.
+    /// Whether the site was healthy and not excused recently.
     was_well: bool,
     reach: Reach,
 }
 
-/// Since when, and the last evidence.
+/// The state of a machine that is cut off. `sign`: the last evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CutOff {
     pub since_ms: i64,
     pub sign: String,
-    /// From when on probes may be handed out.
+    /// When the next probes may be handed out.
     probe_at_ms: i64,
     /// Probes in flight.
     probes: Vec<TaskId>,
 }
 
 impl CutOff {
-    /// A task has come back. Returns whether it was a probe.
+    /// Notes that a task has come back. Returns whether it was a probe.
     fn end(&mut self, task: TaskId) -> bool {
         let index = self.probes.iter().position(|probe| *probe == task);
         index.map(|index| self.probes.swap_remove(index)).is_some()
@@ -204,7 +206,7 @@ impl Egress {
         cut_off.probes.is_empty().then_some(cut_off.probe_at_ms)
     }
 
-    /// How many probes may be handed out now, within this maximum; `None` if the egress is open.
+    /// How many probes may be handed out now, with at most `in_a_round` in flight; `None` if the egress is open.
     pub(super) fn room_for_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
         let cut_off = self.cut_off.as_ref()?;
         Some(match cut_off.probe_at_ms <= now_ms {
@@ -213,14 +215,14 @@ impl Egress {
         })
     }
 
-    /// A task was handed out to the machine: if it is cut off, that is a probe.
+    /// Notes that a task was handed out to the machine. If it is cut off, the task is a probe.
     pub(super) fn handed_out(&mut self, task: TaskId) {
         if let Some(cut_off) = &mut self.cut_off {
             cut_off.probes.push(task);
         }
     }
 
-    /// A lease has ended. If it was a probe, and has shown nothing, there may soon be others.
+    /// Notes the end of a lease. If it was a probe that has shown nothing, the next one may soon follow.
     pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
         if let Some(cut_off) = &mut self.cut_off
             && cut_off.end(task)
@@ -239,7 +241,7 @@ impl Egress {
         tally
     }
 
-    /// Notes an attempt of the machine. `others`: what those of the other machines show.
+    /// Notes an attempt of the machine. `others`: the sums over the other machines' attempts.
     pub(super) fn note(&mut self, attempt: &Attempt<'_>, others: Tally) -> Option<Change> {
         if self.cut_off.is_some() {
             return self.note_cut_off(attempt);
@@ -316,7 +318,7 @@ impl Egress {
         }
     }
 
-    /// Whether the failures in a row cannot be the sites' fault.
+    /// Whether the latest failures in a row cannot be the sites' fault.
     fn has_lost_its_way(&self, now_ms: i64) -> bool {
         let (mut well, mut no_route) = (0, 0);
         let latest_first = self.recent.iter().rev();

@@ -1,13 +1,13 @@
 //! The supervisors: which are connected, how much credit they have, and which are lost.
 //!
-//! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a
-//! session), *leaving* (it has said goodbye), and then *left* or *lost*.
+//! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a session), *leaving*
+//! (it has said goodbye), and then *left* or *lost*.
 //!
 //! The lease: a supervisor starts no request later than the lease time after the last of its messages that was
-//! answered. The answer carries the sender's own timestamp of that message back, so the supervisor counts from a moment
-//! before the dispatcher received it. A supervisor is lost, and its sites may be given away, when the lease time plus
-//! its longest request has passed since then. By then none of its requests can be in flight, whatever its state
-//! (fencing by time).
+//! answered. The answer returns that message's own timestamp, so the supervisor counts from a moment before the
+//! dispatcher received it. A supervisor is lost, and its sites may be given to others, when the lease time plus its
+//! longest request has passed since then. By then none of its requests can be in flight, whatever its state (fencing
+//! by time).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -26,18 +26,18 @@ mod ways_out;
 
 pub use metrics::FleetMetrics;
 
-/// The longest request that a supervisor may announce: a day.
+/// The maximum duration of a request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;
 
-/// Whether a supervisor is there.
+/// The presence of a connected supervisor, for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
     pub is_draining: bool,
-    /// Milliseconds since the heartbeat that its lease counts from.
+    /// The milliseconds since the heartbeat from which its lease counts.
     pub heard_ago_ms: i64,
-    /// If it has fallen silent: in how many milliseconds it is lost.
+    /// If the supervisor has fallen silent: in how many milliseconds it is lost.
     pub lost_in_ms: Option<i64>,
-    /// Its pages since it joined: tasks that ended with `ok`.
+    /// The pages that it has fetched since it joined: tasks that ended with `ok`.
     pub pages: u64,
 }
 
@@ -47,21 +47,21 @@ pub struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
     names: BTreeMap<Caller, String>,
-    /// For the round-robin: the supervisor of each lane that got the last new site.
+    /// For the round-robin: the supervisor of each lane that last got a new site.
     last_chosen: BTreeMap<Lane, String>,
 }
 
-/// How a hello is answered.
+/// The answer to a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greeting {
     Joins,
-    /// A later hello of the same supervisor has arrived before.
+    /// A later hello of the same supervisor has already arrived.
     Outdated,
-    /// Another instance of that name may be alive.
+    /// Another instance of the same name may be alive.
     NameTaken,
 }
 
-/// How a heartbeat is answered.
+/// The answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeartbeatReply {
     /// The lease is renewed. `heard_ms`: the newest timestamp received, by the supervisor's clock.
@@ -86,7 +86,7 @@ impl Fleet {
         3 * self.lease_ms / 10
     }
 
-    /// Adds a supervisor from before the start; its silence continues.
+    /// Adds a supervisor from before the start. Its silence continues to count.
     pub(super) fn await_return(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,
@@ -102,7 +102,7 @@ impl Fleet {
         self.supervisors.insert(kept.name, supervisor);
     }
 
-    /// Awaited supervisors, with the time of their silence.
+    /// The awaited supervisors, and how long each has been silent.
     pub(crate) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         let awaited = self.supervisors.iter();
         awaited
@@ -118,7 +118,7 @@ impl Fleet {
         self.supervisors.contains_key(name)
     }
 
-    /// How many supervisors are connected.
+    /// The number of connected supervisors.
     pub(crate) fn present(&self) -> usize {
         self.names.len()
     }
@@ -131,7 +131,7 @@ impl Fleet {
         }
     }
 
-    /// A greeted supervisor begins a session.
+    /// Begins the session of a supervisor that was greeted.
     pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.take_out(&hello.supervisor);
         let particulars = Particulars {
@@ -194,7 +194,7 @@ impl Fleet {
         let Some(supervisor) = self.session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
-        // Recalls have stopped waiting for this supervisor: its old leases must not be renewed.
+        // Recalls have stopped waiting for this supervisor, so its old lease must not be renewed.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;
@@ -245,27 +245,27 @@ impl Fleet {
         self.supervisors.get_mut(name)?.session.as_mut()
     }
 
-    /// A supervisor's peer and session.
+    /// Where to send a message to a supervisor: the peer and its session.
     pub(crate) fn peer(&mut self, supervisor: &str) -> Option<(Caller, u64)> {
         let session = self.session_of(supervisor)?;
         Some((session.peer.clone(), session.id))
     }
 
-    /// Where to send a message: the peer, its session and the message's number.
+    /// Where to send a numbered message: the peer, its session and the message's number.
     pub(crate) fn address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
         let session = self.session_of(supervisor)?;
         Some((session.peer.clone(), session.id, session.next_number()))
     }
 
-    /// Resets the record of the crawls sent to the supervisor if there are too many. Returns whether it was reset;
-    /// then the supervisor must be made to forget them, too.
+    /// If too many crawls were sent to the supervisor, resets the record of them. Returns true in that case: then the
+    /// supervisor must be made to forget them, too.
     pub(crate) fn forget_crawls_if_too_many(&mut self, supervisor: &str) -> bool {
         let session = self.session_of(supervisor);
         session.is_some_and(|session| session.forget_crawls_if_too_many())
     }
 
-    /// Records that a crawl is sent to the supervisor. Returns whether this is the first time; then the crawl's
-    /// settings must go along with the task.
+    /// Records that a crawl is sent to the supervisor. Returns true the first time: then the crawl's settings must be
+    /// sent, too.
     pub(crate) fn note_crawl_sent(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.session_of(supervisor);
         session.is_some_and(|session| session.note_crawl_sent(crawl))
@@ -281,12 +281,13 @@ impl Fleet {
         self.names_where(has_left)
     }
 
-    /// Supervisors silent for so long that none of their requests can still be in flight.
+    /// Supervisors that have been silent for so long that none of their requests can still be in flight.
     pub(crate) fn lost(&self, now_ms: i64) -> Vec<String> {
         self.names_where(|supervisor| now_ms > supervisor.lost_at_ms(self.lease_ms))
     }
 
-    /// Supervisors that have newly been silent for most of their lease, each with the time at which it is lost.
+    /// Supervisors that have been silent for most of their lease and were not reported before, each with the time at
+    /// which it is lost.
     pub(super) fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let (lease_ms, mut found) = (self.lease_ms, Vec::new());
         for (name, supervisor) in &mut self.supervisors {
@@ -299,8 +300,8 @@ impl Fleet {
         found
     }
 
-    /// Whether a supervisor gets no further tasks: it drains, leaves, or has fallen silent. What it holds
-    /// it keeps.
+    /// Whether a supervisor gets no further tasks, because it drains, leaves, or has fallen silent. It keeps the
+    /// tasks that it holds.
     pub(super) fn is_going(&self, name: &str) -> bool {
         self.supervisors.get(name).is_some_and(|supervisor| {
             let session = supervisor.session.as_ref();
@@ -321,14 +322,14 @@ impl Fleet {
         }
     }
 
-    /// All supervisors, with the time when their leases are over unless a heartbeat arrives.
+    /// All supervisors, each with the time when its lease is over unless a heartbeat arrives.
     pub(crate) fn lease_ends(&self) -> Vec<(String, i64)> {
         let all = self.supervisors.iter();
         all.map(|(name, supervisor)| (name.clone(), supervisor.lease_ends_ms(self.lease_ms)))
             .collect()
     }
 
-    /// The name of a connected supervisor, and when its leases are over.
+    /// The name of a connected supervisor, and when its lease is over.
     pub(crate) fn lease_end(&self, peer: &Caller) -> Option<(&str, i64)> {
         let name = self.names.get(peer)?;
         let supervisor = self.supervisors.get(name)?;
@@ -343,14 +344,14 @@ impl Fleet {
             .collect()
     }
 
-    /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
+    /// How far a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
     pub(crate) fn clock_ahead_ms(&self, name: &str) -> i64 {
         self.supervisors
             .get(name)
             .map_or(0, |supervisor| supervisor.clock_ahead_ms)
     }
 
-    /// The connected supervisors of a lane, beginning after the last chosen.
+    /// The connected supervisors of a lane, beginning after the last chosen one.
     pub(super) fn round_robin(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let last = self.last_chosen.get(&lane).map_or("", String::as_str);
         let after = (Bound::Excluded(last), Bound::Unbounded);
@@ -362,7 +363,7 @@ impl Fleet {
             .map(|(name, _)| name)
     }
 
-    /// Notes which supervisor gets a new site; the next one goes to its successor.
+    /// Notes which supervisor gets a new site, so that the next new site goes to the one after it.
     pub(super) fn note_chosen(&mut self, lane: Lane, name: &str) {
         self.last_chosen.insert(lane, name.to_owned());
     }
@@ -378,14 +379,14 @@ impl Fleet {
         all.any(|supervisor| supervisor.lane() == Some(lane))
     }
 
-    /// A ready site waits until its owner grants credit.
+    /// Notes that a ready site waits until its owner grants credit.
     pub(super) fn add_starved(&mut self, name: &str, site: SiteId) {
         if let Some(supervisor) = self.supervisors.get_mut(name) {
             supervisor.starved.push(site);
         }
     }
 
-    /// The sites that waited for this supervisor's credit, once it has some.
+    /// Takes the sites that wait for this supervisor's credit, once it has some.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
         match self.available_credit(name, now_ms).reserved {
             0 => Vec::new(),
@@ -404,7 +405,7 @@ impl Fleet {
         }
     }
 
-    /// Sends no further tasks.
+    /// Stops handing out tasks to any supervisor.
     pub(crate) fn drain(&mut self) {
         for session in self.sessions() {
             session.draining = true;

@@ -8,26 +8,26 @@ use super::egress::FIRST_PROBE_MS;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{LeaseBatch, SiteId};
 
-/// Draws are the multiples of the golden ratio (modulo 1, as 64 bits): they fill their range evenly, and
-/// come in the same order each time.
+/// Draws are multiples of the golden ratio (modulo 1, as 64 bits): they are spread evenly over their range, and
+/// repeatable.
 const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The supervisor that gets the next task of a site.
+/// Which supervisor gets the next task of a site.
 enum Receiver {
-    /// Its owner, or the one that it moves to.
+    /// The present owner, or the one to which the site moves now.
     Owner(String),
-    /// Another than its owner, but the owner still holds leases of the site.
+    /// Another supervisor, once the owner holds no more leases of the site.
     NotYet,
-    /// A new owner of this lane.
+    /// Any supervisor of this lane, as the new owner.
     AnyOf(Lane),
 }
 
 impl Dispatch {
-    /// The next site whose tasks are to be handed out, the highest priority first, then crawls in
-    /// turn, then the longest due; `None` when no site is ready or no supervisor has credit. If no machine
-    /// has a way out, the site is drawn at random.
+    /// Chooses the next site whose tasks are handed out: by the highest priority, then by crawls in turn, then by the
+    /// longest due time. `None` when no site is ready or no supervisor has credit. If no machine has a way out, the
+    /// site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        // Lanes without a supervisor that has credit for a new site.
+        // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
         self.measure_machines(now_ms);
         while let Some(id) = self.next_ready(&full, now_ms) {
@@ -72,8 +72,8 @@ impl Dispatch {
         self.schedule.next_ready(full, draw, now_ms)
     }
 
-    /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one
-    /// at a time, because further tasks of the same grant may have a lower priority.
+    /// How many tasks of this priority may be sent to a supervisor now. If only its reserve is left, one at a time,
+    /// because further tasks of the same grant may have a lower priority.
     pub(super) fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.leases.held_at_least(owner, priority) < room.reserve {
@@ -101,8 +101,8 @@ impl Dispatch {
         }
     }
 
-    /// Another supervisor that a site moves to: one whose way out is to be probed, or one that has
-    /// fewer sites than its share, because it has joined late.
+    /// A better supervisor for a site than its owner: one whose egress is to be probed, or one that has fewer sites
+    /// than its share, because it has joined late.
     fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
@@ -118,8 +118,8 @@ impl Dispatch {
         next.map_or(Lane::Http, |turn| turn.lane)
     }
 
-    /// The lane of a new owner. Where no supervisor has browsers, any owner will do: the frontier
-    /// hands out nothing of the crawl, and the site passes it over.
+    /// The lane of a new owner. If no supervisor has browsers, any lane will do for tasks that need one: the frontier
+    /// does not hand them out, and the site passes over them.
     fn lane_for(&self, needed: Lane) -> Lane {
         let is_open = |lane| self.fleet.open_in(lane).next().is_some();
         let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);
@@ -141,7 +141,7 @@ impl Dispatch {
     }
 
     fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
-        // Nearly always the first has room: nothing is made for all of a large fleet.
+        // Nearly always the first one has room, so no list of a large fleet is made.
         let has_room = |name: &&String| self.room(name, priority, now_ms) > 0;
         let chosen = self.fleet.round_robin(lane).find(has_room)?.clone();
         self.fleet.note_chosen(lane, &chosen);
@@ -191,8 +191,8 @@ impl Dispatch {
         })
     }
 
-    /// Records the tasks that were handed out under a grant, how many of the site's can still be, and which
-    /// turn is next.
+    /// Records the tasks that were handed out under a grant, how many more of the site's tasks can be, and which turn
+    /// is next.
     pub fn record_handed_out(&mut self, grant: &Grant, batch: &LeaseBatch) {
         let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);
@@ -227,14 +227,14 @@ impl Dispatch {
         }
         self.schedule.note_if_idle(grant.site);
         if self.is_probe(grant) {
-            // The others of its round go to other sites.
+            // The other probes of the round go to other sites.
             let until_ms = grant.start_ms + FIRST_PROBE_MS;
             self.schedule.set_aside(grant.site, until_ms);
         }
         self.schedule.schedule(grant.site);
     }
 
-    /// Whether a grant to a machine without a way out is one of several probes.
+    /// Whether a grant is for one of several probes, because neither this machine nor another has a way out.
     fn is_probe(&self, grant: &Grant) -> bool {
         let is_cut_off = self.fleet.cut_off(&grant.supervisor).is_some();
         is_cut_off && !self.fleet.has_open_peer(&grant.supervisor)

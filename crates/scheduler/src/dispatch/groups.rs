@@ -1,12 +1,12 @@
-//! Bounds that several sites share: those of an address, and those of a provider. The sites that share
-//! bounds are a *group*; its bounds hold over all supervisors and workers together.
+//! Limits that several sites share: those of an address, and those of a provider. The sites that share limits are a
+//! *group*; its limits apply to all supervisors and workers together.
 //!
-//! Tasks of a group may be handed out while fewer than `in_flight` of them are leased, and from the
-//! lookahead before its next start on. Each task puts the next start off.
+//! Tasks of a group may be handed out while fewer than `in_flight` of them are leased, and not earlier than the
+//! lookahead before its next start. Each task moves the next start.
 //!
-//! A ready site whose group is full waits in the group. When a place is free, the group *calls* the first waiting
-//! site: the one of the highest priority, then the longest due. The next is called when tasks of that site were
-//! handed out, or a moment later if none were. So each request checks one waiting site, however many there are.
+//! A ready site whose group is full waits in the group. When the group has room, it *calls* the first waiting site:
+//! the one of the highest priority, then the longest due. It calls the next one when tasks of that site were handed
+//! out, or a moment later if none were. So each request checks one waiting site, however many there are.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -19,32 +19,32 @@ use webfill_urls::provider;
 use super::site::LOOKAHEAD_MS;
 use crate::frontier::SiteId;
 
-/// The wait before the next call if the called site handed out no task.
+/// The wait before the next call if no task of the called site was handed out.
 const MOMENT_MS: i64 = 20;
 
-/// Above this many groups, those that bound nothing for now are dropped.
+/// Above this many groups, those that limit nothing at present are dropped.
 const MANY_GROUPS: usize = 4_096;
 
-/// The limits of a group of sites, and the addresses that form a group.
+/// The limits of a group, and which addresses form groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupBounds {
-    /// Between the starts of two requests.
+    /// The time between the starts of two requests.
     pub delay_ms: u32,
-    /// At least 1.
+    /// The maximum number of leased tasks, at least 1.
     pub in_flight: u32,
-    /// Loopback and private addresses are bounded as well as public ones.
+    /// Whether loopback and private addresses form groups, as public ones do.
     pub of_private: bool,
 }
 
-/// The common property of sites that share limits.
+/// What the sites of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
-    /// The public suffix that they lie below.
+    /// The public suffix below which the sites are.
     Provider(Arc<str>),
     Address(IpAddr),
 }
 
-/// The place of a site that waits in its group.
+/// The position of a waiting site in the order of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) priority: Reverse<u8>,
@@ -52,16 +52,16 @@ pub(super) struct Place {
     pub(super) site: SiteId,
 }
 
-/// All groups that bound something now. Without bounds, no site belongs to a group.
+/// All groups that limit something at present. Without limits, no site belongs to a group.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     bounds: Option<GroupBounds>,
     groups: HashMap<Group, State>,
-    /// The groups that will call a site, by when.
+    /// The groups that will call a site, by the time of the call.
     calls: BTreeSet<(i64, Group)>,
     /// How many sites wait in groups.
     waiting: usize,
-    /// No group's request starts before this.
+    /// No request of any group starts before this time.
     first_start_ms: i64,
     dropped_above: usize,
 }
@@ -72,9 +72,9 @@ struct State {
     next_start_ms: i64,
     waiting: BTreeSet<Place>,
     called: Option<SiteId>,
-    /// Nobody is called before this.
+    /// No site is called before this time.
     call_from_ms: i64,
-    /// Its time in `calls`.
+    /// The time of the group's entry in `calls`.
     calls_at_ms: Option<i64>,
 }
 
@@ -109,7 +109,7 @@ impl Groups {
         self.bounds
     }
 
-    /// The group of a site, as far as its address is known.
+    /// The group of a site, as far as it can be known from the name and the address.
     pub(super) fn of(&self, site: &str, address: Option<IpAddr>) -> Option<Group> {
         let bounds = self.bounds?;
         if let Some(provider) = provider(site) {
@@ -125,14 +125,13 @@ impl Groups {
         is_bounded.then_some(Group::Address(address))
     }
 
-    /// Unknown requests may have been made until now.
+    /// Delays the first requests of all groups after a start: earlier requests, until now, are unknown.
     pub(super) fn start_late(&mut self, now_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         self.first_start_ms = now_ms + i64::from(delay_ms);
     }
 
-    /// Whether tasks of a ready site may be handed out now. A site that was called comes before all
-    /// others.
+    /// Whether tasks of a ready site may be handed out now. A site that was called precedes all others.
     pub(super) fn admits(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
         let in_flight = self.in_flight();
         let state = self.state(group);
@@ -153,7 +152,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// A site does not wait any more, or was called and is not ready any more.
+    /// Removes a site that no longer waits in the group, or that was called but is no longer ready.
     pub(super) fn leave(&mut self, group: &Group, site: SiteId, place: Option<Place>) {
         let Some(state) = self.groups.get_mut(group) else {
             return;
@@ -166,7 +165,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// The next site that is called by now.
+    /// Calls the next site whose call is due, and returns it.
     pub(super) fn call(&mut self, now_ms: i64) -> Option<SiteId> {
         let (at_ms, group) = self.calls.first()?;
         if *at_ms > now_ms {
@@ -186,7 +185,7 @@ impl Groups {
         self.calls.first().map(|(at_ms, _)| *at_ms)
     }
 
-    /// The most tasks of one site that may be handed out together, and when the first may start.
+    /// How many tasks of one site may be handed out together, and when the first may start.
     pub(super) fn room(&self, group: &Group) -> (u32, i64) {
         let state = self.groups.get(group);
         let leased = state.map_or(0, |state| state.leased);
@@ -198,13 +197,13 @@ impl Groups {
         }
     }
 
-    /// A task was handed out.
+    /// Notes that a task was handed out.
     pub(super) fn lease(&mut self, group: &Group) {
         self.state(group).leased += 1;
         self.plan_call(group);
     }
 
-    /// The lease of a task has ended.
+    /// Notes that the lease of a task has ended.
     pub(super) fn end_lease(&mut self, group: &Group) {
         let Some(state) = self.groups.get_mut(group) else {
             return;
@@ -213,7 +212,7 @@ impl Groups {
         self.plan_call(group);
     }
 
-    /// Moves the next start: the first of this many requests starts at this time.
+    /// Moves the group's next start: the first of this many requests starts at `start_ms`.
     pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         let state = self.state(group);
@@ -228,8 +227,8 @@ impl Groups {
         }
     }
 
-    /// The sites that wait beyond `most`, as far as they are in the group with the most, and how long
-    /// each would wait there. The last in order go first, and `few` are left.
+    /// The sites that wait in groups beyond `most`, as far as they are in the largest group, and how long each would
+    /// wait there. The last in order come first, and `few` of the group stay.
     pub(super) fn surplus(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
         let too_many = self.waiting.saturating_sub(most);
         let groups = self.groups.values().filter(|_| too_many > 0);
@@ -258,7 +257,7 @@ impl Groups {
         })
     }
 
-    /// Brings the time of a group's next call up to date.
+    /// Updates the time of a group's next call.
     fn plan_call(&mut self, group: &Group) {
         let in_flight = self.in_flight();
         let Some(state) = self.groups.get_mut(group) else {

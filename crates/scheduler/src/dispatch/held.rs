@@ -1,4 +1,4 @@
-//! The leases of each supervisor, and how many of them have which priority. The counts decide whether a task may use
+//! The leases of each supervisor, and how many of them have each priority. The counts decide whether a task may use
 //! the supervisor's reserve (see [`super::session`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ struct HeldByOne {
 }
 
 impl Held {
-    /// Adds a lease that is not there yet.
+    /// Adds a lease; it must not be there already.
     pub(super) fn add(&mut self, supervisor: &str, task: TaskId, priority: u8) {
         if !self.by_supervisor.contains_key(supervisor) {
             self.by_supervisor
@@ -45,7 +45,7 @@ impl Held {
         }
     }
 
-    /// The tasks that are leased to a supervisor. Costs nothing for those of others.
+    /// The tasks leased to a supervisor. The cost does not depend on the leases of others.
     pub(super) fn tasks(&self, supervisor: &str) -> impl Iterator<Item = TaskId> {
         let held = self.by_supervisor.get(supervisor);
         held.into_iter().flat_map(|held| held.tasks.iter().copied())

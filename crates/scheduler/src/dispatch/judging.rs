@@ -1,5 +1,5 @@
-//! Whether a failure is a machine's: attempts are noted with the [`egress`](super::egress) of the
-//! supervisor that has made them, and the fleet changes when one is cut off or open again.
+//! Judges whether a failure is a machine's: attempts are noted in the [`egress`](super::egress) of the supervisor
+//! that made them, and the schedule is adapted when a machine is cut off or open again.
 
 use webfill_wire::TaskDone;
 
@@ -7,19 +7,21 @@ use super::egress::{Attempt, Change, MachineFailures, Reach};
 use super::{Dispatch, Lease};
 use crate::frontier::{SiteId, Standing};
 
-/// The evidence of an attempt about its machine.
+/// The conclusions from an attempt about its machine.
 #[derive(Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// It says nothing about its site: the machine is cut off. The task is to be tried again.
+    /// Whether the attempt says nothing about its site, because the machine is cut off. Then the task is to be tried
+    /// again.
     pub is_excused: bool,
-    /// The machine has just been cut off: its former failures say nothing either.
+    /// The machine that was just found to be cut off, with its earlier failures, which say nothing about sites
+    /// either.
     pub cut_off: Option<(String, MachineFailures)>,
-    /// The machine is open again.
+    /// The machine that is open again.
     pub opened: Option<String>,
 }
 
 impl Dispatch {
-    /// The site of an attempt without an answer, if its lease is in force.
+    /// The site of an attempt that was not answered, if its lease is in force.
     pub fn unanswered(&self, done: &TaskDone) -> Option<SiteId> {
         match Reach::of(done)? {
             Reach::Answered => None,
@@ -32,7 +34,7 @@ impl Dispatch {
         (lease.delivery == done.delivery).then_some(lease)
     }
 
-    /// Judges the machine that has made an attempt. `before`: how the site stood.
+    /// Judges the machine that made an attempt. `before`: the site's standing before.
     pub fn judge_machine(&mut self, done: &TaskDone, before: Standing, now_ms: i64) -> Judgement {
         let mut judgement = Judgement::default();
         let (Some(reach), Some(lease)) = (Reach::of(done), self.lease_of(done)) else {
@@ -56,7 +58,7 @@ impl Dispatch {
                 self.release_starved(&name);
                 judgement.cut_off = Some((name.clone(), failures));
             }
-            // Where another machine has a way out, the site goes there.
+            // If another machine has a way out, the site moves there instead.
             Some(Change::StillCutOff { .. }) if self.fleet.has_open_peer(&name) => {}
             Some(Change::StillCutOff { wait_ms }) => {
                 self.schedule.set_aside(site, now_ms + wait_ms);

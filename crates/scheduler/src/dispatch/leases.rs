@@ -1,4 +1,4 @@
-//! The leases: recorded when tasks are handed out, removed when they end, restored after a start.
+//! The leases: recorded when tasks are handed out, removed when they end, restored at a start.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -18,20 +18,20 @@ pub struct Lease {
     pub site: SiteId,
     pub priority: u8,
     pub crawl: CrawlKey,
-    /// When it was made, or, if it is of before, when the dispatcher was started.
+    /// When the lease was made. For one from before the dispatcher's start: the time of the start.
     pub since_ms: i64,
-    /// The group that it takes up room of; the site may be in another one by now.
+    /// The group whose room the lease takes up. The site may be in another one by now.
     pub group: Option<Group>,
 }
 
-/// The last request under a lease that came back.
+/// What is known of the last request under a returned lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRequest {
     /// No request was made.
     None,
     /// The site's clock includes it.
     Known(SiteClock),
-    /// A request may have been in flight until just now.
+    /// A request may have been in flight until now.
     PossiblyUntilNow,
 }
 
@@ -39,12 +39,12 @@ pub enum LastRequest {
 #[derive(Debug, Default)]
 pub struct Leases {
     by_task: BTreeMap<TaskId, Lease>,
-    /// The same, by supervisor.
+    /// The leased tasks, by supervisor.
     held: Held,
 }
 
 impl Leases {
-    /// How many tasks are out.
+    /// The number of leased tasks.
     pub fn count(&self) -> usize {
         self.by_task.len()
     }
@@ -59,7 +59,7 @@ impl Leases {
         self.held.at_least(name, priority)
     }
 
-    /// The leases of a supervisor; those of others cost nothing.
+    /// The leases of a supervisor. The cost does not depend on those of others.
     pub fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
         let lease = |task| Some((task, self.by_task.get(&task)?));
         self.held.tasks(name).filter_map(lease)
@@ -70,13 +70,13 @@ impl Leases {
         self.by_task.get(&task).map(|lease| lease.site)
     }
 
-    /// The lease of a task that is out.
+    /// The lease of a task, if it has one.
     pub fn get(&self, task: TaskId) -> Option<&Lease> {
         self.by_task.get(&task)
     }
 
-    /// The lease of each of these crawls that was made first, found in one pass over all leases; those of
-    /// before the dispatcher's start count from then.
+    /// The oldest lease of each of these crawls, found in one pass over all leases. Leases from before the
+    /// dispatcher's start count from then.
     pub fn oldest(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
         let mut oldest: BTreeMap<CrawlKey, (TaskId, &Lease)> = BTreeMap::new();
         let asked_for = |(_, lease): &(&TaskId, &Lease)| crawls.contains(&lease.crawl);
@@ -125,8 +125,8 @@ impl Dispatch {
         Some(lease)
     }
 
-    /// Restores the leases of the last commit: each belongs to the owner of its site. Returns those whose site has no
-    /// owner, or an unknown one: no supervisor can hold them.
+    /// Restores the leases of the last commit. Each belongs to the owner of its site. Returns those whose site is
+    /// unknown or has no owner, so that no supervisor can hold them.
     pub fn restore(
         &mut self,
         supervisors: Vec<SavedSupervisor>,
@@ -163,7 +163,7 @@ impl Dispatch {
         ownerless
     }
 
-    /// A task has ended. `clock`: what its worker knows of the site's clock.
+    /// Ends a task's lease. `clock`: the worker's knowledge of the site's clock. Returns the clock to store.
     pub fn end_lease(
         &mut self,
         task: TaskId,
@@ -177,8 +177,8 @@ impl Dispatch {
         self.lease_over(lease.site)
     }
 
-    /// A lease came back without an outcome. `requeued`: the task is queued again; the turn that it
-    /// may be part of.
+    /// Ends a lease that came back without an outcome. `requeued`: the turn of the task, if it is queued again.
+    /// Returns the clock to store.
     pub fn return_lease(
         &mut self,
         task: TaskId,
@@ -204,7 +204,7 @@ impl Dispatch {
         self.lease_over(lease.site)
     }
 
-    /// A leased task came back because its site is at this address.
+    /// Notes the address of the site of a leased task, which came back for that reason.
     pub fn note_address(&mut self, task: TaskId, address: IpAddr) {
         if let Some(lease) = self.leases.get(task) {
             self.schedule.set_address(lease.site, address);

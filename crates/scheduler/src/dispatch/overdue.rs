@@ -1,5 +1,5 @@
-//! How long due sites have waited for a supervisor: because none is there, none has room, or none has the lane that
-//! they need. Sites that wait for their address or provider are not due.
+//! How long due sites have waited for a supervisor, because none is connected, none has room, or none has the lane
+//! that they need. Sites that wait in their group are not due.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::schedule::Schedule;
 use super::site::Site;
 use crate::frontier::SiteId;
 
-/// The due sites of the last check, and since when they are due.
+/// The due sites of the last check, each with the time since which it is due.
 #[derive(Debug, Default)]
 pub struct Overdue {
     since_ms: HashMap<SiteId, i64>,
@@ -15,8 +15,8 @@ pub struct Overdue {
 }
 
 impl Overdue {
-    /// How long the site of the window that has been due longest has waited, as seen by calls of this; checks each
-    /// site.
+    /// How long the site that is due longest has waited. Checks each site of the window, and measures only as far as
+    /// its calls have seen.
     pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let Overdue {
             since_ms,
@@ -31,7 +31,8 @@ impl Overdue {
             if !is_due(site, now_ms) {
                 continue;
             }
-            // A new site is due since before all time.
+            // A site that was not due at the last check counts from that check at the earliest: a new site's due time
+            // is 0.
             let known_ms = since_ms.get(id).copied().unwrap_or(checked_ms);
             let since_ms = known_ms.max(site.next_request_ms()).min(now_ms);
             found.since_ms.insert(*id, since_ms);

@@ -1,30 +1,30 @@
-//! Sites that were granted and had nothing to hand out.
+//! Puts off sites that were granted but had nothing to hand out.
 //!
-//! For any of these reasons, such a site is not granted again in the same turn of the loop, so that it blocks no other.
-//! If the frontier has moved, or has only corrected which crawl is next, the site comes again in the next turn.
-//! Otherwise another grant would yield nothing again: the site is *set aside*, for longer each time, until tasks of it
-//! are handed out. Any event at the site brings it back immediately: a new task, a released crawl, an outcome, a
-//! changed rule or backoff, another supervisor.
+//! Whatever the reason, such a site is not granted again in the same turn of the loop, so that it blocks no other. If
+//! the frontier has made progress, or has only corrected which crawl is next, the site is granted again in the next
+//! turn. Otherwise another grant would yield nothing again: the site is *set aside*, for longer each time, until
+//! tasks of it are handed out. Any event at the site brings it back immediately: a new task, a released crawl, an
+//! outcome, a changed rule or backoff, another supervisor.
 
 use super::schedule::Schedule;
 use super::{Dispatch, Grant};
 use crate::frontier::{NothingHandedOut, SiteId, Turn};
 
-/// For how long a site is set aside at first, and at most.
+/// How long a site is set aside the first time, and at most.
 const FIRST_MS: i64 = 100;
 const LONGEST_MS: i64 = 60_000;
 
-/// A site that is set aside.
+/// For how long a site is set aside, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetAside {
     pub for_ms: i64,
-    /// How often in a row it had nothing to hand out.
+    /// How many consecutive times the site had nothing to hand out.
     pub times: u32,
 }
 
 impl Dispatch {
-    /// A granted site had nothing to hand out for this reason; `next` is the turn that the frontier expects
-    /// now. Returns for how long the site is set aside, if it is.
+    /// Puts off a granted site that had nothing to hand out for this reason. `next` is the turn that the frontier
+    /// expects now. Returns for how long the site is set aside, if it is.
     pub fn put_off(
         &mut self,
         grant: &Grant,
@@ -57,7 +57,7 @@ impl Schedule {
         }
     }
 
-    /// Something has happened at a site: if it was put off, it may have something to hand out now.
+    /// Ends the wait of a site that was put off, because an event may have given it something to hand out.
     pub(super) fn bring_forward(&mut self, id: SiteId) {
         if let Some(site) = self.site_mut(id)
             && site.put_off_until_ms > 0
@@ -67,12 +67,12 @@ impl Schedule {
         }
     }
 
-    /// Something has happened in the fleet.
+    /// Ends the waits of all sites that were put off, after a change in the fleet.
     pub(super) fn bring_all_forward(&mut self) {
         let put_off = self.sites().iter();
         let put_off = put_off.filter(|(_, site)| site.put_off_until_ms > 0);
         let mut ids: Vec<SiteId> = put_off.map(|(id, _)| *id).collect();
-        // In the same order each time.
+        // Sorted, so that the order is repeatable.
         ids.sort_unstable();
         for id in ids {
             self.bring_forward(id);

@@ -1,12 +1,12 @@
-//! The ready sites: those whose next task can be handed out now, in the order of handing out: the
-//! highest priority first, then crawls in turn, then the site that has been due for longest.
+//! The ready sites: those whose next task can be handed out now. They are ordered by the highest priority first, then
+//! by crawls in turn, then by the longest due time.
 //!
 //! Crawls of one priority share by *start-time fair queueing*. Each crawl has a tag, which grows by one with each of
 //! its tasks that is handed out; the crawl with the lowest tag is next. A crawl that arrives, or comes back after a
-//! pause, starts at the current virtual time (the tag of the crawl that was served last). So neither a long queue nor a
-//! long pause gives an advantage.
+//! pause, starts at the current virtual time (the tag of the crawl that was served last). So neither a long queue nor
+//! a long pause gives an advantage.
 //!
-//! A site that needs a new owner, of a lane without credit at any supervisor, waits in the queue of that lane, in the
+//! A site that needs a new owner, in a lane where no supervisor has credit, waits in the queue of that lane, in the
 //! same order. [`Ready::next`] skips such a queue as a whole.
 
 use std::cmp::Reverse;
@@ -19,16 +19,16 @@ use crate::frontier::{SiteId, Turn};
 /// Above this many tags, those that are not ahead of the virtual time are dropped.
 const MANY_CRAWLS: usize = 4_096;
 
-/// Where a site is queued.
+/// The position of a queued site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     turn: Turn,
     due_at_ms: i64,
-    /// It waits until a supervisor of this lane has credit.
+    /// The lane in which the site waits for a supervisor with credit.
     awaits: Option<Lane>,
 }
 
-/// See the module.
+/// The ready sites, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     queues: BTreeMap<Option<Lane>, Levels>,
@@ -36,25 +36,25 @@ pub(super) struct Ready {
     waiting: BTreeMap<Lane, usize>,
     /// The tags of crawls that are ahead of the virtual time.
     tags: HashMap<CrawlKey, u64>,
-    /// The tag that the crawl served last had before.
+    /// The tag that the last served crawl had before.
     virtual_time: u64,
 }
 
 type Levels = BTreeMap<Reverse<u8>, Level>;
 
-/// The sites of one priority.
+/// The ready sites of one priority.
 #[derive(Debug, Default)]
 struct Level {
-    /// The crawls by their tags.
+    /// The crawls, ordered by their tags.
     order: BTreeSet<(u64, CrawlKey)>,
     queues: HashMap<CrawlKey, CrawlQueue>,
 }
 
-/// The sites of one priority and crawl.
+/// The ready sites of one priority and crawl.
 #[derive(Debug, Default)]
 struct CrawlQueue {
     tag: u64,
-    /// By due time.
+    /// The sites, ordered by their due times.
     sites: BTreeSet<(i64, SiteId)>,
 }
 
@@ -110,8 +110,8 @@ impl Ready {
         }
     }
 
-    /// The site that is next, except those that wait for credit in one of the `full` lanes. With a
-    /// `draw`, any site of the same priority and crawl, all as likely if draws are even over their range.
+    /// The next site, skipping those that wait for credit in one of the `full` lanes. With a `draw`, any site of the
+    /// same priority and crawl; all are equally likely if draws are spread evenly over their range.
     pub(super) fn next(&self, full: &BTreeSet<Lane>, draw: Option<u64>) -> Option<SiteId> {
         let is_full = |awaits: &Option<Lane>| awaits.is_some_and(|lane| full.contains(&lane));
         let open = self.queues.iter().filter(|(awaits, _)| !is_full(awaits));
@@ -134,7 +134,7 @@ impl Ready {
         self.waiting.get(&lane).copied().unwrap_or(0)
     }
 
-    /// The last in order of the sites that wait for credit in a lane.
+    /// The last in order among the sites that wait for credit in a lane.
     pub(super) fn last(&self, lane: Lane) -> Option<SiteId> {
         let (_, level) = self.queues.get(&Some(lane))?.last_key_value()?;
         let (_, crawl) = level.order.last()?;
@@ -142,7 +142,7 @@ impl Ready {
         Some(*site)
     }
 
-    /// Tasks of a crawl were handed out: its tag grows.
+    /// Raises the tag of a crawl whose tasks were handed out.
     pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
         let before = self.tag(crawl);
         self.virtual_time = self.virtual_time.max(before);
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Takes the next site and hands one task of it out.
+    /// Hands out one task of the next site. Returns the site's id.
     fn take(ready: &mut Ready, places: &[(SiteId, Place)]) -> Option<i64> {
         let site = ready.next(&BTreeSet::new(), None)?;
         let (_, place) = places.iter().find(|(id, _)| *id == site).unwrap();
@@ -258,7 +258,7 @@ mod tests {
         ready.charge(1, 1_000);
         ready.charge(2, 1_000);
         ready.charge(1, 1);
-        // The third was never there before.
+        // The third crawl was not there before.
         let places = [1, 2, 3].map(|crawl| {
             let ids = (0..10).map(|n| SiteId(i64::from(crawl) * 100 + n));
             ids.map(|id| (id, ready.insert(id, turn(50, crawl), 0, None)))

@@ -4,18 +4,17 @@
 //!
 //! - *delayed*: its clock, or a rule, forbids the next request for longer than the lookahead;
 //! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)),
-//!   or no supervisor of the lane that it needs has credit (it waits in the queue of the lane);
-//! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may
-//!   not be asked more now (the site waits in [`groups`](super::groups));
-//! - *put off*: it was granted and had nothing to hand out ([`put_off`](super::put_off));
-//! - *changing owner*: its next task needs another owner, which it gets when no task of it is
-//!   leased;
+//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)), or no supervisor
+//!   of the lane that it needs has credit (it waits in the queue of the lane);
+//! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may get no more
+//!   requests now (the site waits in [`groups`](super::groups));
+//! - *put off*: it was granted but had nothing to hand out ([`put_off`](super::put_off));
+//! - *changing owner*: its next task needs another owner, which it gets when no task of it is leased;
 //! - *full*: as many of its tasks are leased as its pace allows;
 //! - *idle*: no task can be handed out; it leaves the window when its last outcome has arrived.
 //!
-//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that
-//! are not due for long leave it, so that slow sites keep no others out.
+//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that are not due for
+//! long leave it, so that slow sites keep no others out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,13 +30,13 @@ mod waits;
 
 pub use self::waits::SiteWait;
 
-/// A site that is not due for this long may be evicted from a full window.
+/// A site that is not due for at least this long may be evicted from a full window.
 const LONG_MS: i64 = 1_000;
 
-/// A site that is evicted while it waits for credit in a lane is due again after this long.
+/// How long a site that was evicted while it waited for credit in a lane stays out of the window.
 pub const SURPLUS_RETURNS_AFTER_MS: i64 = 10_000;
 
-/// The sites of the window, by when they are due.
+/// The sites of the window, ordered by when they are due.
 #[derive(Debug)]
 pub struct Schedule {
     default_delay_ms: u32,
@@ -47,9 +46,9 @@ pub struct Schedule {
     pub(super) groups: Groups,
     /// Sites that have nothing leased and nothing to hand out.
     idle: Vec<SiteId>,
-    /// How many sites were admitted for each crawl.
+    /// The number of sites that were admitted for each crawl.
     admitted_for: HashMap<CrawlKey, usize>,
-    /// How many sites each supervisor owns.
+    /// The number of sites that each supervisor owns.
     owned_by: HashMap<String, usize>,
 }
 
@@ -71,7 +70,7 @@ impl Schedule {
         &self.sites
     }
 
-    /// How many sites were admitted to the window for a crawl.
+    /// The number of sites that were admitted to the window for a crawl.
     pub(crate) fn admitted_for(&self, crawl: CrawlKey) -> usize {
         self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
@@ -84,7 +83,7 @@ impl Schedule {
         self.sites.get_mut(&id)
     }
 
-    /// How many sites of the window a supervisor owns.
+    /// The number of sites in the window that a supervisor owns.
     pub(crate) fn owned_by(&self, name: &str) -> usize {
         self.owned_by.get(name).copied().unwrap_or(0)
     }
@@ -101,7 +100,7 @@ impl Schedule {
         }
     }
 
-    /// A supervisor is gone: its sites have no owner any more.
+    /// Takes the sites of a supervisor that is gone from it.
     pub(super) fn disown(&mut self, name: &str) {
         for site in self.sites.values_mut() {
             if site.clock.owner.as_deref() == Some(name) {
@@ -128,27 +127,27 @@ impl Schedule {
         }
     }
 
-    /// The time of its next hand-out has changed.
+    /// Schedules a site again after the time of its next hand-out has changed.
     pub(super) fn schedule_anew(&mut self, id: SiteId) {
         self.unschedule(id);
         self.schedule(id);
     }
 
-    /// Sites that were set aside are not any more.
+    /// Brings back all sites that were set aside.
     pub(super) fn bring_back(&mut self) {
         let aside = self
             .sites
             .iter()
             .filter(|(_, site)| site.aside_until_ms > 0);
         let mut ids: Vec<SiteId> = aside.map(|(id, _)| *id).collect();
-        // In the same order each time.
+        // Sorted, so that the order is repeatable.
         ids.sort_unstable();
         for id in ids {
             self.set_aside(id, 0);
         }
     }
 
-    /// A site enters the window.
+    /// Adds a site to the window.
     pub(crate) fn add(&mut self, due: SiteDue) {
         let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
@@ -201,7 +200,7 @@ impl Schedule {
         Some((id, site.clock))
     }
 
-    /// A site in the window has got further tasks.
+    /// Notes that a site in the window has got further tasks.
     pub(super) fn wake(&mut self, woken: Woken) {
         let Some(site) = self.sites.get_mut(&woken.site) else {
             return;
@@ -218,7 +217,7 @@ impl Schedule {
         self.bring_forward(woken.site);
     }
 
-    /// The rule of a site has changed, or it was forgotten, and perhaps the time when it is due.
+    /// Applies a changed rule or backoff of a site, or that it was forgotten.
     pub(crate) fn change_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
@@ -277,8 +276,8 @@ impl Schedule {
             .min()
     }
 
-    /// The ready site that is next: the highest priority, then crawls in turn, then the longest
-    /// due, or a drawn one. Sites that wait for credit in one of the `full` lanes are skipped.
+    /// The next ready site: by the highest priority, then by crawls in turn, then by the longest due time, or a drawn
+    /// one. Sites that wait for credit in one of the `full` lanes are skipped.
     pub(super) fn next_ready(
         &mut self,
         full: &BTreeSet<Lane>,
@@ -304,7 +303,7 @@ impl Schedule {
             {
                 return Some(id);
             }
-            // Its clock or rule has changed while it waited for credit, or in its group.
+            // The site's clock or rule has changed while it waited for credit or in its group.
             self.leave_group(id);
             self.remove_from_ready(id);
             self.delay_until_due(id);
@@ -336,7 +335,7 @@ impl Schedule {
         );
     }
 
-    /// A ready site waits for credit in a lane.
+    /// Makes a ready site wait for credit in a lane.
     pub(super) fn await_lane_room(&mut self, id: SiteId, lane: Lane) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
@@ -345,7 +344,7 @@ impl Schedule {
         }
     }
 
-    /// A ready site waits until its leases have ended, to get another owner.
+    /// Makes a ready site wait until its leases have ended, so that it can get another owner.
     pub(super) fn await_owner_change(&mut self, id: SiteId) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
@@ -354,15 +353,15 @@ impl Schedule {
         }
     }
 
-    /// Another turn is next at a site. If the site is ready, its place in the order changes. If it waits, for credit in
-    /// a lane or in its group, the new turn may need no wait.
+    /// Queues a site again after its next turn has changed. If the site is ready, its position changes. If it waited,
+    /// for credit in a lane or in its group, the new turn may not need to wait.
     fn requeue_ready(&mut self, id: SiteId) {
         self.leave_group(id);
         self.remove_from_ready(id);
         self.make_ready(id);
     }
 
-    /// Tasks of a crawl were handed out.
+    /// Notes that tasks of a crawl were handed out.
     pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
         self.ready.charge(crawl, tasks);
     }
@@ -379,7 +378,7 @@ impl Schedule {
         self.default_delay_ms
     }
 
-    /// A lease of the site is over. Returns the clock to store.
+    /// Notes that a lease of the site is over. Returns the clock to store.
     pub(super) fn lease_over(&mut self, id: SiteId) -> Option<Clock> {
         let site = self.sites.get_mut(&id)?;
         site.leases = site.leases.saturating_sub(1);
@@ -410,7 +409,7 @@ impl Schedule {
         left
     }
 
-    /// Evicts sites while more than `most` wait for credit in a lane, the last in order first.
+    /// Evicts the sites beyond `most` that wait for credit in a lane, the last in order first.
     pub(super) fn evict_surplus(
         &mut self,
         lane: Lane,

@@ -1,4 +1,4 @@
-//! One supervisor's session: the dispatcher's knowledge of it since its hello. This is its credit, the crawls that it
+//! One supervisor's session, that is, what the dispatcher knows of it since its hello: its credit, the crawls that it
 //! knows, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use crate::caller::Caller;
 /// of its workers, because small crawls may come by the hundred thousand.
 const MOST_CRAWLS: usize = 10_000;
 
-/// See [`Hello`].
+/// The session that a [`Hello`] has begun.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: u64,
@@ -21,31 +21,31 @@ pub(super) struct Session {
     pub(super) heard_sent_ms: u64,
     granted: Credit,
     used: Credit,
-    /// Credit for this many tasks is kept for priorities that few of the leased tasks have.
+    /// Credit for this many tasks is reserved for priorities that few of the leased tasks have.
     reserve: u64,
-    /// The crawls whose settings were sent to it.
+    /// The crawls whose settings were sent to the supervisor.
     crawls: HashSet<CrawlKey>,
-    /// The number of the last message sent to it.
+    /// The number of the last message sent to the supervisor.
     sent: u64,
     sent_check: Check,
     outcomes: Arrivals,
     outcomes_check: Check,
-    /// Its pages.
+    /// The number of pages that the supervisor has fetched.
     pages: u64,
-    /// It has said goodbye: the number of its last outcomes, and when the goodbye arrived.
+    /// After a goodbye: the number of the last outcomes, and when the goodbye arrived.
     leaving: Option<(u64, i64)>,
     pub(super) draining: bool,
 }
 
-/// One in this many tasks of the credit is kept for higher priorities.
+/// One in this many tasks of the credit is reserved for higher priorities.
 const RESERVE_ONE_IN: u64 = 16;
 
-/// Tasks that may still be sent.
+/// How many more tasks may be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AvailableCredit {
-    /// For tasks of any priority.
+    /// Tasks of any priority.
     pub(super) ordinary: u64,
-    /// For tasks that may use the reserve.
+    /// Tasks that may use the reserve.
     pub(super) reserved: u64,
     /// The size of the reserve, used or not.
     pub(super) reserve: u64,
@@ -61,7 +61,7 @@ impl AvailableCredit {
     }
 }
 
-/// A message number that should have arrived at the other end, and since when it is checked.
+/// A message number that should have arrived at the other end, and when the check for it began.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     number: u64,
@@ -69,8 +69,8 @@ struct Check {
 }
 
 impl Check {
-    /// Records how far messages have arrived. Returns whether the checked one has been missing for
-    /// longer than `patience_ms`; once it has arrived, the last one sent is checked next.
+    /// Records how far messages have arrived. Returns whether the checked one has been missing for longer than
+    /// `patience_ms`. Once it has arrived, the last message sent is checked next.
     fn record_arrived(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
         if arrived >= self.number {
             *self = Check {
@@ -108,12 +108,12 @@ impl Session {
         }
     }
 
-    /// It drains or leaves.
+    /// Whether the supervisor drains or leaves.
     pub(super) fn is_ending(&self) -> bool {
         self.draining || self.leaving.is_some()
     }
 
-    /// Tasks that may still be sent.
+    /// How many more tasks may be sent.
     pub(super) fn available_credit(&self) -> AvailableCredit {
         if self.is_ending() || self.used.url_bytes >= self.granted.url_bytes {
             return AvailableCredit::default();
@@ -135,8 +135,8 @@ impl Session {
         self.used.url_bytes += url_bytes;
     }
 
-    /// If the settings of too many crawls were sent, counts them all as not sent and returns true: then the
-    /// supervisor must be made to forget them.
+    /// If the settings of too many crawls were sent, counts all as not sent and returns true. Then the supervisor
+    /// must be made to forget them.
     pub(super) fn forget_crawls_if_too_many(&mut self) -> bool {
         let too_many = self.crawls.len() >= MOST_CRAWLS;
         if too_many {
@@ -145,7 +145,7 @@ impl Session {
         too_many
     }
 
-    /// Counts a crawl's settings as sent; returns whether they were not sent before.
+    /// Counts a crawl's settings as sent. Returns whether they were not sent before.
     pub(super) fn note_crawl_sent(&mut self, crawl: CrawlKey) -> bool {
         self.crawls.insert(crawl)
     }
@@ -154,7 +154,7 @@ impl Session {
         self.crawls.remove(&crawl);
     }
 
-    /// The number of the next message.
+    /// Counts a message, and returns its number.
     pub(super) fn next_number(&mut self) -> u64 {
         self.sent += 1;
         self.sent
@@ -169,13 +169,13 @@ impl Session {
         self.pages
     }
 
-    /// All outcomes up to this number have arrived.
+    /// The number up to which all outcomes have arrived.
     pub(super) fn outcomes_heard(&self) -> u64 {
         self.outcomes.complete()
     }
 
-    /// Takes a heartbeat. Returns false if messages have been missing for longer than
-    /// `patience_ms`, here or there.
+    /// Handles a heartbeat. Returns false if messages have been missing for longer than `patience_ms`, in either
+    /// direction.
     pub(super) fn heartbeat(
         &mut self,
         beat: &SupervisorHeartbeat,
@@ -196,12 +196,12 @@ impl Session {
         !tasks_missing && !outcomes_missing
     }
 
-    /// The supervisor has said goodbye; outcomes up to number `outcomes_sent` may still arrive.
+    /// Notes that the supervisor has said goodbye. Outcomes up to number `outcomes_sent` may still arrive.
     pub(super) fn begin_leaving(&mut self, outcomes_sent: u64, now_ms: i64) {
         self.leaving = Some((outcomes_sent, now_ms));
     }
 
-    /// Whether it has said goodbye and its last outcomes have arrived, or have not for too long.
+    /// Whether the supervisor has said goodbye and its last outcomes have arrived, or are overdue.
     pub(super) fn has_left(&self, now_ms: i64, patience_ms: i64) -> bool {
         self.leaving.is_some_and(|(outcomes_sent, since_ms)| {
             self.outcomes.complete() >= outcomes_sent || now_ms - since_ms > patience_ms

@@ -6,11 +6,12 @@ use super::groups::{self, Group};
 use super::ready::Place;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
-/// A task is handed out this long before its site's clock allows the request, so that it is with the worker in time. It
-/// is longer than a commit and two socket hops take, and short enough that waiting tasks take up little room in queues.
+/// How long before the site's clock allows the request a task is handed out, so that it reaches the worker in time.
+/// It is longer than a commit and two socket hops take, and short enough that waiting tasks take up little room in
+/// queues.
 pub const LOOKAHEAD_MS: i64 = 300;
 
-/// At most this many tasks of one site are leased at once, however short its delay.
+/// The maximum number of simultaneously leased tasks of one site, however short its delay.
 pub(super) const MAX_LEASES: u32 = 64;
 
 /// A site in the window.
@@ -19,46 +20,46 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
-    /// It backs off until then, and one task goes first after that. `None`: it is open.
+    /// The end of the site's backoff, after which one task goes first. `None`: the site is open.
     pub(super) backoff_until_ms: Option<i64>,
-    /// Its tasks end without a request.
+    /// Whether the site's tasks end without a request.
     pub(super) is_unreachable: bool,
-    /// Nothing of it is handed out until then, because a probe of a machine has failed at it.
+    /// Nothing of the site is handed out before this time, because a probe of a machine has failed at it.
     pub(super) aside_until_ms: i64,
-    /// It is not granted before, because it had nothing to hand out; 0: it may be.
+    /// The site is not granted before this time, because it had nothing to hand out. 0: it may be granted.
     pub(super) put_off_until_ms: i64,
-    /// How often in a row it had nothing to hand out for an unknown reason.
+    /// How many consecutive times it had nothing to hand out for an unknown reason.
     pub(super) empty_grants: u32,
-    /// Tasks handed out and not ended.
+    /// The number of leased tasks.
     pub(super) leases: u32,
-    /// The lowest priority that may be among them.
+    /// The lowest priority that the leased tasks may have.
     pub(super) lowest_leased: u8,
-    /// Leased tasks below this priority have been recalled.
+    /// Leased tasks below this priority were recalled.
     pub(super) recalled_below: u8,
-    /// It is delayed, ready or starved.
+    /// Whether the site is delayed, ready or starved.
     pub(super) scheduled: bool,
-    /// If it is delayed: when it becomes ready.
+    /// When the site becomes ready, if it is delayed.
     pub(super) ready_from_ms: Option<i64>,
-    /// If it is ready: its place there.
+    /// The site's position among the ready sites, if it is one.
     pub(super) place: Option<Place>,
-    /// The sites that it shares bounds with.
+    /// The group of sites with which it shares limits.
     pub(super) group: Option<Group>,
-    /// If it waits in its group: its place there.
+    /// The site's position in its group, if it waits there.
     pub(super) place_in_group: Option<groups::Place>,
-    /// An upper bound of its queued tasks that can be handed out, as the frontier last reported it.
+    /// The maximum number of its queued tasks that can be handed out, as last reported by the frontier.
     pub(super) queued: u64,
-    /// The turn that is next; to be changed by [`set_next`](Site::set_next).
+    /// The next turn. Change it by [`set_next`](Site::set_next).
     pub(super) next: Option<Turn>,
-    /// The next task needs another owner: none goes to this one.
+    /// Whether the next task needs another owner, so that the present owner gets no more tasks.
     pub(super) awaits_new_owner: bool,
-    /// The crawl that it was admitted to the window for.
+    /// The crawl for which the site was admitted to the window.
     pub(super) admitted_for: Option<CrawlKey>,
-    /// The next worker may not know of the site's last request: its time goes along with the task.
+    /// Whether the time of the last request is sent with the next task, because the worker may not know it.
     pub(super) sends_last_request: bool,
 }
 
 impl Site {
-    /// Takes over the worker's knowledge of the site's clock.
+    /// Applies the worker's knowledge of the site's clock.
     pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
         let next_in_ms = i64::from(clock.next_in_ms);
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
@@ -68,11 +69,11 @@ impl Site {
         let last_ms = now_ms + (next_in_ms - i64::from(delay_ms)).min(0);
         self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
         self.clock.delay_ms = Some(delay_ms);
-        // From now on the due time includes the worker's knowledge.
+        // From now on the due time reflects the worker's knowledge.
         self.sends_last_request = false;
     }
 
-    /// A request may have been in flight until now, and its worker is dead: the delay counts from now.
+    /// Counts the delay from now: the worker is dead, and its request may have been in flight until now.
     pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
@@ -80,8 +81,8 @@ impl Site {
         self.sends_last_request = true;
     }
 
-    /// Applies a changed rule or backoff. A due time later than the last request plus the delay (because the server
-    /// wants it) stays, unless the site was forgotten.
+    /// Applies a changed rule or backoff. If the due time is later than the last request plus the delay, because the
+    /// server demands it, it stays, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.backoff_until_ms = due.backoff_until_ms;
         self.is_unreachable = due.is_unreachable;
@@ -103,8 +104,8 @@ impl Site {
             let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
             self.clock.due_at_ms = last_ms + i64::from(delay_ms);
         }
-        // If the delay was shortened here, the worker still keeps robots.txt's: it must know when
-        // the last request was.
+        // If the delay was shortened here, the worker still keeps that of robots.txt, so it must know the time of the
+        // last request.
         self.sends_last_request = true;
     }
 
@@ -115,9 +116,9 @@ impl Site {
         known.max(wanted.unwrap_or(0))
     }
 
-    /// When its next task may be handed out: the lookahead before the request may start.
+    /// When the next task may be handed out: the lookahead before the request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
-        // Nothing is requested of a site that is unreachable.
+        // No request is made to an unreachable site, so its clock does not matter.
         let due_at_ms = if self.leases > 0 || self.is_unreachable {
             0
         } else {
@@ -127,7 +128,7 @@ impl Site {
         from_ms.max(self.put_off_until_ms)
     }
 
-    /// The end of its block, of its backoff and of the time that it is set aside for.
+    /// When the site's block, backoff and time aside are all over.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
         let backoff_until_ms = self.backoff_until_ms.unwrap_or(0);
@@ -136,12 +137,12 @@ impl Site {
             .max(self.aside_until_ms)
     }
 
-    /// When its next request may start.
+    /// When the next request may start.
     pub(super) fn next_request_ms(&self) -> i64 {
         self.clock.due_at_ms.max(self.held_until_ms())
     }
 
-    /// How long its queued tasks take at least, one after the other at its delay.
+    /// The least time that the queued tasks take, one after the other at the site's delay.
     pub(super) fn least_time_left_ms(&self, default_delay_ms: u32, now_ms: i64) -> i64 {
         let waits_ms = (self.next_request_ms() - now_ms).max(0);
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
@@ -156,7 +157,7 @@ impl Site {
         self.leases > 0 && self.lowest_leased < priority && self.recalled_below < priority
     }
 
-    /// Sets the turn that is next.
+    /// Sets the next turn.
     pub(super) fn set_next(&mut self, next: Option<Turn>) {
         self.next = next;
         self.awaits_new_owner = false;
@@ -180,8 +181,8 @@ impl Site {
         self.leases == 0 && self.queued == 0 && !self.scheduled
     }
 
-    /// How many tasks may be leased at once: as many as its delay allows requests within the
-    /// lookahead. One until its delay is known, and one as the probe after a backoff.
+    /// How many tasks may be leased at once: as many as the delay allows requests within the lookahead. Only one
+    /// until the delay is known, and one as the probe after a backoff.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
         if self.is_unreachable {
             return MAX_LEASES;

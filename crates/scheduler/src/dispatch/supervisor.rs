@@ -1,4 +1,4 @@
-//! One supervisor as the fleet knows it: its session, its lease, and whether it has a way out.
+//! What the fleet knows of one supervisor: its session, its lease, and whether it has a way out.
 
 use webfill_wire::{Lane, SupervisorReport};
 
@@ -11,16 +11,16 @@ use crate::frontier::{CLOCK_SLACK_MS, SiteId};
 pub(super) struct Supervisor {
     pub(super) instance: u64,
     pub(super) longest_request_ms: u64,
-    /// When the heartbeat or hello arrived that its lease counts from.
+    /// When the heartbeat or hello arrived from which the lease counts.
     pub(super) heard_ms: i64,
-    /// `None`: known from before the start, and awaited.
+    /// `None` while a supervisor from before the start is awaited.
     pub(super) session: Option<Session>,
-    /// Ready sites that it owns and that wait until it grants credit.
+    /// Ready sites that it owns and that wait for its credit.
     pub(super) starved: Vec<SiteId>,
     pub(super) egress: Egress,
-    /// By how much its machine's wall clock is ahead of the dispatcher's clock.
+    /// How far the machine's wall clock is ahead of the dispatcher's clock.
     pub(super) clock_ahead_ms: i64,
-    /// It has not been heard of for most of its lease.
+    /// Whether it has been silent for most of its lease.
     pub(super) is_silent: bool,
     pub(super) particulars: Particulars,
 }
@@ -28,13 +28,13 @@ pub(super) struct Supervisor {
 /// Data about a supervisor for people; no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Particulars {
-    /// Where it calls from; `None`: by a Unix socket.
+    /// The address that it connects from; `None`: a Unix socket.
     pub address: Option<String>,
-    /// How many worker processes it has.
+    /// The number of its worker processes.
     pub workers: u16,
-    /// The version of messages that it is spoken to in.
+    /// The protocol version used with it.
     pub wire_version: u8,
-    /// Its last report about itself, and when.
+    /// Its last report about itself, and when it arrived.
     pub report: Option<(SupervisorReport, i64)>,
 }
 
@@ -48,17 +48,17 @@ impl Supervisor {
         self.session.as_ref().map(|session| session.lane)
     }
 
-    /// When its lease is over unless a further heartbeat arrives.
+    /// When the lease is over, unless a further heartbeat arrives.
     pub(super) fn lease_ends_ms(&self, lease_ms: i64) -> i64 {
         self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }
 
-    /// When it is lost unless a further heartbeat arrives.
+    /// When the supervisor is lost, unless a further heartbeat arrives.
     pub(super) fn lost_at_ms(&self, lease_ms: i64) -> i64 {
         self.lease_ends_ms(lease_ms) + self.longest_request_ms as i64
     }
 
-    /// How many tasks may be sent to it now; `most` if that is less.
+    /// How many tasks may be sent to the supervisor now, at most `most`.
     pub(super) fn available_credit(
         &self,
         most: u64,

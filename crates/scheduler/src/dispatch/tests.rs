@@ -25,7 +25,7 @@ fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
     dispatch
 }
 
-/// Says hello in the next session.
+/// Sends the hello of the next session.
 fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
     join_lane(dispatch, name, Lane::Http, room)
 }
@@ -68,13 +68,13 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
     }
 }
 
-/// A heartbeat of the first session, whatever has arrived.
+/// Sends a heartbeat of the first session that confirms no message. Returns whether it is in sync.
 fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
     let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 1_000), now_ms);
     matches!(heard, HeartbeatReply::InSync { .. })
 }
 
-/// Heartbeats keep the lease in force up to this time.
+/// Sends heartbeats that keep the lease in force up to this time.
 fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
     let (_, over_ms) = dispatch.fleet.lease_end(&peer(name)).unwrap();
     let before = (over_ms - LEASE_MS..until_ms).step_by(LEASE_MS as usize / 2);
@@ -146,7 +146,7 @@ fn batch(tasks: &[Leased], left: u64, next: Option<Turn>) -> LeaseBatch {
     }
 }
 
-/// Hands out one task of the next grant; returns the supervisor and the site.
+/// Hands out one task under the next grant. Returns the supervisor and the site.
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;

@@ -1,4 +1,4 @@
-//! An action for the audit log: its name, and its subjects.
+//! An entry of the audit log: the action, its subjects, and its result.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use webfill_wire::keys::{Entry, ListChange};
 use crate::control::{Asked, RefusedLines};
 use crate::requester::Who;
 
-/// Something that was done or refused.
+/// An action that was carried out or refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audited {
-    /// When, by the wall clock.
+    /// The time, by the wall clock.
     pub at_ms: i64,
     pub who: Who,
     pub audited: AuditedAction,
@@ -24,7 +24,7 @@ pub struct Audited {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionEnd {
     Done,
-    /// It was begun, and is answered when it is in force everywhere.
+    /// The action was begun. It is answered when it is in force everywhere.
     Begun,
     Refused {
         path: String,
@@ -33,7 +33,7 @@ pub enum ActionEnd {
 }
 
 impl ActionEnd {
-    /// Its part of an answer.
+    /// The result that an answer shows.
     pub fn of_answer(answer: &Value) -> ActionEnd {
         let Some(error) = answer.get("error") else {
             return ActionEnd::Done;
@@ -47,12 +47,12 @@ impl ActionEnd {
 }
 
 impl Audited {
-    /// Whether the two share a line if they are of one second.
+    /// Whether both share a line if they are of the same second.
     pub fn is_like(&self, other: &Audited) -> bool {
         self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
     }
 
-    /// Whether it shares a line with others of its second.
+    /// Whether the entry shares a line with similar ones of the same second.
     pub fn is_summed(&self) -> bool {
         self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
     }
@@ -94,21 +94,21 @@ pub enum AuditedAction {
     },
 }
 
-/// Feeds, summed up.
+/// The sum of one or more feeds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fed {
     accepted: u64,
     refused: u64,
-    /// The first crawls, by application and id.
+    /// The first of the crawls that were fed, by application and id.
     crawls: Vec<(String, String)>,
-    /// There are more.
+    /// Whether more crawls were fed.
     has_more: bool,
 }
 
-/// Maximum number of crawls of feeds to name.
+/// The maximum number of fed crawls that a line names.
 const MOST_NAMED: usize = 20;
 
-/// Maximum number of entries of a changed allow list in one line.
+/// The maximum number of changed entries of an allow list in one line.
 const MOST_ENTRIES: usize = 100;
 
 impl Fed {
@@ -136,19 +136,20 @@ impl Fed {
 }
 
 impl AuditedAction {
-    /// `None` for requests outside the public language: only this user's processes can send them.
+    /// The action of a request. `None` for requests outside the public language, which only this user's processes can
+    /// send.
     pub fn of(asked: &Asked) -> Option<AuditedAction> {
         match asked {
             Asked::Local(_) => None,
             Asked::Feed { batch, refused, .. } => {
                 let mut fed = Fed::of(batch);
                 fed.refused += refused.faulty;
-                // Those have lines of their own, see `of_foreign_lines`.
+                // Foreign lines have an entry of their own, see `of_foreign_lines`.
                 let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
                 (!is_foreign).then_some(AuditedAction::Feed(fed))
             }
             Asked::Act(action) => Some(AuditedAction::of_action(action)),
-            // How many it has is not known.
+            // The number of requests in it is not known.
             Asked::UnreadFeed => Some(AuditedAction::Feed(Fed {
                 refused: 1,
                 ..Fed::default()
@@ -156,7 +157,7 @@ impl AuditedAction {
         }
     }
 
-    /// The feed of lines for applications that are not the sender's, if there are some.
+    /// A feed of the lines that are for other applications than the sender's, if there are any.
     pub(crate) fn of_foreign_lines(refused: &RefusedLines) -> Option<AuditedAction> {
         let foreign = &refused.foreign;
         (!foreign.is_empty()).then(|| AuditedAction::Feed(Fed::of(foreign)))
@@ -170,7 +171,7 @@ impl AuditedAction {
         }
     }
 
-    /// A changed allow list: an action for each [`MOST_ENTRIES`] of its changed entries.
+    /// The actions for a changed allow list: one for each [`MOST_ENTRIES`] of its changed entries.
     pub fn of_list(change: &ListChange) -> Vec<AuditedAction> {
         let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
             let entries = entries.iter();
@@ -236,7 +237,7 @@ impl AuditedAction {
         AuditedAction::Act { action, about }
     }
 
-    /// For a feed: the number of accepted requests. The others were refused.
+    /// Counts, for a feed, the accepted requests by its answer. The others were refused.
     pub fn count_answer(&mut self, answer: &Value) {
         if let AuditedAction::Feed(fed) = self {
             fed.accepted = answer["accepted"].as_u64().unwrap_or(0);
@@ -270,7 +271,7 @@ impl AuditedAction {
         }
     }
 
-    /// Adds the members that a line has of it.
+    /// Adds the action's members to a line.
     pub(super) fn add_members(&self, line: &mut Map<String, Value>) {
         match self {
             AuditedAction::Act { about, .. } => line.extend(about.clone()),
@@ -301,7 +302,7 @@ fn subject_of(subject: &Subject) -> Value {
     json!({"appid": subject.app_id, "crawlid": subject.crawl_id})
 }
 
-/// The rules that were set. A removed one is logged as `none`, because null says nothing in a line.
+/// The rules that were set. A removed rule is logged as `none`, because a null member would not be logged.
 fn about_site(site: &SiteAction) -> Value {
     fn rule<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
         match rule {

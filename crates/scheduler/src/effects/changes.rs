@@ -1,5 +1,5 @@
 //! The core's questions about changes of pages, for notifications. The core does not read the store: the process
-//! answers the questions, sooner or later, with [`Core::changes_answered`](crate::Core::changes_answered).
+//! answers the questions, sooner or later, through [`Core::changes_answered`](crate::Core::changes_answered).
 
 use serde_json::{Map, Value};
 use webfill_notifications::ReadChanges;
@@ -15,12 +15,12 @@ pub struct ChangesAsked {
 
 #[derive(Debug, Clone, Copy)]
 pub enum ChangesQuestion {
-    /// The number of the last change before a time, after which changes are reported: pages may have changed again
-    /// when the answer arrives.
+    /// The number of the last change before this time. Later changes are reported, even those made before the answer
+    /// arrives.
     Position { asked_ms: i64 },
-    /// The changes after a number.
+    /// The changes after the one with this number.
     After(u64),
-    /// The findings of a run, once all of its checks are judged, and the changes after a number.
+    /// The findings of a run, once all of its checks are judged, and the changes after the one with a number.
     Run {
         number: u64,
         began_ms: i64,
@@ -36,7 +36,7 @@ impl ChangesAsked {
     }
 }
 
-/// The answer.
+/// The answer to a question about changes.
 pub struct ChangesAnswer {
     pub asked: ChangesAsked,
     pub found: ChangesFound,
@@ -49,6 +49,6 @@ pub enum ChangesFound {
         counts: Map<String, Value>,
         changes: Option<ReadChanges>,
     },
-    /// For a run: the answer has taken too long, so the end of the run is reported without it.
+    /// The findings of the run took too long, so its end is reported without them.
     Late,
 }

@@ -1,13 +1,14 @@
-//! The queued and leased tasks of applications, over all their crawls, without summing them up for each request.
+//! Keeps the numbers of queued and leased tasks of applications, over all their crawls, so that they are not summed
+//! up for each request.
 
 use std::collections::HashMap;
 
 use super::model::AppTally;
 
-/// Maximum number of applications to keep.
+/// The maximum number of applications whose counts are kept.
 const MOST: usize = 1_000;
 
-/// The counters of the applications that were asked about.
+/// The counts of the applications that were asked about.
 #[derive(Debug, Default)]
 pub(super) struct AppTallies(HashMap<String, AppTally>);
 
@@ -16,7 +17,7 @@ impl AppTallies {
         self.0.get(app_id).copied()
     }
 
-    /// Keeps the sums.
+    /// Keeps the counts of an application.
     pub(super) fn keep(&mut self, app_id: &str, tally: AppTally) {
         if self.0.len() >= MOST {
             self.0.clear();
@@ -24,7 +25,7 @@ impl AppTallies {
         self.0.insert(app_id.to_owned(), tally);
     }
 
-    /// The counts of a crawl's queued and leased tasks were written.
+    /// Adjusts the counts of an application when those of one of its crawls are written.
     pub(super) fn note(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
         let Some(tally) = self.0.get_mut(app_id) else {
             return;

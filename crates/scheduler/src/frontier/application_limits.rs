@@ -3,7 +3,7 @@
 //! The limits are total pages, pages per second (a token bucket) and sites in parallel. As with a crawl's own limits
 //! (see [`holding`](super::holding)), a site notices in its turn that the application may have no further task, and
 //! skips the crawl. When there is an allowance again, a crawl of the application is released at as many sites as the
-//! allowance is worth, crawls in turn.
+//! allowance covers; the crawls take turns.
 //!
 //! Pages and leases are counted from the tables at the start; the token bucket starts empty.
 
@@ -15,7 +15,7 @@ use webfill_wire::CrawlKey;
 use super::model::SiteId;
 use crate::application_limits::ApplicationLimits;
 
-/// The token bucket's capacity, in seconds of the rate: this burst may go out at once.
+/// The capacity of the token bucket, in seconds of the rate. So much may be handed out in one burst.
 const BURST_S: f64 = 0.25;
 
 /// The applications that have limits, by name.
@@ -24,14 +24,14 @@ pub(super) struct LimitedApplications {
     apps: HashMap<String, LimitedApplication>,
 }
 
-/// The limits of an application, and how full they are.
+/// The limits of an application, and how far they are used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApplicationUse {
     pub limits: ApplicationLimits,
-    /// Fetched and handed out.
+    /// The number of fetched pages and of leased tasks.
     pub pages: u64,
     pub sites: u64,
-    /// A crawl waits for one of them.
+    /// Whether a crawl waits for one of the limits.
     pub is_awaited: bool,
 }
 
@@ -40,12 +40,12 @@ struct LimitedApplication {
     limits: ApplicationLimits,
     pages: u64,
     leased: u64,
-    /// Its leases, by site.
+    /// The number of its leases at each site.
     sites: HashMap<SiteId, u64>,
     /// The tokens in the bucket as of `tokens_at_ms`; each is worth a page.
     tokens: f64,
     tokens_at_ms: i64,
-    /// Crawls that wait for an allowance, each with the last of its sites that was released.
+    /// Crawls that wait for an allowance, each with the last site at which it was released.
     held: VecDeque<(CrawlKey, i64)>,
     in_line: HashSet<CrawlKey>,
 }
@@ -98,7 +98,7 @@ impl LimitedApplications {
         }
     }
 
-    /// How many tasks of an application may be handed out at a site where it has no lease.
+    /// How many tasks of an application may be handed out at a site where it has no lease yet.
     pub(super) fn room(&mut self, app: &str, now_ms: i64) -> u64 {
         let application = self.apps.get_mut(app);
         application.map_or(u64::MAX, |application| application.room(now_ms))
@@ -112,7 +112,7 @@ impl LimitedApplications {
         }
     }
 
-    /// A lease is over, perhaps with a page.
+    /// Notes that a lease is over, perhaps with a page.
     pub(super) fn note_over(&mut self, app: &str, site: SiteId, is_page: bool) {
         let Some(application) = self.apps.get_mut(app) else {
             return;
@@ -127,7 +127,7 @@ impl LimitedApplications {
         }
     }
 
-    /// A crawl waits for its application's allowance. `last_site`: the last site that was released.
+    /// Makes a crawl wait for an allowance of its application. `last_site`: the last site at which it was released.
     pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, last_site: i64) {
         if let Some(application) = self.apps.get_mut(app)
             && application.in_line.insert(crawl)
@@ -136,7 +136,7 @@ impl LimitedApplications {
         }
     }
 
-    /// How full the limits of an application are.
+    /// The use of an application's limits.
     pub(super) fn use_of(&self, app: &str) -> Option<ApplicationUse> {
         let application = self.apps.get(app)?;
         Some(ApplicationUse {
@@ -147,7 +147,7 @@ impl LimitedApplications {
         })
     }
 
-    /// The applications with crawls that wait: those whose pages are all spent, and the others.
+    /// The applications with waiting crawls: first those whose page limit is used up, then the others.
     pub(super) fn waiting(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let waiting = self.apps.iter().filter(|(_, app)| !app.held.is_empty());
         let (spent, others): (Vec<_>, Vec<_>) = waiting.partition(|(_, app)| app.is_spent());
@@ -156,7 +156,7 @@ impl LimitedApplications {
         (names(spent), names(others))
     }
 
-    /// Removes the crawls that need not wait any more: one of each application with an allowance.
+    /// Takes out crawls that need not wait any more: one of each application with an allowance.
     pub(super) fn take_freed(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
         let mut freed = Vec::new();
         for application in self.apps.values_mut() {
@@ -171,7 +171,7 @@ impl LimitedApplications {
         freed
     }
 
-    /// When time alone gives an allowance to an application with waiting crawls.
+    /// When the mere passing of time next gives an allowance to an application with waiting crawls.
     pub(super) fn next_room_ms(&self) -> Option<i64> {
         let waiting = self
             .apps
@@ -182,7 +182,7 @@ impl LimitedApplications {
 }
 
 impl LimitedApplication {
-    /// The allowance by total pages and by rate.
+    /// The allowance by the page limit and the rate.
     fn room_of_pages(&mut self, now_ms: i64) -> u64 {
         let used = self.pages + self.leased;
         let most = self.limits.max_pages;
@@ -205,7 +205,7 @@ impl LimitedApplication {
         }
     }
 
-    /// Whether all its pages are fetched or handed out.
+    /// Whether the page limit is used up by fetched pages and leased tasks.
     fn is_spent(&self) -> bool {
         let most = self.limits.max_pages;
         most.is_some_and(|most| self.pages + self.leased >= most)

@@ -11,25 +11,25 @@ use super::{FrontierError, crawl_rows};
 pub struct HeldSites {
     pub by: HeldBy,
     pub sites: u64,
-    /// There may be more: not all sites were checked.
+    /// Whether there may be more such sites, because not all sites were checked.
     pub has_more: bool,
-    /// One of them, by name.
+    /// The name of one of the sites.
     pub example: String,
 }
 
-/// Why a site hands out nothing of a crawl.
+/// Why a site hands out no tasks of a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldBy {
-    /// Its limit of pages is used up.
+    /// The site's page limit is used up.
     Limit,
-    /// A time set by hand, before which nothing is requested.
+    /// No request is allowed before a time set by hand.
     BlockUntil,
     Rest,
-    /// All tasks of the crawl there failed, and are tried again later.
+    /// All of the crawl's tasks there have failed and are retried later.
     Retries,
 }
 
-/// The crawls and sites with the queued tasks in question.
+/// The scope of a question about waiting tasks.
 #[derive(Debug, Clone, Copy)]
 pub enum Asked<'a> {
     Crawl(CrawlKey),
@@ -38,8 +38,8 @@ pub enum Asked<'a> {
 }
 
 impl Reports<'_> {
-    /// The sites that hold back queued tasks, by reason. Only a limited number of sites of crawls is checked, because
-    /// a crawl may have a million.
+    /// The sites that hold back queued tasks, by reason. Only a limited number of sites is checked, because a crawl
+    /// may have a million.
     pub fn held_sites(
         &mut self,
         asked: Asked<'_>,
@@ -89,8 +89,7 @@ impl Reports<'_> {
         })
     }
 
-    /// Whether an application has a crawl with queued tasks that needs a browser, and no supervisor
-    /// has one.
+    /// Whether an application has a crawl whose queued tasks need a browser while no supervisor has one.
     pub fn awaits_browsers(&mut self, app_id: &str) -> std::result::Result<bool, FrontierError> {
         if self.0.cx.lanes.has_browsers() {
             return Ok(false);

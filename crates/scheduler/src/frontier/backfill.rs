@@ -1,6 +1,5 @@
-//! Backfills: a record that came to want a page after the page was handed out gets the stored page
-//! applied later. The wish is stored (`late = 1` in `task_records`) until that is done, so a crash
-//! loses none.
+//! Backfills: if a record comes to want a page after the page was handed out, the stored page is applied to it later.
+//! The wish is stored (`late = 1` in `task_records`) until that is done, so a crash loses none.
 
 use rusqlite::params;
 use webfill_wire::CrawlKey;
@@ -11,7 +10,7 @@ use super::parts::Records;
 use super::schema::DONE;
 
 impl Records<'_> {
-    /// Pages of a crawl that are done and not yet applied to an unresolved record that wants them.
+    /// The done pages of a crawl that still have to be applied to unresolved records.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
         self.0.guarded("look for backfills", |cx| {
             let sql = "SELECT t.id, t.url, t.depth, r.name
@@ -32,7 +31,7 @@ impl Records<'_> {
         })
     }
 
-    /// The stored page of a task was applied to a record.
+    /// Notes that the stored page of a task was applied to a record.
     pub fn backfill_applied(&mut self, task: TaskId, record: &str) -> Result<(), FrontierError> {
         self.0.guarded("note an applied page", |cx| {
             let record = cx.records.id_of(&cx.db, record)?;

@@ -1,4 +1,4 @@
-//! Reports about sites and their backoffs, and the end of a backoff by hand.
+//! Reports on sites and their backoffs, and the end of a backoff by hand.
 
 use rusqlite::{OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
@@ -9,12 +9,12 @@ use super::parts::SiteStates;
 use super::site_states::{COLUMNS, SiteReport, read_report};
 use super::{FrontierError, state_changes};
 
-/// Number of rows that one call reads.
+/// The maximum number of rows that one call reads.
 const MOST_READ: i64 = 50_000;
 
-/// How a list of sites is read.
+/// The parts of a statement that lists sites.
 struct Listed {
-    /// The table that is walked by its ids.
+    /// The table whose ids define the order of the list.
     table: &'static str,
     join: &'static str,
     id: &'static str,
@@ -28,7 +28,7 @@ const WITH_WORK: Listed = Listed {
     wanted: "queued > 0 OR site NOT NULL",
 };
 
-/// A few among ten million sites, which are not walked for them.
+/// Sites in trouble are few among perhaps ten million sites, so their own table is read.
 const IN_TROUBLE: Listed = Listed {
     table: "site_states",
     join: "CROSS JOIN sites ON sites.id = site",
@@ -49,8 +49,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Sites that have queued tasks or are in trouble, by their ids after `after`; only those that are backing off or
-    /// unreachable if `backing_off`. Also returns the id to continue from, if there may be more.
+    /// The sites after the id `after` that have queued tasks or are in trouble; with `backing_off`, only those that
+    /// are backing off or unreachable. Also returns the id to continue from, if there may be more.
     pub fn reports(
         &mut self,
         backing_off: bool,
@@ -88,7 +88,7 @@ impl SiteStates<'_> {
         })
     }
 
-    /// How many sites with queued tasks back off, and the first of them by the end of their backoffs.
+    /// How many sites with queued tasks back off, and those whose backoffs end first.
     pub fn backing_off(
         &mut self,
         limit: usize,
@@ -109,8 +109,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// When the first queued task of a crawl may be handed out, if that is later than a time: all its
-    /// sites back off, or all its tasks wait to be tried again.
+    /// When the first queued task of a crawl may be handed out, if that is later than a time: all of the crawl's
+    /// sites back off, or all of its tasks wait for their retries.
     pub fn first_task_beyond(
         &mut self,
         crawl: CrawlKey,
@@ -133,7 +133,7 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Ends the backoff of a site now; a probe goes first.
+    /// Ends the backoff of a site now. One task goes first, as a probe.
     pub fn wake(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("wake a site", |cx| {
             let site = SiteId(cx.sites.id_of(&cx.db, name)?);
@@ -142,8 +142,8 @@ impl SiteStates<'_> {
     }
 }
 
-/// A person re-queues a site's finished tasks: an unreachable site becomes open, because these tasks would end with
-/// it. A backoff continues.
+/// Called when a person queues a site's finished tasks again. Opens an unreachable site, at which these tasks would
+/// end without a request. A backoff continues.
 pub(super) fn wake_if_unreachable(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     match cx.backoff.unreachable.contains_key(&site) {
         true => wake(cx, site, now_ms),

@@ -1,7 +1,7 @@
-//! Rests of sites: what attempts say of a site moves its state, which is stored with the evidence
-//! ([`site_states`](super::site_states)). While a site backs off nothing of it is handed out; a task whose failure is
-//! the site's is queued again. The tasks of a site that is unreachable are handed out once more, to be recorded as
-//! failed without a request ([`unreachable`](super::unreachable)).
+//! Backoffs of sites: an attempt may change its site's state, which is stored with the evidence
+//! ([`site_states`](super::site_states)). While a site backs off, none of its tasks is handed out; a task whose
+//! failure is the site's is queued again. The tasks of an unreachable site are handed out once more, to be recorded
+//! as failed without a request ([`unreachable`](super::unreachable)).
 //!
 //! [`backing_off`](super::backing_off) reports the states of sites.
 
@@ -16,20 +16,20 @@ use crate::backoff_table::BackoffTable;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::site_state::outcome_of;
 
-/// The backoff table, and the sites that have a state other than the default.
+/// The backoff table, and the sites whose state is not the default.
 #[derive(Debug)]
 pub(super) struct Backoffs {
     pub(super) table: BackoffTable,
     pub(super) patience: Option<Patience>,
     pub(super) known: HashSet<SiteId>,
     pub(super) unreachable: HashMap<SiteId, Unreachable>,
-    /// Tasks that were handed out to end without a request: what comes back says nothing of their sites.
+    /// Tasks that were handed out to end without a request. Their outcomes say nothing about their sites.
     pub(super) ending: HashSet<TaskId>,
     #[cfg(feature = "former-faults")]
     pub(super) unreachable_go_by_turns: bool,
-    /// Rests that have begun since [`SiteStates::take_begun`] returned them.
+    /// Backoffs that have begun since the last call of [`SiteStates::take_begun`].
     pub(super) begun: Vec<BackoffBegun>,
-    /// Tasks that failed in a row before these backoffs.
+    /// Tasks that failed in a row just before these backoffs.
     pub(super) suspects: Vec<TaskId>,
 }
 
@@ -68,8 +68,8 @@ impl Backoffs {
         self.table = table;
     }
 
-    /// How long a task waits that was tried `used` times before, while its site answers others; `None`: it is
-    /// not tried again.
+    /// How long a task waits that was tried `used` times before, while its site answers others; `None`: it is not
+    /// retried.
     pub(super) fn wait_ms(
         &self,
         reason: BackoffReason,
@@ -86,50 +86,50 @@ impl Backoffs {
         nth_wait_ms(self.patience, waits, used)
     }
 
-    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
+    /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.
     pub(super) fn ends_without_requests(&self, site: SiteId) -> bool {
         self.patience.is_some() && self.unreachable.contains_key(&site)
     }
 
-    /// The ends of these tasks turn out to be their site's doing.
+    /// Notes tasks whose failures turn out to be their site's.
     pub(super) fn suspect(&mut self, tasks: Vec<TaskId>) {
         self.suspects.extend(tasks);
     }
 }
 
-/// The site's decision about a task whose attempt has ended.
+/// What the state of the site means for a task whose attempt has ended.
 pub(super) enum Disposition {
-    /// Its outcome counts, or the retry table decides.
+    /// The outcome counts, or the retry table decides.
     Own,
-    /// Its outcome counts, whatever the retry table says.
+    /// The outcome counts, whatever the retry table says.
     Ends,
-    /// It is queued again, and its site backs off.
+    /// The task is queued again, and its site backs off.
     SiteBackoffs(Turn),
-    /// It is queued again, to be tried after a while.
+    /// The task is queued again, and waits for its retry.
     Waits,
 }
 
-/// The tasks of a site that may be handed out.
+/// Which tasks of a site may be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leasable {
     All,
-    /// One, after a backoff.
+    /// A single one, after a backoff.
     Probe,
-    /// Tasks that were queued when it became unreachable; they end without a request.
+    /// Those that were queued when the site became unreachable. They end without a request.
     Unreachable,
-    /// It backs off.
+    /// None, because the site backs off.
     None,
 }
 
-/// A site that was unreachable.
+/// An unreachable site.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unreachable {
-    /// Tasks up to this one end without a request.
+    /// Tasks up to this id end without a request.
     pub(super) last: TaskId,
     pub(super) outcome: Outcome,
-    /// The last crawl that was visited.
+    /// The last visited crawl.
     pub(super) visited: CrawlKey,
-    /// The visits that began with the first crawl have ended tasks.
+    /// Whether tasks have ended since the first crawl was visited.
     pub(super) has_ended_tasks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The ends of tasks.
+//! Ends tasks.
 
 use super::queue_order::ready_of;
 use rusqlite::{Result, params};
@@ -9,7 +9,7 @@ use super::model::{SiteId, TaskId};
 use super::schema::DONE;
 use super::{crawl_rows, sites, task_rows};
 
-/// Ends a queued task. The caller updates the site's count.
+/// Ends a queued task. The caller must update the site's count.
 pub(super) fn close_queued(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -22,8 +22,8 @@ pub(super) fn close_queued(
     close(cx, crawl, task, outcome, None, now_ms)
 }
 
-/// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
-/// of a watch has not ended before it began, however the machine's clock was set meanwhile.
+/// Ends a task. The caller must update the count of the state that the task leaves. In a run of a watch, the time of
+/// the end is never before the run's beginning, even if the machine's clock was set back.
 pub(super) fn close(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -44,7 +44,7 @@ pub(super) fn close(
     Ok(())
 }
 
-/// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
+/// Ends up to `most` queued tasks of a crawl at a site. The caller must update the site's count.
 pub(super) fn close_tasks_at(
     cx: &mut Context,
     site: SiteId,

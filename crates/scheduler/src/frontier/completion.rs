@@ -1,5 +1,5 @@
-//! The completion of a task: its outcome is counted together with its results (links, redirect, resolved records), in
-//! one transaction. An outcome changes nothing if its lease is not in force.
+//! Completes tasks: an outcome is counted together with its results (links, redirect, resolved records), in one
+//! transaction. An outcome whose lease is not in force changes nothing.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
@@ -17,13 +17,13 @@ use super::{
     releasing, resolved, retrying, trickles, unlinked,
 };
 
-/// By how much a link's priority is lower than its page's.
+/// How much lower than its page's priority a link's priority is.
 const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one level
-    /// deeper and its redirect at its own level, for those of its records that are still unresolved. An outcome of a
-    /// lease that is not in force changes nothing.
+    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one
+    /// level deeper, and its redirect at the same level, for those of its records that are still unresolved. An
+    /// outcome whose lease is not in force changes nothing.
     pub fn complete(
         &mut self,
         report: &TaskDone,
@@ -96,8 +96,8 @@ impl Tasks<'_> {
     }
 }
 
-/// Adds the worker's figures to the counters. They come from another process: whatever they
-/// are, the sums must not overflow.
+/// Adds the worker's counts to the counters. They come from another process, so whatever they are, the sums must not
+/// overflow.
 fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
     let status = &mut crawl_rows::known_crawl(cx, task.crawl)?.status;
     status.leased -= 1;
@@ -114,8 +114,8 @@ fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()
     Ok(())
 }
 
-/// The links that rows of a page lead to, each with the record that it is for, if there is one. These records are
-/// open, whatever an earlier crawl has made of them.
+/// The links in the rows of a page, each with its record, if it has one. These records become unresolved, even if an
+/// earlier crawl has resolved them.
 fn links_of_rows<'r>(
     cx: &mut Context,
     report: &'r TaskDone,
@@ -168,20 +168,20 @@ fn feed_links(
         is_of_repetition,
         ..redirect
     };
-    // A sitemap leads to its pages as a redirect does, and as few steps are taken.
+    // A sitemap's pages count as reached by a redirect: they are no level deeper.
     let listed = LinkContext {
         records: &[],
         ..redirect
     };
     let mut batch = feed::begin_feed(cx, task.crawl, now_ms);
-    // Listed URLs serve no record, so records do not make them useless.
+    // Listed URLs serve no record, so resolved records do not make them useless.
     let unwanted = batch.is_unwanted(served.len(), &unresolved);
     let unlisted = batch.is_unwanted(0, &[]);
     let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
     if let Some(url) = &report.redirect {
         batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
     }
-    // The worker follows the crawl's settings of the hand-out, which may have changed since.
+    // The worker has used the crawl's settings of the hand-out, which may have changed since.
     let links = || {
         let links = report.links.iter().filter(|text| of_row(text).is_none());
         links.map(|text| LinkKind::of(text))
@@ -221,8 +221,9 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// A sitemap that has moved is a sitemap at its new address. Which tasks are sitemaps is not stored: it is those
-    /// that a robots.txt or, recently, an index has led to, and those that are out of the scope of pages.
+    /// The kind of a redirect's target: that of a sitemap is a sitemap, too. Which tasks are sitemaps is not stored:
+    /// they are those that a robots.txt or, recently, an index has led to, and those that are out of the scope of
+    /// pages.
     fn kind_of_redirect(
         &mut self,
         report: &TaskDone,

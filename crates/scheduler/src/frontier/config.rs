@@ -1,4 +1,4 @@
-//! The settings of a frontier, and where its file is.
+//! The settings of a frontier, and the name of its file.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::excluded_sites::ExcludedSites;
 use crate::patience::Patience;
 use crate::retry_table::RetryTable;
 
-/// The frontier's file within the state folder.
+/// The name of the frontier's file in the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";
 
 /// The frontier's memory limit, and settings that apply to all crawls.
 #[derive(Debug, Clone)]
 pub struct FrontierConfig {
-    /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
-    /// mostly need no disk access.
+    /// The memory of the seen index, allocated as needed. With 128 MiB, look-ups among ten million URLs mostly need
+    /// no disk access.
     pub seen_memory_bytes: usize,
-    /// For pages of the database; see [`page_cache_bytes`].
+    /// The memory for cached pages of the database; see [`page_cache_bytes`].
     pub page_cache_bytes: usize,
     /// Sites that are never crawled.
     pub excluded: ExcludedSites,
-    /// Query parameters that do not make a URL another one.
+    /// Query parameters that do not tell URLs apart.
     pub dropped_parameters: DroppedParameters,
-    /// The failures that are retried, and when.
+    /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// How long sites in trouble back off.
     pub backoff: BackoffTable,
@@ -34,12 +34,12 @@ pub struct FrontierConfig {
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// How to start if the file is a backup, or another copy that may be older than the state of the fleet. `None`:
-    /// not at all, because no dispatcher opens it; a backup is refused.
+    /// no dispatcher opens the file, so it is not started; a backup is refused.
     pub restoring: Option<Restoring>,
 }
 
-/// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
-/// million tasks, too, are to stay in it.
+/// The memory for cached pages of the database, given that of the seen index: enough for the inner pages of the trees
+/// of a hundred million tasks.
 pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
     (seen_memory_bytes / 4).max(16 << 20)
 }
@@ -63,9 +63,9 @@ impl Default for FrontierConfig {
 /// How to start from a file that may be older than the state of its fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Restoring {
-    /// How long a supervisor may start requests after it has last heard from its dispatcher.
+    /// How long after it has last heard from its dispatcher a supervisor may start requests.
     pub lease_ms: u64,
-    /// The longest request of supervisors that the file does not know.
+    /// The assumed longest request of supervisors that the file does not know.
     pub longest_request_ms: u64,
     /// The delay of sites whose own delay is not known.
     pub default_delay_ms: u32,
@@ -75,11 +75,11 @@ pub struct Restoring {
 /// How to open a file that is marked as a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backups {
-    /// It is refused: the dispatcher of a fleet needs `--restored` for a backup.
+    /// The file is refused: the dispatcher of a fleet needs `--restored` for a backup.
     Refused,
-    /// It is treated as one: by a crawl on one machine, whose dispatcher nobody starts by hand, and by a service
-    /// whose settings allow starts from backups.
+    /// The file is treated as a backup. Used by a crawl on one machine, whose dispatcher nobody starts by hand, and
+    /// by a service whose settings allow starts from backups.
     Taken,
-    /// The file is said to be one, whether it is marked or not.
+    /// The file is declared to be a backup, whether it is marked or not.
     Declared,
 }

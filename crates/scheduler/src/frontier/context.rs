@@ -1,4 +1,4 @@
-//! The data of the steps: the file, and the parts of the frontier that are in memory.
+//! The data that the frontier's operations share: the file, and the parts of the frontier that are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,15 +31,16 @@ pub(super) struct Context {
     pub(super) records: Names,
     /// Recently used crawls.
     pub(super) crawls: CrawlsInMemory,
-    /// Crawls that have changed since [`take_touched`](super::Crawls::take_touched) returned them.
+    /// Crawls that have changed since the last call of [`take_touched`](super::Crawls::take_touched).
     pub(super) touched: BTreeSet<CrawlKey>,
     pub(super) excluded: ExcludedSites,
     pub(super) retries: Retries,
     pub(super) backoff: Backoffs,
-    /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
+    /// How far the wall clock, which decides the expiry of crawls, is ahead of the caller's clock.
     pub(super) wall_ahead_ms: i64,
     pub(super) doubts: Doubts,
-    /// Pages that were found to be blocks since [`take_false_pages`](super::Records::take_false_pages) returned them.
+    /// Pages that were found to be blocks since the last call of
+    /// [`take_false_pages`](super::Records::take_false_pages).
     pub(super) false_pages: Vec<TaskId>,
     pub(super) trickles: Trickles,
     pub(super) holding: Holding,
@@ -48,21 +49,21 @@ pub(super) struct Context {
     pub(super) lanes: Lanes,
     pub(super) scripted: ScriptedSites,
     pub(super) unfit_mappings: UnfitMappings,
-    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
-    /// order.
+    /// The number of the last turn that any crawl had at any site; turns are numbered in ascending order.
     pub(super) last_turn: i64,
     /// The number of the next task; see [`pruning`](super::pruning).
     pub(super) next_task: i64,
-    /// How many tasks have ended since it was opened; those that were queued again count twice.
+    /// The number of tasks that have ended since the file was opened. A task that was queued again and ended again
+    /// counts twice.
     pub(super) ended: BTreeMap<Outcome, u64>,
     pub(super) epoch: Epoch,
     pub(super) origin: Origin,
-    /// The time that the next commit notes.
+    /// The time that the next commit stores.
     pub(super) now_ms: i64,
 }
 
 impl Context {
-    /// The time of the wall clock.
+    /// The wall clock's time at a time of the caller's clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }

@@ -10,8 +10,7 @@ use super::model::{AppTally, AtMost};
 use super::parts::Counts;
 
 impl Counts<'_> {
-    /// The crawls of an application that have queued or leased tasks, in the order of their ids, from behind one
-    /// on.
+    /// The crawls of an application that have queued or leased tasks, in the order of their ids, after a given one.
     pub fn pending_crawls(
         &mut self,
         app_id: &str,
@@ -63,7 +62,7 @@ impl Counts<'_> {
         })
     }
 
-    /// The counters of an application. They are summed up on the first request, and kept up to date from then on.
+    /// The counters of an application. They are summed up at the first request, and kept up to date from then on.
     pub fn of_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
         self.0.guarded("count the crawls of an application", |cx| {
             crawl_rows::write_counters(cx)?;
@@ -87,7 +86,7 @@ impl Counts<'_> {
         })
     }
 
-    /// How many crawls of an application are paused with something queued, and the id of one.
+    /// How many paused crawls of an application have queued tasks, and the id of one of them.
     pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
         self.0
             .guarded("count the paused crawls of an application", |cx| {
@@ -103,7 +102,7 @@ impl Counts<'_> {
             })
     }
 
-    /// Adds up the counters of all crawls; reads all their rows.
+    /// Sums up the counters of all crawls. Reads all their rows.
     pub fn of_all(&mut self) -> Result<FrontierTally, FrontierError> {
         self.0.guarded("count the crawls", |cx| {
             crawl_rows::write_counters(cx)?;
@@ -141,16 +140,16 @@ pub struct PendingCrawl {
     pub key: CrawlKey,
     pub crawl_id: String,
     pub queued: u64,
-    /// The lowest and the highest priority in the queue.
+    /// The lowest and the highest priority of the queued tasks.
     pub low_priority: Option<u8>,
     pub high_priority: Option<u8>,
-    /// Handed to supervisors, and not ended yet.
+    /// Tasks that were handed out and have not ended yet.
     pub leased: u64,
     /// Milliseconds since the epoch.
     pub expires_at_ms: Option<i64>,
 }
 
-/// Maximum number of waiting sites to count; the metrics have all of them.
+/// The maximum number of waiting sites that are counted; the metrics count all.
 pub const MOST_WAITING_COUNTED: u64 = 100_000;
 
 /// The counters of all crawls together.
@@ -166,14 +165,14 @@ pub struct FrontierTally {
     pub done: u64,
     pub pages: u64,
     pub bytes: u64,
-    /// Rows of pages whose values are in the store.
+    /// The number of listed rows whose values are in the store.
     pub rows_stored: u64,
     /// Sites outside the window that have tasks to hand out, counted up to [`MOST_WAITING_COUNTED`].
     pub sites_waiting: u64,
 }
 
-/// How many sites outside the window have tasks to hand out. Counting millions would block the loop, for a third of a
-/// second with ten million.
+/// How many sites outside the window have tasks to hand out. The count is limited, because counting ten million would
+/// block the loop for a third of a second.
 fn sites_waiting(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM sites INDEXED BY sites_waiting
                WHERE top_priority > 0 AND in_window = 0 LIMIT ?1)";

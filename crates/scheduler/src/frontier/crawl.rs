@@ -8,10 +8,10 @@ use webfill_wire::{Outcome, Reason};
 use super::model::CrawlStatus;
 use crate::scope::Scope;
 
-/// The most that is counted for one crawl in memory: one alone must not push out all others.
+/// The maximum weight of a single crawl in memory, so that one alone does not push out all others.
 const HEAVIEST: usize = 5_000;
 
-/// The approximate size of a crawl with neither patterns nor domains.
+/// The approximate size of a crawl without patterns and domains.
 const BYTES_OF_A_CRAWL: usize = 2_048;
 
 /// The approximate size of the data that searches keep beside the automaton.
@@ -23,19 +23,19 @@ pub(super) struct Crawl {
     pub(super) spec: CrawlSpec,
     pub(super) scope: Scope,
     pub(super) status: CrawlStatus,
-    /// Once the crawl is over: the outcome that its queued tasks will end in.
+    /// If the crawl is over: the outcome with which its queued tasks will end.
     pub(super) ended: Option<Outcome>,
-    /// No task of it is handed out.
+    /// Whether the crawl is paused, so that none of its tasks is handed out.
     pub(super) paused: bool,
-    /// Its queued tasks, by priority.
+    /// The number of its queued tasks, by priority.
     pub(super) waiting: BTreeMap<u8, u64>,
-    /// It may be held back at some of its sites; see [`super::holding`].
+    /// Whether the crawl may be held back at some of its sites; see [`super::holding`].
     pub(super) held: bool,
     /// Whether the counters differ from the stored ones.
     pub(super) changed: bool,
-    /// Its queued and leased tasks according to its row.
+    /// Its numbers of queued and leased tasks as stored in its row.
     pub(super) written: (u64, u64),
-    /// Its rows are being deleted. For everything but the deletion, the crawl is unknown.
+    /// Whether its rows are being deleted. For everything but the deletion, the crawl is unknown then.
     pub(super) is_pruned: bool,
 }
 
@@ -55,8 +55,8 @@ impl Crawl {
         }
     }
 
-    /// How much memory it may take, in crawls with neither patterns nor domains. A list of patterns is
-    /// one automaton, which may take megabytes. One that several crawls share counts for each.
+    /// The approximate memory of the crawl, in units of a crawl without patterns and domains. A list of patterns is
+    /// one automaton, which may take megabytes. One that several crawls share counts for each of them.
     pub(super) fn weight(&self) -> usize {
         let compiled = self.scope.compiled_bytes();
         let compiled = compiled.map(|bytes| bytes + BYTES_OF_A_SEARCH);
@@ -65,7 +65,7 @@ impl Crawl {
         (1 + bytes / BYTES_OF_A_CRAWL + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
     }
 
-    /// If the crawl is over: the outcome that its queued tasks end in.
+    /// If the crawl is over: the outcome with which its queued tasks end.
     pub(super) fn ending(&self, wall_ms: i64) -> Option<Outcome> {
         let expired = self
             .spec
@@ -74,7 +74,7 @@ impl Crawl {
         self.ended.or(expired.then_some(Outcome::Expired))
     }
 
-    /// How many of its tasks may be handed out now.
+    /// How many of the crawl's tasks may be handed out now.
     pub(super) fn room(&self) -> u64 {
         if self.paused {
             return 0;
@@ -84,14 +84,14 @@ impl Crawl {
         most.map_or(u64::MAX, |most| most.saturating_sub(used))
     }
 
-    /// Tasks were queued.
+    /// Counts newly queued tasks.
     pub(super) fn count_queued(&mut self, priority: u8, n: u64) {
         self.status.queued += n;
         *self.waiting.entry(priority).or_default() += n;
         self.changed = true;
     }
 
-    /// A task has left the queue.
+    /// Counts a task that has left the queue.
     pub(super) fn count_unqueued(&mut self, priority: u8) {
         self.status.queued -= 1;
         self.changed = true;
@@ -108,15 +108,15 @@ impl Crawl {
         *self.status.skipped.entry(reason).or_default() += 1;
     }
 
-    /// A task has ended.
+    /// Counts a task that has ended.
     pub(super) fn count_outcome(&mut self, outcome: Outcome) {
         self.status.done += 1;
         *self.status.outcomes.entry(outcome).or_default() += 1;
         self.changed = true;
     }
 
-    /// A finished task is queued again. Returns how many tasks still have its outcome; if there are none, the caller
-    /// deletes the stored counter.
+    /// Corrects the counts when a finished task is queued again. Returns how many tasks still have its outcome; if
+    /// there are none, the caller must delete the stored counter.
     pub(super) fn uncount_outcome(&mut self, outcome: Outcome) -> u64 {
         self.status.done -= 1;
         self.changed = true;

@@ -1,5 +1,5 @@
-//! Rows of crawls, and the crawls in memory: those in use are read once, and their counters are written with each
-//! commit.
+//! Reads and writes the rows of crawls. A crawl in use is read once and kept in memory; its counters are written with
+//! each commit.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::crawl::Crawl;
 use super::model::CrawlStatus;
 use crate::scope::Scope;
 
-/// The crawl of a stored task.
+/// The crawl of a stored task; it must exist.
 pub(super) fn known_crawl(cx: &mut Context, key: CrawlKey) -> Result<&mut Crawl> {
     load_crawl(cx, key)?;
     let crawl = cx.crawls.get_mut(&key);
@@ -43,7 +43,7 @@ pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes the counters, and drops crawls from memory if there are very many.
+/// Writes the counters, and drops crawls from memory if there are too many.
 pub(super) fn flush_crawls(cx: &mut Context) -> Result<()> {
     write_counters(cx)?;
     cx.crawls.make_room();
@@ -126,7 +126,7 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
     db.query_row(sql, [key], stored).optional()
 }
 
-/// How many tasks of a crawl are queued, by priority.
+/// Reads how many tasks of a crawl are queued, by priority.
 pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
     let waiting: String = row.get(column)?;
     serde_json::from_str(&waiting).map_err(|error| unreadable(column, error))
@@ -217,14 +217,14 @@ pub(super) fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) 
     Ok(())
 }
 
-/// The application of detached crawls; no client's is empty.
+/// The application of detached crawls. No client's application is empty.
 pub(super) const DETACHED: &str = "";
 
-/// The number of the next crawl, in SQL.
+/// The key of the next new crawl, in SQL.
 pub(super) const NEXT_CRAWL: &str = "(SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
     coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0)) + 1)";
 
-/// A crawl ends.
+/// Notes that a crawl has ended and must be saved to the store.
 pub(super) fn note_unsaved(db: &Connection, crawl: CrawlKey) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO unsaved_crawls (crawl) VALUES (?1)";
     db.prepare_cached(sql)?.execute([crawl])?;

@@ -1,6 +1,5 @@
-//! The crawls: their specs, states and counters. Those in use are in memory, and their counters are
-//! written with each commit (write-behind within the transaction); others are read when they are
-//! needed.
+//! The crawls: their specs, states and counters. Those in use are in memory, and their counters are written with each
+//! commit (write-behind within the transaction). Others are read when they are needed.
 
 use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;
@@ -13,8 +12,8 @@ use super::{FrontierError, rechecking, releasing};
 use crate::scope::Scope;
 
 impl<'a> Crawls<'a> {
-    /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl was finished and is to fetch
-    /// old pages again, its seeds begin again, as they do in each run of a watch.
+    /// Opens a crawl, new or known; the spec replaces a stored one. If a finished crawl is to fetch old pages again,
+    /// or a run of a watch begins, the seeds are read from the beginning.
     pub fn open(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let begins_run = self.begins_run(spec)?;
@@ -30,7 +29,7 @@ impl<'a> Crawls<'a> {
             );
             let begins_again = spec.refresh_after_ms.is_some();
             let values = params![spec.app_id, spec.crawl_id, spec_json, begins_again];
-            // The counters in memory may be ahead of the table.
+            // The counters in memory may be newer than the table.
             write_counters(cx)?;
             let key = cx.db.query_row(&sql, values, |row| row.get(0))?;
             if begins_run {
@@ -53,7 +52,7 @@ impl<'a> Crawls<'a> {
         }
     }
 
-    /// The crawls of `webfill crawl` that have something queued or leased.
+    /// The crawls of `webfill crawl` that have queued or leased tasks.
     pub fn unfinished(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("list the crawls", |cx| {
             write_counters(cx)?;
@@ -68,8 +67,7 @@ impl<'a> Crawls<'a> {
         Ok(&self.0.crawl(key)?.spec)
     }
 
-    /// The dataset of the crawl's records, if the crawl has had any from `webfill crawl`, or began before datasets had
-    /// names.
+    /// The dataset of the crawl's records; `None` if the crawl has not had any records from `webfill crawl`.
     pub fn dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
         self.0.guarded("read a crawl", |cx| {
             let sql = "SELECT dataset FROM crawls WHERE id = ?1";
@@ -77,8 +75,8 @@ impl<'a> Crawls<'a> {
         })
     }
 
-    /// Notes the dataset of the crawl's records. What was fed of the input was of another dataset, if one was known,
-    /// and begins again for this one.
+    /// Sets the dataset of the crawl's records. If it was another one, the input that was fed so far belongs to that,
+    /// so it is fed again from the beginning.
     pub fn set_dataset(&mut self, key: CrawlKey, name: &str) -> Result<(), FrontierError> {
         let known = self.dataset(key)?;
         if known.is_some_and(|known| known != name) {
@@ -90,7 +88,7 @@ impl<'a> Crawls<'a> {
         })
     }
 
-    /// The counters, uncommitted changes included; costs no disk access.
+    /// The crawl's counters, including uncommitted changes. Needs no disk access if the crawl is in memory.
     pub fn status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
         Ok(self.0.crawl(key)?.status.clone())
     }
@@ -111,8 +109,7 @@ impl<'a> Crawls<'a> {
         self.0.guarded("note the end of the seeds", |_| Ok(()))
     }
 
-    /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not
-    /// ended.
+    /// Continues a known crawl that is fed again: it is no longer paused, and its seeds have not ended.
     pub fn reopen(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         if crawl.status.seeds_ended {

@@ -1,9 +1,9 @@
 //! The crawls in memory: a bounded number of recently used ones. Others are read when they are needed.
 //!
-//! A commit checks only the crawls that were used since the commit before, and drops nothing as long as all in memory
-//! weigh at most [`MOST`]. Beyond that, it drops compiled patterns, which are the heaviest; and if that is not
-//! enough, crawls, so that half of the weight is left. Those unused since the last time go first. So all crawls are
-//! walked through only after many were read.
+//! A commit checks only the crawls that were used since the previous one, and drops nothing as long as the weight of
+//! all crawls in memory is at most [`MOST`]. Beyond that, it drops compiled patterns, which are the heaviest part. If
+//! that is not enough, it drops crawls until half of the weight is left. Crawls that were not used since the last
+//! drop go first. So a walk through all crawls happens only after many were read.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use webfill_wire::CrawlKey;
 
 use super::crawl::Crawl;
 
-/// In crawls without patterns; see [`Crawl::weight`].
+/// The maximum weight, in crawls without patterns; see [`Crawl::weight`].
 const MOST: usize = 20_000;
 
-/// The weight that is left, compiled patterns included, when some of these are dropped.
+/// Compiled patterns are dropped until this weight is left.
 const MOST_WITH_PATTERNS: usize = MOST / 4 * 3;
 
 #[derive(Debug, Default)]
@@ -22,18 +22,18 @@ pub(super) struct CrawlsInMemory {
     crawls: HashMap<CrawlKey, Kept>,
     /// Crawls that may have changed since [`CrawlsInMemory::take_used`].
     used: Vec<CrawlKey>,
-    /// The weight of all crawls at that time.
+    /// The weight of all crawls, as of that call.
     weight: usize,
 }
 
 #[derive(Debug)]
 struct Kept {
     crawl: Crawl,
-    /// Used since crawls were last dropped.
+    /// Whether the crawl was used since crawls were last dropped.
     is_recent: bool,
-    /// In the list of those used.
+    /// Whether the crawl is in the list of used ones.
     is_listed: bool,
-    /// Its weight.
+    /// The crawl's weight, as last measured.
     weight: usize,
 }
 
@@ -46,7 +46,7 @@ impl CrawlsInMemory {
         Some(&self.crawls.get(key)?.crawl)
     }
 
-    /// A crawl to be changed.
+    /// A crawl, to be changed. Counts as a use.
     pub(super) fn get_mut(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
         let kept = self.crawls.get_mut(key)?;
         kept.is_recent = true;
@@ -74,13 +74,13 @@ impl CrawlsInMemory {
         }
     }
 
-    /// The crawl, for who writes it to the file: that is no use of it.
+    /// A crawl, to be written to the file. Does not count as a use.
     pub(super) fn get_unused(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
         Some(&mut self.crawls.get_mut(key)?.crawl)
     }
 
-    /// The crawls that were used since the last call, and may have changed. One that was removed
-    /// and read again may be there twice.
+    /// The crawls that were used since the last call, and may have changed. A crawl that was removed and read again
+    /// may be listed twice.
     pub(super) fn take_used(&mut self) -> Vec<CrawlKey> {
         let used = std::mem::take(&mut self.used);
         for key in &used {
@@ -93,8 +93,7 @@ impl CrawlsInMemory {
         used
     }
 
-    /// Drops compiled patterns, then crawls, if they take too much. None may have changes that are not
-    /// written.
+    /// Drops compiled patterns, then crawls, if they take too much memory. All changes must have been written before.
     pub(super) fn make_room(&mut self) {
         if self.weight <= MOST {
             return;

@@ -1,4 +1,4 @@
-//! The steps of pages that may be blocks; see [`doubts`](super::doubts).
+//! Handles pages that may be blocks; see [`doubts`](super::doubts).
 
 use rusqlite::{Result, params};
 use webfill_wire::likeness_of;
@@ -12,7 +12,7 @@ use super::task_rows::HeldTask;
 use super::{crawl_rows, judging, retrying, state_changes, taking_back};
 use crate::site_state::Phase;
 
-/// A task has ended, with a page or without.
+/// Updates the doubtful pages of a site after a task has ended.
 pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> Result<()> {
     if report.outcome != Outcome::Ok {
         return Ok(());
@@ -40,7 +40,7 @@ pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> R
     Ok(())
 }
 
-/// The site blocks: what it has served since its last good page is to be fetched again.
+/// Called when a site blocks: the pages that it has served since its last good page are to be fetched again.
 pub(super) fn suspect_doubtful_pages(
     cx: &mut Context,
     site: SiteId,
@@ -66,8 +66,8 @@ pub(super) fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<Doubtful
     Ok(pages)
 }
 
-/// The decision about a task whose answer is only suspected to be a block. `None` if it is not, or if its site is
-/// known to block: then it is one more block.
+/// Decides about a task whose answer is only suspected to be a block. `None` if it is not suspected, or if its site
+/// is known to block: then it is one more block.
 pub(super) fn doubt(
     cx: &mut Context,
     task: &HeldTask,
@@ -99,12 +99,12 @@ pub(super) fn is_blocking(cx: &Context, site: SiteId) -> Result<bool> {
     Ok(state.reason == BackoffReason::Blocked && state.phase != Phase::Open)
 }
 
-/// Whether the worker only suspects a block.
+/// Whether the worker only suspects that the answer is a block.
 pub(super) fn is_suspicion(report: &TaskDone) -> bool {
     report.outcome == Outcome::Blocked && report.status_code.is_some() && report.evidence.is_none()
 }
 
-/// `None`: a good page.
+/// The page of a report if it is doubtful; `None` for a good page.
 pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
     let is_empty =
         report.fields == 0 && report.links.is_empty() && report.body_bytes <= SHORT_BYTES;
@@ -116,7 +116,7 @@ pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
     })
 }
 
-/// The doubtful pages of a site that probably were blocks, now that it blocks by this sign.
+/// Those of a site's doubtful pages that probably were blocks, now that the site blocks with this sign.
 pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
     let last = pages.iter().rev().find_map(|page| page.answer);
     let same = pages.iter().filter(|page| page.answer == last);
@@ -125,17 +125,17 @@ pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<Doub
     pages
 }
 
-/// How long a suspected answer waits beyond two delays of its site, within which another page is requested if there is
-/// one.
+/// How long a suspected answer waits in addition to two delays of its site. Another page is requested meanwhile, if
+/// there is one.
 pub(super) const WAIT_MS: i64 = 1_000;
 
-/// The sign of a block that was recognised by comparison with earlier answers.
+/// Part of the sign of a block that was recognised by comparison with earlier answers.
 pub(super) const COMPARED: &str = "(rule repeated-";
 
-/// A page of more bytes says something.
+/// A page with more bytes than this has content.
 pub(super) const SHORT_BYTES: u64 = 4_096;
 
-/// Maximum number of pages of a site to remember, the oldest first, and of sites.
+/// The maximum number of doubtful pages remembered per site, oldest first, and of such sites.
 pub(super) const MOST_PAGES: usize = 16;
 
 pub(super) const MOST_SITES: usize = 4_096;

@@ -1,14 +1,16 @@
 //! Pages that may be blocks although they show no sign of one.
 //!
 //! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page. Its task
-//!   is queued again, and waits until others of its site had their turn: their answers show the worker which it was.
-//! - *Doubtful* pages are all that their site has served since its last good page: short ones without fields and links,
-//!   and those that resemble a challenge, as their worker says. If the site blocks then, they may have been blocks that
-//!   nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked if there is no
-//!   time for that. What they have brought into records is taken back before ([`taking_back`](super::taking_back)). Of
-//!   those that resemble a challenge only the last answer counts, and only if it came more than once.
+//!   is queued again, and waits until other tasks of its site have had their turn: their answers show the worker
+//!   whether it was a block.
+//! - *Doubtful* pages are those that their site has served since its last good page: short ones without fields and
+//!   links, and those that resemble a challenge, as their worker says. If the site blocks then, they may have been
+//!   blocks that nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked if
+//!   there is no time for that. Before that, the values that they have brought into records are taken back
+//!   ([`taking_back`](super::taking_back)). Of those that resemble a challenge only the last answer counts, and only
+//!   if it came more than once.
 //!
-//! Both are durable (table `doubtful_pages`). The second is bounded: what is beyond stays as it is.
+//! Both are durable (table `doubtful_pages`). The number of doubtful pages is bounded; further ones are kept as good.
 
 use std::collections::HashMap;
 
@@ -19,7 +21,7 @@ use super::model::{SiteId, TaskId};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DoubtfulPage {
     pub(super) task: TaskId,
-    /// If it resembles a challenge: which answer it is. Otherwise it is one without content.
+    /// If the page resembles a challenge: identifies the answer. `None` if it is a page without content.
     pub(super) answer: Option<u64>,
     pub(super) fields: u32,
 }
@@ -45,7 +47,7 @@ impl Doubts {
         Ok(doubts)
     }
 
-    /// The site whose doubtful pages are the oldest.
+    /// The site whose latest doubtful page is the oldest.
     pub(super) fn oldest(&self) -> Option<SiteId> {
         let newest_page = |(_, pages): &(&SiteId, &Vec<DoubtfulPage>)| {
             let newest = pages.last();

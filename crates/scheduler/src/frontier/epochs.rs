@@ -1,11 +1,11 @@
 //! The epochs of this file: each start of a dispatcher on it begins one, and each lease belongs to the epoch in which
 //! it was made.
 //!
-//! An epoch is a number greater than those of all earlier starts, and also of starts on other copies of the file. It is
-//! the time of the start, by the wall clock, unless the clock was set back. So an outcome of a task that another copy
-//! has handed out is never mistaken for an outcome of the task with the same number here. The first epoch of a copy is
-//! a year ahead: it is greater than those of the original since the copy was made, even if this machine's clock is
-//! behind.
+//! An epoch is a number that is greater than those of all earlier starts, including starts on other copies of the
+//! file. It is the time of the start, by the wall clock, unless the clock was set back. So an outcome of a task that
+//! another copy has handed out is never mistaken for an outcome of the task with the same number here. The first
+//! epoch of a copy is a year ahead, so it is greater than those of the original since the copy was made, even if this
+//! machine's clock is behind.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 use webfill_wire::Delivery;
@@ -13,14 +13,14 @@ use webfill_wire::Delivery;
 /// One start of a dispatcher on this file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Epoch {
-    /// Counted from 1; represents the epoch in `tasks`.
+    /// The epoch's number in `tasks`, counted from 1.
     pub(super) id: i64,
     pub(super) number: u64,
 }
 
 const YEAR_MS: i64 = 365 * 24 * 3_600_000;
 
-/// Begins an epoch. `is_copy`: the file starts over as a copy of another.
+/// Begins an epoch. `is_copy`: the file begins anew as a copy of another.
 pub(super) fn begin(db: &Connection, is_copy: bool, now_ms: i64) -> Result<Epoch> {
     let sql = "SELECT max(epoch) FROM epochs";
     let last: Option<i64> = db
@@ -36,7 +36,7 @@ pub(super) fn begin(db: &Connection, is_copy: bool, now_ms: i64) -> Result<Epoch
     })
 }
 
-/// The columns of a task's last delivery, to be the first of a query and read by [`read_delivery`].
+/// The columns of a task's last delivery. They must be the first of a query, for [`read_delivery`].
 macro_rules! delivery {
     () => {
         "coalesce((SELECT epochs.epoch FROM epochs WHERE epochs.id = tasks.epoch), 0), attempt"

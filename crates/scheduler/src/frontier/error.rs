@@ -1,4 +1,4 @@
-//! The errors of the frontier, by the caller's next step.
+//! The errors of the frontier, by what the caller does next.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use rusqlite::ErrorCode;
 use webfill_api::scope::ScopeError;
 use webfill_wire::CrawlKey;
 
-/// After any error but [`Scope`](FrontierError::Scope) and
-/// [`UnknownCrawl`](FrontierError::UnknownCrawl) the uncommitted calls are undone on disk and the
-/// frontier refuses all further work: drop it, and open it again once the cause is gone.
+/// After any error except [`Scope`](FrontierError::Scope) and [`UnknownCrawl`](FrontierError::UnknownCrawl), the
+/// uncommitted calls are undone on disk and the frontier refuses all further work: drop it, and open it again once
+/// the cause is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum FrontierError {
     #[error("cannot open the frontier {path}: {source}", path = path.display())]
@@ -56,7 +56,7 @@ pub enum FrontierError {
     },
     #[error("the frontier {path} is closed after an earlier error", path = path.display())]
     Closed { path: PathBuf },
-    /// It was pruned: its key may outlive it wherever something waits.
+    /// The crawl was pruned. Its key may still be in use by something that waits.
     #[error("the crawl was pruned meanwhile (key {0})")]
     UnknownCrawl(CrawlKey),
     #[error(transparent)]
@@ -77,7 +77,7 @@ impl FrontierError {
     }
 }
 
-/// The result if the crawl was pruned meanwhile, which is not an error: `instead`.
+/// Replaces the error of a crawl that was pruned meanwhile by `instead`, because that is not a fault.
 pub fn if_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T, FrontierError> {
     match done {
         Err(FrontierError::UnknownCrawl(crawl)) => {

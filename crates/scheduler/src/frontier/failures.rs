@@ -1,5 +1,5 @@
-//! Permanent failures: URLs by outcome, status and site, and the records that are *unreachable*, because all of their
-//! URLs have failed. Both are read in slices, so that a crawl of millions blocks nothing.
+//! Permanent failures: failed URLs by outcome, status and site, and *unreachable* records, all of whose URLs have
+//! failed. Both are read in slices, so that a crawl of millions blocks nothing.
 
 use rusqlite::{Result, params};
 use serde_json::Value;
@@ -11,14 +11,14 @@ use super::parts::Reports;
 use super::site_states::site_name;
 use super::task_rows::read_outcome;
 
-/// One call reads at most this many tasks, or records.
+/// The maximum number of tasks or records that one call reads.
 const SLICE: i64 = 10_000;
 
-/// The outcomes of URLs that could not be had.
+/// The outcomes of URLs that could not be fetched.
 const FAILED: &str = "('dns_error', 'network_error', 'tls_error', 'timeout', 'robots_unreachable',
     'blocked', 'http_error')";
 
-/// URLs of a site that have failed in one way.
+/// The URLs of a site that have failed in one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedUrls {
     pub site: String,
@@ -27,10 +27,10 @@ pub struct FailedUrls {
     pub urls: u64,
 }
 
-/// A record without a URL that could be had.
+/// A record none of whose URLs could be fetched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeadRecord {
-    /// Its key in the store.
+    /// The record's key in the store.
     pub name: String,
     /// The first URL that has failed, and how.
     pub url: String,
@@ -41,11 +41,11 @@ pub struct DeadRecord {
     pub sign: Option<String>,
 }
 
-/// A slice of a list, and where the next one begins.
+/// A slice of a list, and the position of the next one.
 pub type Slice<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {
-    /// The failed tasks after this one.
+    /// The failed URLs in the next slice of tasks.
     pub fn failed_urls(
         &mut self,
         crawls: &[CrawlKey],
@@ -73,8 +73,8 @@ impl Reports<'_> {
         })
     }
 
-    /// Unreachable records among those after this one: unresolved, nothing of them waits, nothing was had,
-    /// and at least one URL has failed.
+    /// The unreachable records in the next slice: they are unresolved, none of their URLs waits or was fetched, and
+    /// at least one has failed.
     pub fn dead_records(
         &mut self,
         crawls: &[CrawlKey],
@@ -112,8 +112,8 @@ impl Reports<'_> {
             })
     }
 
-    /// The sites of these crawls that have pages which only repeat others. Returns their number, and up to `most` of
-    /// them, those with the most refused links first, each with a link that was queued.
+    /// The sites of these crawls with pages that only repeat others. Returns their number, and up to `most` of them,
+    /// those with the most refused links first, each with a link that was queued.
     pub fn repeating_sites(
         &mut self,
         crawls: &[CrawlKey],
@@ -133,7 +133,7 @@ impl Reports<'_> {
     }
 }
 
-/// The last id of the slice after an id, and where the next one begins, if there is one.
+/// The last id of the slice after an id, and the position of the next slice, if there is one.
 fn slice_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
     let mut select = cx.db.prepare_cached(&sql)?;

@@ -27,7 +27,7 @@ use crate::seen::Seen;
 
 mod sums;
 
-/// Stands for a record in the pair that says that a URL is a sitemap's; records have positive numbers.
+/// Replaces the record in a pair that marks a URL as a sitemap. Records have positive numbers.
 const SITEMAP: i64 = -1;
 
 impl Tasks<'_> {
@@ -70,7 +70,7 @@ impl Tasks<'_> {
     }
 }
 
-/// For each candidate the ids of its unresolved records.
+/// The ids of the unresolved records of each candidate.
 fn record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
     let mut all = Vec::with_capacity(candidates.len());
     for candidate in candidates {
@@ -86,7 +86,7 @@ fn record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<
     Ok(all)
 }
 
-/// Begins a batch for a crawl that is in memory.
+/// Begins a batch of a crawl, which must be in memory.
 pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBatch<'_> {
     let wall_ms = cx.wall_ms(now_ms);
     let crawl = cx
@@ -116,7 +116,7 @@ pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBa
     }
 }
 
-/// A batch of candidates of one crawl. Its additions to the sites' counts are written once, when it is finished.
+/// A batch of candidates of one crawl. Its additions to the counts of sites are written once, when it is finished.
 pub(super) struct FeedBatch<'a> {
     pub(super) db: &'a Connection,
     pub(super) seen: &'a mut Seen,
@@ -128,19 +128,19 @@ pub(super) struct FeedBatch<'a> {
     lanes: &'a mut Lanes,
     next_task: &'a mut i64,
     pub(super) now_ms: i64,
-    /// The time of the wall clock.
+    /// The wall clock's time.
     pub(super) wall_ms: i64,
     last_turn: i64,
-    /// In the order of sites, so that the following steps have the same order each time.
+    /// The additions, ordered by site, so that the order of later operations is repeatable.
     fed: BTreeMap<SiteId, FedSite>,
-    /// How many tasks it queues, new ones and ended ones again, by priority.
+    /// The number of tasks that the batch queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) ranks: Ranks,
     pub(super) new_tasks: NewTasks,
-    /// The host of the last URL that was queued, and its site: mostly that of the next one, too.
+    /// The host of the last queued URL, and its site. Mostly they are also those of the next URL.
     last_host: Option<(String, Site)>,
     pub(super) tally: FeedTally,
-    /// Origins whose sitemaps this batch requests.
+    /// The origins whose sitemaps this batch requests.
     origins: HashSet<String>,
 }
 
@@ -151,13 +151,13 @@ struct Site {
 }
 
 impl FeedBatch<'_> {
-    /// Whether a candidate is useless: all its records are resolved, or the crawl is over.
+    /// Whether a candidate is useless, because all its records are resolved or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.wall_ms).is_some()
     }
 
-    /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a duplicate.
-    /// `key` is that of the text, if it is known (see [`known_links`](super::known_links)).
+    /// Judges a URL and queues it if it is new. Returns why it was refused, unless it is a duplicate. `key` is that
+    /// of the text, if known (see [`known_links`](super::known_links)).
     pub(super) fn judge(
         &mut self,
         text: &str,
@@ -178,26 +178,26 @@ impl FeedBatch<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
-    /// A page links to a route of a page that scripts show. The page of the server is queued instead, because it
-    /// leads to others. It serves no record: a record would get the same values for every route.
+    /// Queues the page that contains a route, for a link to a route that only scripts show. The server has only the
+    /// page, and it may lead to others. It serves no record: a record would get the same values for every route.
     fn take_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
         let page = text.split_once('#').map_or(text, |(page, _)| page);
         let context = LinkContext {
             records: &[],
             ..*context
         };
-        // Only the route is counted if the page is not taken.
+        // Only the refused route is counted, even if the page is refused, too.
         self.taken_in(page, None, &context).map(drop)
     }
 
-    /// Queues a URL, or says why not.
+    /// Queues a URL, or returns the refusal.
     fn taken_in(
         &mut self,
         text: &str,
         key: Option<u64>,
         context: &LinkContext<'_>,
     ) -> Result<std::result::Result<(), Refusal>> {
-        // On most pages of a shallow crawl this refuses all links.
+        // At the maximum depth this refuses all links of a page, before any costs more.
         if !self.reaches(context) {
             return Ok(Err(Refusal::Scope(Reason::TooDeep)));
         }
@@ -214,7 +214,7 @@ impl FeedBatch<'_> {
         })
     }
 
-    /// Whether it is within the crawl's depth, and not too many redirects in a row have led there.
+    /// Whether a URL is within the crawl's depth, and within the number of consecutive redirects.
     pub(super) fn reaches(&self, context: &LinkContext<'_>) -> bool {
         self.crawl.scope.reaches(context.depth) && context.redirects <= MAX_REDIRECTS
     }
@@ -235,8 +235,8 @@ impl FeedBatch<'_> {
     }
 
     /// Queues the robots.txt of a seed's origin if the crawl wants sitemaps; its task finds them. It is queued
-    /// whatever the budget of its site, because it takes no request, and whatever happens to the seed, unless its
-    /// host is out of scope.
+    /// regardless of its site's budget, because it takes no request. It is queued even if the seed is refused, unless
+    /// its host is out of scope.
     fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {
         if !self.crawl.spec.sitemaps || self.is_unwanted(0, &[]) {
             return Ok(());
@@ -258,7 +258,7 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// Queues a URL that is in scope; returns the reason if it is refused.
+    /// Queues a URL that is in scope, or returns the reason of the refusal.
     fn admit(
         &mut self,
         url: &Url,
@@ -293,7 +293,7 @@ impl FeedBatch<'_> {
         Ok(None)
     }
 
-    /// Whether to queue a new URL from a page that only repeats others.
+    /// Whether to queue a new URL that was found on a page that only repeats others.
     fn trickle(&mut self, url: &Url, site: &Site) -> bool {
         let lets_through =
             self.trickles
@@ -327,7 +327,7 @@ impl FeedBatch<'_> {
         Ok(site)
     }
 
-    /// Whether the page is older than the crawl's `refresh_after_ms`, so that it is fetched again.
+    /// Whether the stored page is older than the crawl's `refresh_after_ms`, so that it is to be fetched again.
     fn is_stale(&mut self, key: u64) -> Result<bool> {
         let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
             return Ok(false);
@@ -343,7 +343,7 @@ impl FeedBatch<'_> {
             .exists(params![task as i64, DONE, latest])
     }
 
-    /// Whether a sitemap index has recently named this URL as a sitemap. Not stored: unknown after a restart.
+    /// Whether a sitemap index has recently listed this URL as a sitemap. Not stored, so unknown after a restart.
     pub(super) fn was_listed_as_sitemap(&mut self, url: &str) -> bool {
         let key = self.seen.key(self.key, url);
         let mark = self.seen.pair_key(key, SITEMAP);
@@ -395,7 +395,7 @@ impl FeedBatch<'_> {
     }
 }
 
-/// The entry of the index of seen URLs for a text, read as a canonical URL.
+/// The result of looking up a text in the index of seen URLs, as if it were a canonical URL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextLookup<'a> {
     pub(super) text: &'a str,

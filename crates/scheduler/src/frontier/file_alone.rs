@@ -1,5 +1,5 @@
-//! Reads a URL's state from the frontier's file while no dispatcher answers. The file is only read, so this is
-//! possible at any time. The index of seen URLs belongs to the dispatcher, so all tasks are searched.
+//! Reads a URL's state directly from the frontier's file, while no dispatcher answers. The file is only read, so this
+//! is possible at any time. The index of seen URLs is in the dispatcher's memory, so all tasks are searched.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::task_reports::{Stage, read_report};
 use super::{FILE_NAME, schema};
 use crate::task_json::{task_json, why_ended};
 
-/// Maximum number of crawls to report.
+/// The maximum number of crawls to report.
 const MOST_LISTED: i64 = 20;
 
-/// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, as a dispatcher would explain
-/// them; `None` if there is no file.
+/// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, explained as a dispatcher
+/// would; `None` if there is no file.
 pub fn tasks_in_file(
     state: &Path,
     url: &str,
@@ -34,7 +34,7 @@ pub fn tasks_in_file(
         .map_err(|error| cannot_read(&path, &error))
 }
 
-/// The applications that have crawls in a state folder, whose file must be there.
+/// The applications that have crawls in the file of a state folder; the file must exist.
 pub fn applications_in_file(state: &Path) -> std::result::Result<Vec<String>, Fault> {
     let path = state.join(FILE_NAME);
     let db = open(&path)?;

@@ -1,5 +1,5 @@
-//! Failures that turn out to be a machine's: the sites that they were counted against are as they
-//! were, and the tasks are queued again.
+//! Takes back failures that turn out to be a machine's: the affected sites get their former states, and the tasks are
+//! queued again.
 
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
@@ -12,7 +12,7 @@ use super::task_rows::ended_tasks;
 use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
-    /// How a site stands now.
+    /// The present standing of a site.
     pub fn standing(&mut self, site: SiteId) -> std::result::Result<Standing, FrontierError> {
         self.0.guarded("see how a site stands", |cx| {
             Ok(Standing {
@@ -22,9 +22,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Takes failures back. `sites`: each with how it stood before them. Those that were in no trouble
-    /// are open, the backoffs of the others end now. Returns the sites inside the window that got tasks
-    /// by it.
+    /// Takes failures back. `sites`: each with its standing before the failures. Sites that were not in trouble
+    /// become open; the backoffs of the others end now. Returns the sites inside the window that got tasks by it.
     pub fn forgive(
         &mut self,
         tasks: &[TaskId],
@@ -49,21 +48,21 @@ impl SiteStates<'_> {
     }
 }
 
-/// The tasks that have ended and whose site has not answered another machine since.
+/// Those of the tasks that have ended with a failure that a machine without a way out causes.
 fn failed_at_last(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| is_of_machine(task.outcome));
     Ok(failed.map(|task| task.id).collect())
 }
 
-/// The attempts of a task do not count against its retries.
+/// Excludes a task's attempts so far from its retries.
 fn discount(cx: &Context, task: TaskId) -> Result<()> {
     let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
     cx.db.prepare_cached(sql)?.execute([task as i64])?;
     Ok(())
 }
 
-/// How tasks end on a machine that does not reach the web.
+/// Whether tasks end with this outcome on a machine that does not reach the web.
 fn is_of_machine(outcome: Outcome) -> bool {
     let trouble = outcome.site_trouble();
     trouble.is_some_and(|trouble| trouble.reason != BackoffReason::Blocked)

@@ -1,5 +1,5 @@
-//! Faults of former versions, which the simulation puts back to show that it finds them. No program that is
-//! built for use has them.
+//! Faults of former versions, which the simulation puts back to test that it finds them. Programs built for use do
+//! not contain them.
 
 use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
@@ -12,9 +12,9 @@ use super::queue_order::older_at;
 use super::{closing, crawl_rows, lanes, lease, sites, unreachable};
 
 impl SiteStates<'_> {
-    /// From now on a site that was unreachable lets its crawls have their turns by the priorities of all their
-    /// tasks, in the lane that the next one needs. Its older tasks wait behind newer ones, and the site stays
-    /// ready with nothing to hand out.
+    /// From now on, the crawls at an unreachable site take turns by the priorities of all their tasks, in the lane
+    /// that the next one needs. So the site's older tasks wait behind newer ones, and the site stays ready with
+    /// nothing to hand out.
     pub fn let_unreachable_sites_go_by_turns(&mut self) {
         self.0.cx.backoff.unreachable_go_by_turns = true;
     }

@@ -1,4 +1,4 @@
-//! The end of a lease without an outcome (the task is given back), and the closing of tasks.
+//! Ends leases without an outcome: the tasks are given back, and may be closed.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{Delivery, Outcome};
@@ -10,12 +10,12 @@ use super::schema::QUEUED;
 use super::task_rows::held_task;
 use super::{FrontierError, crawl_rows, epochs, releasing, sites, turns};
 
-/// A task that has killed this many workers ends in `crashed`.
+/// A task that has killed this many workers ends with `crashed`.
 const MOST_DEATHS: u32 = 3;
 
 impl Tasks<'_> {
-    /// Queues a leased task again that has no outcome. `blamed`: it has killed its worker; after
-    /// [`MOST_DEATHS`] it ends in `crashed`.
+    /// Queues a leased task again that has no outcome. `blamed`: the task has killed its worker. After
+    /// [`MOST_DEATHS`] deaths it ends with `crashed`.
     pub fn give_back(
         &mut self,
         task: TaskId,
@@ -77,7 +77,7 @@ impl Tasks<'_> {
         })
     }
 
-    /// Tasks that have ended in `crashed` since then: id, delivery and time.
+    /// Tasks that have ended with `crashed` since a time: their id, delivery and time.
     pub fn crashed_since(
         &mut self,
         ms: i64,
@@ -101,7 +101,7 @@ impl Tasks<'_> {
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
         self.0.guarded("list the leases", |cx| {
-            // The index is named, because SQLite would rather walk all tasks in the order of their ids.
+            // The index is named because SQLite would otherwise scan all tasks in the order of their ids.
             let sql = concat!(
                 "SELECT ",
                 epochs::delivery!(),

@@ -1,4 +1,4 @@
-//! Findings about scripts in outcomes, and the pages that are handed on to browsers; see [`scripts`](super::scripts).
+//! Stores findings about scripts, and hands pages on to browsers; see [`scripts`](super::scripts).
 
 use rusqlite::{OptionalExtension, Result, params};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::parts::Sites;
 use super::scripts::{PREFIX, ScriptedKind, want_browser};
 use super::task_rows::HeldTask;
 
-/// Stores an outcome's findings about scripts. Returns whether its page is handed on to a browser.
+/// Stores the findings of an outcome about scripts. Returns whether its page is handed on to a browser.
 pub(super) fn note_scripts(
     cx: &mut Context,
     task: &HeldTask,
@@ -39,7 +39,8 @@ pub(super) fn note_scripts(
     Ok(found.finding == Finding::Wanted && has_browser && !is_over)
 }
 
-/// False if nothing was learned: the kind is known to gain nothing, or there are too many.
+/// Keeps a finding about a kind of pages. Returns false if there is nothing new to keep: browsers are known not to
+/// help this kind, or there are too many kinds.
 pub(super) fn keep_kind(
     cx: &mut Context,
     task: &HeldTask,
@@ -101,12 +102,13 @@ fn note_finding(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
     kind.pages += u64::from(is_wanted);
     let is_vain = match found.finding {
         Finding::Tried => true,
-        // The last of a sample; or it was not tried, as others like it were in vain.
+        // Either the last page of a sample, or a page that was not tried because similar ones were tried in vain.
         Finding::Empty => kind.is(Finding::Tried),
         _ => false,
     };
     kind.tries = kind.tries.saturating_add(u32::from(is_vain));
-    // A missing browser, or one without results so far, is weaker evidence than one with results.
+    // Pages that lacked a browser, or were rendered without a result so far, are weaker evidence than pages with a
+    // result.
     let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
     let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
     if is_shown || is_open {
@@ -117,7 +119,7 @@ fn note_finding(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
 
 pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
-    // A list of plain texts and numbers is always JSON.
+    // A list of plain texts and numbers can always be written as JSON.
     let value = serde_json::to_string(kinds).unwrap_or_default();
     let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
     let name = format!("{PREFIX}{}", site.0);
@@ -126,7 +128,7 @@ pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// Decides whether a site's pages go to a browser, after a change of the evidence.
+/// Decides anew whether a site's pages go to a browser, after the evidence has changed.
 pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
     let wants = want_browser(cx.lanes.rule(site), kinds);
@@ -135,7 +137,7 @@ pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
     }
 }
 
-/// Forgets the findings about a site's scripts.
+/// Drops the findings about a site's scripts.
 pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.scripted.remove(&site).is_none() {
         return Ok(());
@@ -147,7 +149,7 @@ pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// The findings for the worker that gets a site's tasks; `None` if there are none.
+/// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
 pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
     let rule = cx.lanes.rule(site);
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
@@ -167,17 +169,17 @@ pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteS
     })
 }
 
-/// Maximum number of kinds of one site to distinguish.
+/// The maximum number of kinds of pages distinguished per site.
 pub(super) const MOST_KINDS: usize = 16;
 
-/// Sites that are remembered; pages of others stay as they came.
+/// The maximum number of sites with findings. Pages of further sites are kept as they are without a browser.
 pub(super) const MOST_SITES: usize = 50_000;
 
-/// If browsers did not help with this many kinds of a mapping's pages in a row, its pages are no longer handed on,
-/// except shells: the mapping does not fit them.
+/// If browsers did not help with this many consecutive kinds of a mapping's pages, its pages are no longer handed on,
+/// except empty shells: the mapping does not fit them.
 pub(super) const MOST_UNFIT: u32 = 12;
 
-/// Texts of reports are cut to this many bytes.
+/// The maximum length of kept texts, in bytes.
 pub(super) const MOST_BYTES: usize = 300;
 
 pub(super) fn cut(text: &str) -> String {
@@ -185,7 +187,7 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 impl Sites<'_> {
-    /// The findings about the scripts of a site's pages, by the site's name.
+    /// The findings about the scripts on a site's pages, by the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
         self.0
             .guarded("read what is known of a site's scripts", |cx| {
@@ -201,8 +203,9 @@ impl Sites<'_> {
             })
     }
 
-    /// The sites of these crawls with findings about scripts, up to `most`, and their number. They are sites that need
-    /// a browser, because their pages are shells or may be, and sites whose pages scripts have filled.
+    /// The sites of these crawls with findings about scripts, up to `most`, and their total number. They are sites
+    /// that need a browser, because their pages are or may be empty shells, and sites whose pages were filled by
+    /// scripts.
     pub fn scripted(
         &mut self,
         crawls: &[CrawlKey],

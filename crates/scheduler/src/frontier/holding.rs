@@ -1,10 +1,10 @@
-//! Holding tasks back, or ending them before they are handed out: pauses, page limits, stops and
-//! expiry of crawls, limits of sites, lanes that no supervisor serves.
+//! Holds tasks back, or ends them before they are handed out, because of pauses, page limits, stops and expiry of
+//! crawls, limits of sites, or lanes that no supervisor serves.
 //!
-//! A crawl may have tasks at a million sites, so none of this visits all sites at once:
+//! A crawl may have tasks at a million sites, so no operation visits all sites at once:
 //!
-//! - *hold*: a site whose turn comes finds out that a crawl hands nothing out, and passes it over
-//!   from then on (the crawl's `top_priority` there becomes 0);
+//! - *hold*: a site whose turn comes finds that a crawl hands nothing out, and passes it over from then on (the
+//!   crawl's `top_priority` there becomes 0);
 //! - *release*: when the crawl continues, its sites are visited in slices of at most [`SLICE`];
 //! - *end*: the queue of a crawl that is over is closed in slices of at most [`MOST_CLOSED`] tasks.
 //!
@@ -23,7 +23,7 @@ use super::model::{SiteId, TaskId};
 pub(super) struct Holding {
     /// Crawls to release, each with the last of its sites that was visited.
     pub(super) to_release: VecDeque<(CrawlKey, i64)>,
-    /// Sites that have a limit.
+    /// The sites that have a page limit.
     pub(super) limits: HashMap<SiteId, Limit>,
     /// Sites whose rules have changed.
     pub(super) changed_sites: Vec<SiteId>,
@@ -31,12 +31,11 @@ pub(super) struct Holding {
     pub(super) forgotten_sites: Vec<SiteId>,
 }
 
-/// A site's limit of further pages.
+/// A site's limit on further pages.
 #[derive(Debug, Default)]
 pub(super) struct Limit {
     pub(super) left: u64,
-    /// Tasks that were handed out under it since the start: a task that comes back unfetched
-    /// refunds its page.
+    /// Tasks that were handed out under the limit since the start. A task that comes back unfetched refunds its page.
     pub(super) out: HashSet<TaskId>,
 }
 
@@ -65,12 +64,12 @@ impl Holding {
         })
     }
 
-    /// Whether a crawl is to be released.
+    /// Whether any crawl is to be released.
     pub(super) fn has_crawls_to_release(&self) -> bool {
         !self.to_release.is_empty()
     }
 
-    /// How many of `wanted` tasks a site may hand out.
+    /// How many of `wanted` tasks a site may hand out by its page limit.
     pub(super) fn limit(&self, site: SiteId, wanted: usize) -> usize {
         let Some(limit) = self.limits.get(&site) else {
             return wanted;
@@ -78,7 +77,7 @@ impl Holding {
         wanted.min(usize::try_from(limit.left).unwrap_or(usize::MAX))
     }
 
-    /// A task has ended: its page is spent and cannot be refunded.
+    /// Notes that a task has ended, so that its page cannot be refunded any more.
     pub(super) fn note_end(&mut self, site: SiteId, task: TaskId) {
         if let Some(limit) = self.limits.get_mut(&site) {
             limit.out.remove(&task);

@@ -1,4 +1,4 @@
-//! The first steps of a URL in the log, for `webfill trace`: whether it was accepted.
+//! Logs the first steps of a URL, for `webfill trace`: whether it was accepted.
 
 use webfill_service::journey::JOURNEY;
 use webfill_urls::Url;
@@ -26,7 +26,7 @@ pub(super) fn log_queued(crawl: &Crawl, task: TaskId, url: &Url, context: &LinkC
     );
 }
 
-/// A URL was refused, or was fed again. That a link leads where others did is no news: most do.
+/// Logs that a URL was refused, or was fed again. Duplicate links are not logged, because most links are duplicates.
 pub(super) fn log_not_taken(crawl: &Crawl, url: &str, reason: Reason, parent: Option<TaskId>) {
     if reason == Reason::Duplicate && parent.is_some() {
         return;

@@ -1,4 +1,4 @@
-//! The effect of an attempt on its site and on its task ([`backoff`](super::backoff)).
+//! How an attempt affects its site and its task ([`backoff`](super::backoff)).
 
 use super::site_states::{backoff_until_ms, has_answered, site_name};
 use crate::site_state::Verdict;
@@ -18,7 +18,7 @@ use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::Patience;
 use crate::site_state::{MOST_SUSPECTS, Phase, Sign, SiteState};
 
-/// Changes the state of a site after an attempt at one of its pages.
+/// Changes the state of a site after an attempt at one of its pages, and decides about the task.
 pub(super) fn judge_site(
     cx: &mut Context,
     task: &HeldTask,
@@ -42,7 +42,7 @@ pub(super) fn judge_site(
 
 pub(super) fn note_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     let mut stored = state_changes::site_state(cx, site)?;
-    // A page that has ended alone leaves an open site with its evidence.
+    // An open site may still have the evidence of a page that has ended alone.
     if !stored.state.answered(now_ms) && !stored.state.is_default() {
         return Ok(());
     }
@@ -105,8 +105,8 @@ pub(super) fn note_failure(
     dispose(cx, task, report, reason, verdict, now_ms)
 }
 
-/// Whether a site that has answered is backed off from because of one page only, whose last failure this is: then this
-/// page ends alone, and the site is open. Others may be well: those that are held back, or found later.
+/// Whether a site's backoffs were caused by a single page, whose last failure this is. Then this page ends alone, and
+/// the site is open: other pages, which are held back or found later, may be well. Only for sites that have answered.
 pub(super) fn is_one_pages_fault(
     cx: &Context,
     task: &HeldTask,
@@ -120,7 +120,7 @@ pub(super) fn is_one_pages_fault(
         BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
     };
     let tries = tries::retries_used(&cx.db, report.task)? as u32 + 1;
-    // Nobody waits for as long as the server asks.
+    // The wait that the server demands exceeds the patience.
     let asks_too_much =
         |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
     if !may_be || cx.backoff.patience.is_some_and(asks_too_much) {
@@ -189,7 +189,7 @@ pub(super) fn keep_failure(
     Ok(())
 }
 
-/// Carries a verdict out for the task that met the failure.
+/// Carries out a verdict for the task that met the failure.
 pub(super) fn dispose(
     cx: &mut Context,
     task: &HeldTask,
@@ -211,7 +211,7 @@ pub(super) fn dispose(
         return Ok(Disposition::Ends);
     }
     if verdict == Verdict::SiteBackoffs {
-        // A page that fails again and again while others of its site are answered.
+        // This page fails again and again, while others of its site are answered.
         if is_exhausted(cx, reason, report)? && !state_changes::backoff_until_woken(cx, task.site)?
         {
             return Ok(Disposition::Ends);
@@ -234,7 +234,7 @@ pub(super) fn dispose(
     Ok(Disposition::Waits)
 }
 
-/// Whether a page has failed so often that it is not retried.
+/// Whether a page has failed so often that it is not retried any more.
 pub(super) fn is_exhausted(cx: &Context, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
     let used = tries::retries_used(&cx.db, report.task)?;
     if used < retries::most_retries_of_limited(report) {
@@ -268,7 +268,7 @@ pub(super) fn queue_at_backing_off_site(
     turns::turn(cx, task.site, NextCrawl { priority, crawl })
 }
 
-/// The tasks of a site that may be handed out.
+/// Which tasks of a site may be handed out.
 pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasable> {
     if cx.backoff.unreachable.contains_key(&site) {
         return Ok(Leasable::Unreachable);
@@ -283,7 +283,7 @@ pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasab
     })
 }
 
-/// The evidence of a failure, as its worker saw it; without it, the outcome.
+/// The evidence of a failure as its worker saw it, or else made from the outcome.
 pub(super) fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
     report.evidence.clone().unwrap_or_else(|| Evidence {
         url: task.url.clone(),
@@ -294,13 +294,13 @@ pub(super) fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
 }
 
 impl SiteStates<'_> {
-    /// The backoffs that have begun since the last call.
+    /// Takes the backoffs that have begun since the last call.
     pub fn take_begun(&mut self) -> Vec<BackoffBegun> {
         std::mem::take(&mut self.0.cx.backoff.begun)
     }
 
-    /// The tasks whose failures turned out to be their sites' since the last call. Those that have
-    /// ended are to be reopened.
+    /// Takes the tasks whose failures turned out to be their sites' since the last call. Those that have ended are to
+    /// be reopened.
     pub fn take_suspects(&mut self) -> Vec<TaskId> {
         std::mem::take(&mut self.0.cx.backoff.suspects)
     }

@@ -1,6 +1,6 @@
-//! Most links of most pages lead to URLs that the crawl has taken before. Workers report canonical URLs, and a
-//! canonical URL is its own canonical form. So a text that is in the index of seen URLs is a duplicate, and need not
-//! be parsed.
+//! A shortcut for known links. Most links of most pages lead to URLs that the crawl has taken before. Workers report
+//! canonical URLs, and a canonical URL is its own canonical form. So a text that is in the index of seen URLs is a
+//! duplicate, and need not be parsed.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
@@ -12,7 +12,7 @@ use super::records;
 use super::schema::DONE;
 
 impl FeedBatch<'_> {
-    /// The keys of a page's links, if their texts are canonical URLs.
+    /// The keys of a page's links, which are valid if the texts are canonical URLs.
     pub(super) fn keys_of<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
         let keys: Vec<_> = texts.map(|text| self.seen.key(self.key, text)).collect();
         self.seen.touch(&keys);
@@ -29,7 +29,7 @@ impl FeedBatch<'_> {
         Ok(TextLookup { text, key, is_seen })
     }
 
-    /// The key of a URL that was parsed, and whether the crawl has seen it.
+    /// The key of a parsed URL, and whether the crawl has seen it.
     pub(super) fn look_up(
         &mut self,
         url: &Url,
@@ -42,8 +42,8 @@ impl FeedBatch<'_> {
         Ok((key, self.seen.contains(key)?))
     }
 
-    /// Whether a link is a duplicate that changes nothing, so that its text need not be parsed. Its scope
-    /// was judged when the crawl took it.
+    /// Whether a link is a duplicate that changes nothing, so that its text need not be parsed. Its scope was judged
+    /// when the crawl took the URL.
     pub(super) fn is_plain_duplicate(
         &mut self,
         looked_up: TextLookup<'_>,
@@ -62,8 +62,8 @@ impl FeedBatch<'_> {
 }
 
 impl FeedBatch<'_> {
-    /// Adds a record to the task of a URL that was seen before. A task that was stopped because its
-    /// records were complete has no stored page, so it is queued again.
+    /// Adds a record to the task of a URL that was seen before. If the task was stopped because its records were
+    /// complete, it has no stored page, so it is queued again.
     pub(super) fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
         if self.was_attached_recently(key, record) {
             return Ok(());
@@ -75,8 +75,8 @@ impl FeedBatch<'_> {
         if let Some(stopped) = records::stopped_as_needless(self.db, task)? {
             self.reopen(&stopped)?;
         }
-        // A task that was handed out before may be queued again, but its last holder may still
-        // deliver the outcome: the record needs a backfill then, too.
+        // A task that was handed out before may be queued again, but its last holder may still deliver the outcome:
+        // the record needs a backfill in that case, too.
         let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
                    SELECT id, ?2, attempt > 0 OR state = ?3 FROM tasks WHERE id = ?1";
         let values = params![task as i64, record, DONE];
@@ -89,14 +89,14 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// Whether the record is known to be attached to the URL's task. Unknown after a restart.
+    /// Whether the record is known to be attached to the URL's task. Not stored, so unknown after a restart.
     pub(super) fn was_attached_recently(&mut self, key: u64, record: i64) -> bool {
         let pair_key = self.attachment_key(key, record);
         self.seen.was_noted_recently(pair_key)
     }
 
     fn attachment_key(&self, key: u64, record: i64) -> u64 {
-        // Notes of another run of a watch may be outdated.
+        // The run is part of the key, because notes of another run of a watch may be outdated.
         let run = self.crawl.spec.run_began_ms.unwrap_or_default() as u64;
         self.seen.pair_key(key.wrapping_add(run), record)
     }

@@ -1,7 +1,7 @@
-//! Lanes: which of them connected supervisors serve, and which lane a turn needs.
+//! Lanes: which of them the connected supervisors serve, and which lane a turn needs.
 //!
-//! A crawl of a lane that no supervisor serves is held back as if it were paused (see
-//! [`holding`](super::holding)): its sites pass it over, so that it delays no other crawl.
+//! A crawl whose lane no supervisor serves is held back as if it were paused (see [`holding`](super::holding)): its
+//! sites pass it over, so that it delays no other crawl.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,20 +14,21 @@ use super::scripts::{ScriptedSites, want_browser};
 /// The served lanes, and the crawls that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// A supervisor of the lane `browser` is connected.
+    /// Whether a supervisor of the lane `browser` is connected.
     pub(super) browsers: bool,
-    /// Crawls that were held back because none is.
+    /// Crawls that were held back because no such supervisor is connected.
     pub(super) waiting: BTreeSet<CrawlKey>,
     /// Sites whose pages go to a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
     pub(super) scripted: BTreeSet<SiteId>,
-    /// The rule set by hand.
+    /// The lanes that were set by hand.
     rules: HashMap<SiteId, SiteLane>,
 }
 
 /// The lane that was set for a site's pages in crawls of the lane `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteLane {
-    /// It follows the page, as if nothing had been set. It is kept, because workers may still hold an earlier rule.
+    /// As if nothing had been set: the lane follows from the pages. Kept as a rule, because workers may still hold an
+    /// earlier one.
     Auto,
     Fixed(Lane),
 }
@@ -47,7 +48,7 @@ impl SiteLane {
         }
     }
 
-    /// The lane, if it does not follow the page.
+    /// The lane, if one is set.
     pub(super) fn fixed(self) -> Option<Lane> {
         match self {
             SiteLane::Auto => None,
@@ -57,7 +58,7 @@ impl SiteLane {
 }
 
 impl Lanes {
-    /// After a start.
+    /// The lanes at a start.
     pub(super) fn of(known: &ScriptedSites, rules: HashMap<SiteId, SiteLane>) -> Lanes {
         let sites = known.keys().chain(rules.keys()).copied();
         let wants = |site: &SiteId| {
@@ -79,8 +80,8 @@ impl Lanes {
         }
     }
 
-    /// The lane that tasks of a crawl need at a site. A crawl waits for a lane without a supervisor, a single page
-    /// does not.
+    /// The lane that a crawl's tasks need at a site. Without a supervisor of the lane `browser`, a crawl of that lane
+    /// waits, but single pages do not.
     pub(super) fn at(&self, site: SiteId, of_crawl: Lane) -> Lane {
         match self.browsers && self.is_scripted(site) {
             true => Lane::Browser,
@@ -108,8 +109,8 @@ impl Lanes {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
-    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, records that the crawl
-    /// waits for one.
+    /// How many tasks of a crawl may be handed out now. If no supervisor serves the crawl's lane, notes that the
+    /// crawl waits for one.
     pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
             return crawl.room();

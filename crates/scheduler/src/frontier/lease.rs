@@ -1,8 +1,8 @@
-//! Leasing: which crawl is next at a site, and which of its tasks are handed out.
+//! Leasing: decides which crawl is next at a site, and which of its tasks are handed out.
 //!
-//! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the
-//! same priority take turns, the one that has waited longest first, so that a crawl's long queue
-//! delays only that crawl. Which of a crawl's tasks goes first, see [`queue_order`](super::queue_order).
+//! The tasks of the highest priority at a site go first, whichever crawl they belong to. Crawls with tasks of the
+//! same priority take turns, the one that has waited longest first, so that a crawl's long queue delays only that
+//! crawl. [`queue_order`](super::queue_order) decides which of a crawl's tasks goes first.
 
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
@@ -20,27 +20,27 @@ use super::{
     unreachable,
 };
 
-/// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
-/// that hand nothing out, so that no call takes long.
+/// The maximum number of tasks of ended crawls that one call closes, together with the crawls without tasks to hand
+/// out that it passes over. It bounds the duration of a call.
 const MOST_PASSED: usize = 1_000;
 
-/// At most this many crawls share one round of turns.
+/// The maximum number of crawls in one round of turns.
 pub(super) const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Tasks::lease`].
 pub(super) struct LeaseRun {
     pub(super) handed_out: Vec<Leased>,
-    /// Tasks of crawls that are over.
+    /// The number of tasks that have ended instead, because their crawls are over or their sites are excluded.
     pub(super) closed: usize,
-    /// Crawls that the site passes over from now on.
+    /// The number of crawls that the site passes over from now on.
     pub(super) held: usize,
-    /// Crawls that had nothing to hand out.
+    /// The number of crawls that had nothing to hand out.
     pub(super) passed: usize,
-    /// The crawl that is next needs a supervisor of another lane.
+    /// Whether the next crawl needs a supervisor of another lane.
     pub(super) is_another_lanes_turn: bool,
-    /// It has the page that is to be requested first after a backoff.
+    /// The crawl whose page goes first after a backoff, if it needs another lane.
     probe_of_another_lane: Option<NextCrawl>,
-    /// The site was unreachable, and none of its older tasks can end now.
+    /// Whether the site is unreachable and none of its older tasks can end now.
     pub(super) has_visited_all: bool,
     leasable: Leasable,
 }
@@ -74,12 +74,12 @@ impl LeaseRun {
         MOST_PASSED.saturating_sub(self.closed).max(1)
     }
 
-    /// Tasks that are not queued any more.
+    /// The number of tasks that have left the queue.
     pub(super) fn progress(&self) -> usize {
         self.handed_out.len() + self.closed
     }
 
-    /// Why it has handed nothing out, though something can be handed out next.
+    /// Why nothing was handed out, though something can be handed out next.
     fn nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
         if next.is_none() || !self.handed_out.is_empty() {
             return None;
@@ -97,10 +97,9 @@ impl LeaseRun {
 }
 
 impl Tasks<'_> {
-    /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
-    /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of
-    /// crawls that are held back stay queued. The call ends early when the next crawl needs a lane that
-    /// the supervisor does not serve.
+    /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that are over end with
+    /// `expired` or `stopped` instead, those of excluded sites with `stopped`; tasks of crawls that are held back
+    /// stay queued. The call ends early when the next crawl needs a lane that the supervisor does not serve.
     pub fn lease(
         &mut self,
         site: SiteId,
@@ -126,7 +125,7 @@ impl Tasks<'_> {
             releasing::spend_site_pages(cx, site, &run.handed_out)?;
             let taken = run.progress() as u64;
             let (left, next) = sites::count_taken(&cx.db, site, taken)?;
-            // A probe of another lane goes before whatever else would be next.
+            // A probe in another lane precedes whatever else would be next.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
             let next = next.map(|next| turns::turn(cx, site, next)).transpose()?;
             run.has_visited_all &= next.is_some();
@@ -143,7 +142,7 @@ impl Tasks<'_> {
     }
 }
 
-/// Crawls in turn, the highest priority first.
+/// Leases tasks of the crawls at a site in turn, the highest priority first.
 fn lease_by_turns(
     cx: &mut Context,
     site: SiteId,
@@ -173,9 +172,9 @@ fn lease_by_turns(
     Ok(())
 }
 
-/// The crawls at a site in the order in which a task of theirs may go first after a backoff of the site, whatever their
-/// priority and lane. The crawl with the task that was tried least comes first. Of several such crawls it is the one
-/// that has waited longest. So pages that always fail do not make another crawl's fail.
+/// The crawls at a site in the order in which one of their tasks may go first after a backoff, whatever their
+/// priority and lane. The crawl with the least-tried task comes first; of several such crawls, the one that has
+/// waited longest. So pages that always fail do not make another crawl's pages fail.
 fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
     for turn in sites::turns_by_wait(&cx.db, site, MOST_CRAWLS)? {
@@ -186,7 +185,7 @@ fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     Ok(turns.into_iter().map(|(_, turn)| turn).collect())
 }
 
-/// One crawl's turn at a site.
+/// Carries out one crawl's turn at a site.
 fn lease_turn(
     cx: &mut Context,
     site: SiteId,
@@ -225,13 +224,13 @@ fn lease_turn(
         let leased = lease_task(cx, task, site, turn.crawl, None)?;
         run.handed_out.push(leased);
     }
-    // If nothing was found, the crawl's stored priority was too high; it is corrected below.
+    // If no task was found, the crawl's stored priority was too high; it is corrected below.
     run.passed += usize::from(taken == 0 && excluded == 0);
     cx.last_turn += 1;
     sites::count_taken_of(&cx.db, site, turn.crawl, taken, Some(cx.last_turn))
 }
 
-/// How many tasks of a crawl may be handed out at a site. If none, records the reason.
+/// How many tasks of a crawl may be handed out at a site. If none, notes the reason.
 pub(super) fn room_at(
     cx: &mut Context,
     site: SiteId,
@@ -243,8 +242,8 @@ pub(super) fn room_at(
     Ok(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
-/// Ends the tasks whose sites were excluded after they were queued; returns how many. The caller
-/// updates the site's count.
+/// Ends the tasks whose sites were excluded after they were queued, and returns their number. The caller must update
+/// the site's count.
 pub(super) fn close_excluded(
     cx: &mut Context,
     site: SiteId,
@@ -263,7 +262,7 @@ pub(super) fn close_excluded(
     Ok(excluded.len())
 }
 
-/// The tasks that a crawl hands out in its turn.
+/// Selects the tasks that a crawl hands out in its turn.
 fn queued_of_turn(
     cx: &mut Context,
     site: SiteId,
@@ -298,8 +297,8 @@ pub(super) fn lease_task(
     cx.db.prepare_cached(sql)?.execute(values)?;
     let mut failed_attempts = Vec::new();
     if task.deliveries > 0 {
-        // Records that were added since the last delivery travel with the task now: they need
-        // no backfill any more.
+        // Records that were added since the last delivery travel with the task now, so they need no backfill any
+        // more.
         let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
         cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
         failed_attempts = tries::failed_attempts(&cx.db, task.id)?;

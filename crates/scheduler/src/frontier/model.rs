@@ -1,4 +1,4 @@
-//! The frontier's arguments and results, as plain values.
+//! The arguments and results of the frontier's calls, as plain values.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use webfill_wire::{
     BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, LinkKind, Outcome, Reason,
 };
 
-/// Added to each lease, because the clocks of two machines do not run equally fast.
+/// Extra time for each lease, because the clocks of two machines do not run equally fast.
 pub(crate) const CLOCK_SLACK_MS: i64 = 1_000;
 
 /// Identifies a task within one frontier; older tasks have lower ids.
@@ -38,39 +38,39 @@ pub type AttrsId = i64;
 /// A URL to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// Canonical or not; a relative one is refused as invalid.
+    /// Need not be canonical. A relative URL is refused as invalid.
     pub url: &'a str,
     /// 0 for seeds.
     pub depth: u16,
-    /// 1 to 100; `None`: follows from its crawl and depth.
+    /// From 1 to 100; `None`: follows from the crawl and the depth.
     pub priority: Option<u8>,
-    /// The task whose page holds the link.
+    /// The task on whose page the link was found.
     pub parent: Option<TaskId>,
-    /// The records that its page may fill.
+    /// The records that the page may fill.
     pub records: &'a [String],
-    /// The application's `attrs` object, for its page and all pages that are found from it.
+    /// The application's `attrs` object, for this page and all pages found from it.
     pub attrs: Option<AttrsId>,
 }
 
-/// The result of a batch of candidates.
+/// The result of feeding a batch of candidates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeedTally {
-    /// How many became queued tasks.
+    /// How many candidates became queued tasks.
     pub accepted: u64,
-    /// How many finished tasks were queued again, because a further record wants their pages (their candidates are
-    /// counted as duplicates) or because of a request.
+    /// How many finished tasks were queued again, by a request or because a further record wants their pages. (In the
+    /// latter case their candidates are counted as duplicates.)
     pub requeued: u64,
-    /// How many were refused, by reason.
+    /// How many candidates were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
-    /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills
-    /// it; refused links of pages are only counted.
+    /// The candidates that were refused for other reasons than `duplicate`, in order. Only [`feed`] fills this;
+    /// refused links of pages are only counted.
     ///
     /// [`feed`]: super::Tasks::feed
     pub refused: Vec<Refused>,
-    /// How many serve only records that are resolved already, or belong to a crawl that is over:
-    /// they are neither judged nor counted as discovered.
+    /// How many candidates serve only resolved records, or belong to a crawl that is over. They are neither judged
+    /// nor counted as discovered.
     pub unwanted: u64,
-    /// Pages that are done already and that a further record wants.
+    /// Pages that are done already and are wanted by a further record.
     pub backfills: Vec<Backfill>,
     /// Sites inside the window that got tasks.
     pub woken: Vec<Woken>,
@@ -83,7 +83,7 @@ pub struct Woken {
     pub turn: Turn,
 }
 
-/// The crawl that is next at a site: one of those whose tasks there have the highest priority.
+/// The turn of the crawl that is next at a site: one of those whose tasks there have the highest priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub priority: u8,
@@ -95,20 +95,19 @@ pub struct Turn {
 /// A candidate that did not become a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
-    /// Its index in the batch.
+    /// The candidate's index in the batch.
     pub index: usize,
     pub reason: Reason,
-    /// The fault, for people.
+    /// Why it was refused, for people.
     pub why: String,
 }
 
-/// A stored page that is to be applied to a further record, which came to want it after the page
-/// was handed out. There is no second fetch; the page's links are fed for the record at `depth +
-/// 1`.
+/// A stored page to be applied to a further record, which came to want it after the page was handed out. The page is
+/// not fetched again; its links are fed for the record at `depth + 1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backfill {
     pub task: TaskId,
-    /// Canonical, as the page was stored.
+    /// The canonical URL under which the page was stored.
     pub url: String,
     pub depth: u16,
     pub record: String,
@@ -125,15 +124,15 @@ pub struct Leased {
     pub priority: u8,
     /// The page that the link was found on.
     pub parent: Option<String>,
-    /// The records, resolved or not, that the page serves.
+    /// The records that the page serves, resolved or not.
     pub records: Vec<String>,
-    /// How many workers it has killed so far.
+    /// How many workers the task has killed so far.
     pub deaths: u32,
     /// The application's `attrs` object, as JSON.
     pub attrs: Option<String>,
-    /// Earlier attempts that failed and were retried, the oldest first.
+    /// Earlier attempts that failed and were retried, oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// Its site was unreachable: it ends with this outcome, without a request.
+    /// For a task of an unreachable site: the outcome with which it ends, without a request.
     pub unreachable: Option<Outcome>,
 }
 
@@ -147,7 +146,7 @@ pub struct HeldLease {
     pub crawl: CrawlKey,
 }
 
-/// The parts of a task for its stored page and log lines.
+/// The parts of a task that its stored page and log lines need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSketch {
     pub crawl: CrawlKey,
@@ -158,44 +157,44 @@ pub struct TaskSketch {
     pub attrs: Option<String>,
 }
 
-/// The tasks of a site that were leased by one call.
+/// The tasks of a site that one call has leased.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
-    /// How many tasks the site still has queued, if some of them can be handed out now.
+    /// How many tasks the site still has queued; 0 if none of them can be handed out now.
     pub left: u64,
-    /// The turn that is next.
+    /// The next turn at the site.
     pub next: Option<Turn>,
     /// Why the batch is empty though something can be handed out next.
     pub nothing: Option<NothingHandedOut>,
 }
 
-/// Why a site had nothing to hand out, though something of it is queued and not held back.
+/// Why a site had nothing to hand out, though some of its queued tasks are not held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NothingHandedOut {
     /// Tasks of crawls that are over have ended instead, as many as one call may end.
     CrawlsOver,
-    /// Crawls that hand nothing out were passed over, as many as one call may pass.
+    /// Crawls without tasks to hand out were passed over, as many as one call may pass.
     CrawlsHeld,
-    /// The site was unreachable, and backs off for later tasks.
+    /// The site is unreachable, and now backs off for its later tasks.
     BackoffBegins,
-    /// The crawl that is next needs a supervisor of another lane.
+    /// The next crawl needs a supervisor of another lane.
     OtherLane,
-    /// The site backs off, which the dispatch did not know.
+    /// The site backs off, but the dispatch did not know it.
     BackingOff,
-    /// The stored priorities promised a task, and there was none.
+    /// The stored priorities promised a task, but there was none.
     NotFound,
 }
 
 impl NothingHandedOut {
-    /// Failures that the next call corrects, or that reveal an error.
+    /// Reasons that the next call corrects, or that reveal an error.
     pub const UNEXPECTED: [NothingHandedOut; 3] = [
         NothingHandedOut::OtherLane,
         NothingHandedOut::BackingOff,
         NothingHandedOut::NotFound,
     ];
 
-    /// Whether the call has changed something, so that the next finds something else.
+    /// Whether the call has changed something, so that the next call has a different result.
     pub fn is_progress(self) -> bool {
         !NothingHandedOut::UNEXPECTED.contains(&self)
     }
@@ -212,16 +211,16 @@ impl NothingHandedOut {
     }
 }
 
-/// The results of an outcome.
+/// The result of reporting an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Completion {
-    /// The lease was not in force any more: nothing was changed.
+    /// The lease was no longer in force, so nothing was changed.
     Stale,
     /// The task is queued again and waits for its retry.
     WillRetry,
-    /// The page says nothing without its scripts: the task is queued again, for a browser.
+    /// The page has no content without its scripts: the task is queued again, for a browser.
     HandedOn,
-    /// The failure is the site's, which backs off: the task is queued again.
+    /// The failure is the site's, which backs off; the task is queued again.
     SiteBackoffs(Turn),
     Counted(CompletionTally),
 }
@@ -230,16 +229,16 @@ pub enum Completion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompletionTally {
     pub crawl: CrawlKey,
-    /// Canonical, as the page was stored.
+    /// The canonical URL under which the page was stored.
     pub url: String,
     pub depth: u16,
-    /// Unresolved records that came to want the page after it was handed out: they need a backfill.
+    /// The unresolved records that came to want the page after it was handed out, and so need a backfill.
     pub backfill_records: Vec<String>,
     /// The results of the links and the redirect.
     pub links: FeedTally,
 }
 
-/// A site has begun to back off, or is unreachable.
+/// A backoff that has begun, or a site that has become unreachable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffBegun {
     pub site: SiteId,
@@ -247,35 +246,36 @@ pub struct BackoffBegun {
     /// The crawl of the task that met the failure.
     pub crawl: CrawlKey,
     pub reason: BackoffReason,
-    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it. `None`: it is unreachable.
+    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes the site. `None`: the site is
+    /// unreachable.
     pub until_ms: Option<i64>,
     pub evidence: Evidence,
 }
 
-/// The result of a task that came back without an outcome.
+/// The result of giving back a task without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenBack {
     Requeued(Turn),
-    /// Its crawl was over by then, so the task has ended, too.
+    /// The crawl is over, so the task has ended, too.
     Ended,
-    /// It has killed three workers and ended in `crashed`.
+    /// The task has killed three workers and ended with `crashed`.
     Quarantined,
-    /// The lease was not in force any more: nothing was changed.
+    /// The lease was no longer in force, so nothing was changed.
     Stale,
 }
 
-/// The stored clock of a site.
+/// A site's clock, as stored.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clock {
     /// No fetch may start before this time; milliseconds since the epoch.
     pub due_at_ms: i64,
-    /// The delay between two fetches; `None` until it is known (the default delay then holds).
+    /// The delay between two fetches; `None` until it is known (until then the default delay applies).
     pub delay_ms: Option<u32>,
     /// When the last known fetch started; milliseconds since the epoch.
     pub last_start_ms: Option<i64>,
-    /// The supervisor that the site's tasks go to.
+    /// The supervisor that gets the site's tasks.
     pub owner: Option<String>,
-    /// The address that the site's requests are counted for.
+    /// The address whose limits the site's requests count for.
     pub address: Option<IpAddr>,
 }
 
@@ -286,50 +286,50 @@ pub struct SiteDue {
     pub name: String,
     pub clock: Clock,
     pub rule: SiteRule,
-    /// The site backs off until then; after it, one task is to go first. `None`: the site is open.
+    /// The end of the site's backoff, after which one task is to go first. `None`: the site is open.
     pub backoff_until_ms: Option<i64>,
-    /// Its tasks end without a request, until only later ones are left.
+    /// Whether the site's tasks end without a request, until only later ones are left.
     pub is_unreachable: bool,
     pub queued: u64,
-    /// The turn that is next; `None` if nothing can be handed out.
+    /// The next turn; `None` if nothing can be handed out.
     pub next: Option<Turn>,
 }
 
-/// A site's rule, set by hand. Where a field is `None`, the default holds.
+/// A site's rule, set by hand. For a field that is `None`, the default applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteRule {
-    /// The delay between two requests, in milliseconds, instead of the default; robots.txt's delay
-    /// is the minimum.
+    /// The delay between two requests, in milliseconds, instead of the default. The delay in robots.txt is the
+    /// minimum.
     pub delay_ms: Option<u32>,
     /// No request starts before this time; milliseconds since the epoch.
     pub block_until_ms: Option<i64>,
-    /// How many tasks may still be handed out, over all crawls; the others stay queued.
+    /// How many tasks may still be handed out, over all crawls; further ones stay queued.
     pub pages_left: Option<u64>,
 }
 
-/// The queue of a crawl.
+/// The queued tasks of a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pending {
     pub total: u64,
-    /// The lowest and the highest priority of it.
+    /// The lowest and the highest priority of these tasks.
     pub low_priority: Option<u8>,
     pub high_priority: Option<u8>,
-    /// Sites with something queued.
+    /// The number of sites with queued tasks.
     pub sites: AtMost,
 }
 
-/// A count that stops at a number, so that no answer takes long.
+/// A count that stops at a maximum, so that no answer takes long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtMost {
     pub count: u64,
-    /// There are more.
+    /// Whether there are more.
     pub has_more: bool,
 }
 
 impl AtMost {
     const MOST: i64 = 10_000;
 
-    /// At most this many are checked.
+    /// The maximum number of rows that are read for a count.
     pub(super) const EXAMINED: i64 = AtMost::MOST + 1;
 
     pub(super) fn of(found: i64) -> AtMost {
@@ -346,7 +346,7 @@ impl AtMost {
 pub struct CrawlStatus {
     /// How many lines of the seed input are committed; see [`set_fed`](super::Crawls::set_fed).
     pub fed_lines: u64,
-    /// No further seeds will come.
+    /// Whether the seeds have ended: no further ones will come.
     pub seeds_ended: bool,
     /// URLs judged: seeds, links and redirects.
     pub discovered: u64,
@@ -359,23 +359,23 @@ pub struct CrawlStatus {
     pub skipped: BTreeMap<Reason, u64>,
     /// Outcomes with an HTTP status.
     pub pages: u64,
-    /// Pages that were read, and that no mapping is for.
+    /// Pages that were read but have no mapping.
     pub unmatched: u64,
     /// Field values stored.
     pub fields: u64,
-    /// Rows that pages list, and of how many the values are stored.
+    /// The number of rows that pages list, and of those whose values are stored.
     pub rows: u64,
     pub rows_stored: u64,
     /// Links found on pages.
     pub links: u64,
-    /// Decoded body bytes.
+    /// The size of decoded bodies, in bytes.
     pub bytes: u64,
     /// Sites with at least one task.
     pub sites: u64,
 }
 
 impl CrawlStatus {
-    /// The counters that the store, the records of runs and `webfill crawl` get, by their names in JSON.
+    /// The counters for the store, the records of runs and `webfill crawl`, by their JSON names.
     pub fn counts(&self) -> Map<String, Value> {
         let counts = [
             ("pages", json!(self.pages)),
@@ -418,7 +418,7 @@ impl CrawlStatus {
     }
 }
 
-/// The context of a candidate: what its task inherits from the page that it was found on.
+/// What a candidate's task inherits from the page on which the candidate was found.
 #[derive(Clone, Copy)]
 pub(super) struct LinkContext<'a> {
     pub(super) kind: LinkKind,
@@ -426,12 +426,12 @@ pub(super) struct LinkContext<'a> {
     pub(super) priority: u8,
     pub(super) redirects: u8,
     pub(super) parent: Option<TaskId>,
-    /// The base of relative links.
+    /// The base URL of relative links.
     pub(super) base: Option<&'a Url>,
-    /// Unresolved ones only.
+    /// The candidate's records, only unresolved ones.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
-    /// It was found on a page that only repeats others.
+    /// Whether it was found on a page that only repeats others.
     pub(super) is_of_repetition: bool,
 }
 

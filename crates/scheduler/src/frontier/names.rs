@@ -1,14 +1,14 @@
-//! Short ids for the names of sites and records. The tables are the truth; recently used names are
-//! cached in two generations, which bounds the memory.
+//! Short ids for the names of sites and records. The tables are authoritative; recently used names are cached in two
+//! generations, which bounds the memory.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-/// How many names each generation holds; both take some ten megabytes.
+/// The number of names in each generation. Both together take some ten megabytes.
 const GENERATION: usize = 50_000;
 
-/// The ids of one table's names.
+/// The cached ids of the names in one table.
 #[derive(Debug)]
 pub(super) struct Names {
     select: &'static str,
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// The id of a name; a new name gets a new one.
+    /// The id of a name. A name that is not in the table is added.
     pub(super) fn id_of(&mut self, db: &Connection, name: &str) -> Result<i64> {
         if let Some(id) = self.young.get(name) {
             return Ok(*id);

@@ -1,9 +1,9 @@
-//! The rows of new tasks, written several at a time: for each statement SQLite opens the table and all of
-//! its indexes, which takes as long as to write a row.
+//! Writes the rows of new tasks several at a time. For each statement SQLite opens the table and all of its indexes,
+//! which takes as long as writing a row.
 //!
-//! Only the first of a batch is written with its id. Its neighbours get theirs from SQLite, which counts on
-//! from the highest: with ids of ours it would first copy each page that a statement changes, to be able to
-//! undo the statement alone.
+//! Only the first row of a batch is written with its id. The following rows get their ids from SQLite, which counts
+//! on from the highest one. If they were written with ids, SQLite would first copy each page that a statement
+//! changes, to be able to undo that statement alone.
 
 use std::sync::LazyLock;
 
@@ -12,10 +12,10 @@ use webfill_wire::CrawlKey;
 
 use super::model::{AttrsId, SiteId, TaskId};
 
-/// The most rows that one statement writes.
+/// The maximum number of rows that one statement writes.
 const TOGETHER: usize = 16;
 
-/// All but the id, which comes after them.
+/// All columns but the id, which comes after them.
 const COLUMNS: [&str; 9] = [
     "crawl",
     "site",
@@ -30,7 +30,7 @@ const COLUMNS: [&str; 9] = [
 
 static INSERT_FIRST: LazyLock<String> =
     LazyLock::new(|| insert(&[&COLUMNS[..], &["id"]].concat(), 1));
-/// By the number of rows, less one.
+/// The statements, indexed by the number of rows minus one.
 static INSERT_NEXT: LazyLock<Vec<String>> =
     LazyLock::new(|| (1..=TOGETHER).map(|rows| insert(&COLUMNS, rows)).collect());
 
@@ -44,12 +44,12 @@ pub(super) struct NewTask {
     pub(super) redirects: u8,
     pub(super) parent: Option<TaskId>,
     pub(super) rank: i64,
-    /// As it is stored.
+    /// The URL in its stored form.
     pub(super) url: String,
     pub(super) attrs: Option<AttrsId>,
 }
 
-/// New tasks of a batch, all of one crawl, some not written yet.
+/// The new tasks of a batch, all of one crawl. Some may not be written yet.
 #[derive(Debug)]
 pub(super) struct NewTasks {
     crawl: CrawlKey,
@@ -66,7 +66,7 @@ impl NewTasks {
         }
     }
 
-    /// Adds a task, whose id follows the previous one.
+    /// Adds a task. Its id must follow that of the previous one.
     pub(super) fn add(&mut self, db: &Connection, task: NewTask) -> Result<()> {
         self.unwritten.push(task);
         match self.unwritten.len() < TOGETHER {
@@ -75,7 +75,7 @@ impl NewTasks {
         }
     }
 
-    /// Writes all rows: to be called before the table is read, and at the end.
+    /// Writes all rows. Must be called before the table is read, and at the end.
     pub(super) fn write(&mut self, db: &Connection) -> Result<()> {
         let mut tasks = &self.unwritten[..];
         if !self.has_written
@@ -122,13 +122,14 @@ impl NewTasks {
     }
 }
 
-/// The index of seen URLs would name another task.
+/// The error if SQLite has given a task another id than expected: the index of seen URLs would refer to another task.
 fn other_id(ours: i64, stored: i64) -> Error {
     let message = format!("task {ours} was stored as {stored}");
     Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
-/// OR FAIL: an error ends the whole transaction in any case.
+/// A statement that inserts this many rows. `OR FAIL` is enough, because an error rolls back the whole transaction in
+/// any case.
 fn insert(columns: &[&str], rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns.len()].join(", "));
     format!(

@@ -1,4 +1,4 @@
-//! Crawls by their ids: registered, changed, expired, listed, counted.
+//! Crawls by their ids: how they are registered, changed, expired, listed and counted.
 
 use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;
@@ -23,8 +23,8 @@ impl Crawls<'_> {
         })
     }
 
-    /// Registers a crawl, or replaces the spec of a `known` one. Counters and tasks stay as they
-    /// are. A crawl that had expired continues.
+    /// Registers a crawl, or replaces the spec of a `known` one, whose counters and tasks stay as they are. A crawl
+    /// that had expired continues.
     pub fn upsert(
         &mut self,
         known: Option<CrawlKey>,
@@ -56,14 +56,14 @@ impl Crawls<'_> {
             let mut insert = cx.db.prepare_cached(&sql)?;
             let key = insert.query_row(values, |row| row.get(0))?;
             drop(insert);
-            // One transaction may register thousands of crawls: memory stays bounded.
+            // One transaction may register thousands of crawls, so memory is freed in between.
             crawl_rows::flush_crawls(cx)?;
             cx.crawls.insert(key, Crawl::new(spec, scope));
             Ok(key)
         })
     }
 
-    /// Stores an `attrs` object, for candidates to refer to.
+    /// Stores an `attrs` object, to which candidates can refer.
     pub fn keep_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
         self.0.guarded("keep attributes", |cx| {
             let sql = "INSERT INTO attrs (json) VALUES (?1)";
@@ -71,7 +71,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// The outcome that a crawl's queued tasks end in, if it was stopped or has expired.
+    /// The outcome with which a crawl's queued tasks end, if it was stopped or has expired.
     pub fn end_of(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
         Ok(self.0.crawl(key)?.ended)
     }
@@ -86,7 +86,7 @@ impl Crawls<'_> {
         self.0.cx.crawls.with_compiled_patterns()
     }
 
-    /// Removes up to `most` crawls from those that have changed, the oldest first.
+    /// Takes up to `most` of the changed crawls, oldest first.
     pub fn take_touched(&mut self, most: usize) -> Vec<CrawlKey> {
         let taken: Vec<CrawlKey> = self.0.cx.touched.iter().take(most).copied().collect();
         for crawl in &taken {
@@ -124,7 +124,7 @@ impl Crawls<'_> {
             })
     }
 
-    /// Crawls whose expiry time has passed and that are not marked as over, the earliest first.
+    /// Crawls that have expired but are not marked as over yet, the earliest first.
     pub fn expired(&mut self, now_ms: i64, most: usize) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that have expired", |cx| {
             crawl_rows::write_counters(cx)?;
@@ -137,7 +137,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// Crawls that were stopped or have expired, and still have queued tasks.
+    /// Crawls that were stopped or have expired, but still have queued tasks.
     pub fn with_tasks_to_end(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that are over", |cx| {
             crawl_rows::write_counters(cx)?;

@@ -1,10 +1,10 @@
 //! The outbox: notifications of watches that wait for delivery, and the events that were reported. A notification is
-//! stored in the transaction that records its event as reported, so each event is reported once. It stays, under the
-//! same key, until it is delivered, so no crash loses it. Bounded: for each watch [`MOST_WAITING`] wait, with
-//! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] for all watches together. Bodies are stored apart, only as long as their
-//! notifications wait: the rows that are read each second stay small.
+//! stored in the transaction that marks its event as reported, so each event is reported once. It stays, under the
+//! same key, until it is delivered, so no crash loses it. The outbox is bounded: at most [`MOST_WAITING`]
+//! notifications with [`MOST_BYTES`] wait per watch, and [`MOST_BYTES_IN_ALL`] in total. Bodies are stored
+//! separately, and only as long as their notifications wait, so that the rows that are read each second stay small.
 //!
-//! The functions work on any connection to the file: `webfill watch run FILE` has no dispatcher any more when
+//! The functions work on any connection to the file, because `webfill watch run FILE` has no dispatcher any more when
 //! its run has ended.
 
 use std::collections::BTreeSet;
@@ -14,18 +14,19 @@ use serde_json::{Value, json};
 use webfill_api::{NotificationTarget, NotificationTime};
 use webfill_notifications::{Delivery, Reported, SiteTrouble, Verdict};
 
-/// Maximum number of waiting notifications of a watch; then the oldest is dropped.
+/// The maximum number of waiting notifications of a watch. Beyond it, the oldest is dropped.
 const MOST_WAITING: i64 = 1_000;
 
-/// Maximum bytes of waiting notifications, of a watch and of all; then the oldest of the watch is dropped.
+/// The maximum size of waiting notifications, per watch and in total, in bytes. Beyond it, the oldest one of the
+/// watch is dropped.
 const MOST_BYTES: i64 = 32 << 20;
 const MOST_BYTES_IN_ALL: i64 = 512 << 20;
 
-/// The oldest notification of a target goes first, so that the last one it gets is current. After this many attempts
-/// it goes behind the others: the target may never accept it.
+/// The oldest notification of a target goes first, so that the last one that it gets is current. After this many
+/// attempts a notification goes behind the others, because the target may never accept it.
 const TRIES_IN_ORDER: i64 = 10;
 
-/// Maximum number of settled notifications of a watch to keep.
+/// The maximum number of settled notifications kept per watch.
 const MOST_SETTLED: i64 = 100;
 
 /// A notification that could not be delivered for this long is dropped.
@@ -34,7 +35,7 @@ const DROPPED_AFTER_MS: i64 = 3 * 86_400_000;
 /// How long settled notifications are kept for people to see.
 const KEPT_MS: i64 = 7 * 86_400_000;
 
-/// Maximum number of sites in trouble to report.
+/// The maximum number of sites in trouble to report.
 const MOST_SITES: i64 = 100;
 
 const OUTBOX_FULL: &str = "too many notifications wait: the oldest are dropped";
@@ -52,8 +53,8 @@ pub struct Undelivered {
     pub why: String,
 }
 
-/// Puts a notification for one target into the outbox. After a failure it waits with the others of the target.
-/// Returns notifications that were dropped for it.
+/// Adds a notification for one target to the outbox. If the target has failed before, it waits together with the
+/// target's other notifications. Returns notifications that were dropped to make room.
 pub fn put(
     db: &Connection,
     watch: &str,
@@ -94,7 +95,7 @@ fn has_room(db: &Connection, watch: &str) -> Result<bool> {
     Ok(waiting <= MOST_WAITING && bytes <= MOST_BYTES && in_all <= MOST_BYTES_IN_ALL)
 }
 
-/// Settles a notification that waits as one that is not delivered.
+/// Settles a waiting notification as not delivered.
 fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Undelivered>> {
     let sql = "UPDATE notifications SET due_ms = NULL, settled_ms = ?2, why = ?3
                WHERE id = ?1 AND due_ms IS NOT NULL RETURNING watch, target";
@@ -116,7 +117,7 @@ fn drop_body(db: &Connection, id: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([id]).map(drop)
 }
 
-/// Notifications for targets that are not among these are not delivered: the targets were removed.
+/// Settles waiting notifications for targets that are not among these, because the targets were removed.
 pub fn withdraw(
     db: &Connection,
     watch: &str,
@@ -135,7 +136,7 @@ pub fn withdraw(
     Ok(())
 }
 
-/// The reported events of a watch; `None`: none yet.
+/// The events of a watch that were reported; `None`: none yet.
 pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
     let sql = "SELECT reported FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
@@ -157,14 +158,14 @@ pub fn keep_reported(
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Nothing is reported any more for this time.
+/// Drops the record of reported events, because nothing is reported for this time any more.
 pub fn forget_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// For a removed watch: its settled notifications stay until they are too old.
+/// Drops the notifications of a removed watch. Settled ones stay until they are too old.
 pub fn forget(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
         "DELETE FROM notification_bodies WHERE notification IN
@@ -178,13 +179,13 @@ pub fn forget(db: &Connection, watch: &str) -> Result<()> {
     Ok(())
 }
 
-/// At a start all that waits is tried at once.
+/// Makes all waiting notifications due, at a start.
 pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
     let sql = "UPDATE notifications SET due_ms = ?1 WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.execute([now_ms]).map(drop)
 }
 
-/// Due notifications: one of each target, the oldest first.
+/// The due notifications: the oldest of each target.
 pub fn due(
     db: &Connection,
     now_ms: i64,
@@ -264,7 +265,7 @@ pub fn settle(
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Keeps the last ones only.
+/// Drops all but the latest settled notifications of a watch.
 fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
     let sql = "DELETE FROM notifications WHERE id IN
                    (SELECT id FROM notifications WHERE watch = ?1 AND settled_ms IS NOT NULL
@@ -273,14 +274,14 @@ fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Targets that have waiting notifications of before a time, each with the oldest.
+/// Targets whose oldest waiting notification was made before a time.
 pub fn overdue(db: &Connection, before_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT watch, target, min(made_ms), max(why) FROM notifications
                WHERE due_ms IS NOT NULL GROUP BY watch, target HAVING min(made_ms) <= ?1";
     read_undelivered(db, sql, &[&before_ms])
 }
 
-/// The targets whose alert stands.
+/// The targets that have an alert.
 pub fn undelivered(db: &Connection) -> Result<Vec<Undelivered>> {
     let sql = "SELECT watch, target, since_ms, why FROM undelivered";
     read_undelivered(db, sql, &[])
@@ -315,8 +316,8 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops notifications that are too old, and forgets those settled long ago. Call it only once all were tried: the
-/// process may have been down for long. Returns the dropped ones.
+/// Drops waiting notifications that are too old, and removes those settled long ago. Call it only once all were
+/// tried, because the process may have been down for long. Returns the dropped ones.
 pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -330,7 +331,8 @@ pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     Ok(dropped)
 }
 
-/// The number of waiting notifications, and the last ones of a watch for people; times are seconds since the epoch.
+/// The number of waiting notifications of a watch, and its latest notifications for people. Times are seconds since
+/// the epoch.
 pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
     let sql = "SELECT count(*) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let waiting: i64 = db
@@ -361,7 +363,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
     Ok((waiting as u64, last.collect::<Result<_>>()?))
 }
 
-/// How many notifications wait, and why one of them does; `None` if none does.
+/// How many notifications wait, and why one of them does; `None` if none waits.
 pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
     let sql = "SELECT count(*), max(why) FROM notifications WHERE due_ms IS NOT NULL";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
@@ -369,12 +371,12 @@ pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
     Ok((waiting > 0).then(|| (waiting as u64, why.unwrap_or_default())))
 }
 
-/// A target as stored.
+/// A target in its stored form.
 pub fn target_json(target: &NotificationTarget) -> String {
     json!(target).to_string()
 }
 
-/// A kept target, for people.
+/// A stored target, as shown to people.
 pub fn shown(target: &str) -> String {
     let read: Option<NotificationTarget> = serde_json::from_str(target).ok();
     read.map_or_else(|| "***".into(), |target| target.shown())

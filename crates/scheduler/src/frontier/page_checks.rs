@@ -1,8 +1,8 @@
-//! The results of checks of watched pages, and the order that follows from them: each task that a run queues has a
-//! rank, and at each site the lowest goes first ([`Plan`]).
+//! Keeps the results of checks of watched pages, and derives the order of checks from them: each task that a run
+//! queues has a rank, and at each site the lowest rank goes first ([`Plan`]).
 //!
-//! A check counts once: one that is not later than the last one of its page changes nothing. How often the pages of a
-//! site change is kept as counts only ([`SlotPages`]), so that a rank takes a look-up and not a walk through the
+//! A check counts once: one that is not later than the last check of its page changes nothing. How often the pages of
+//! a site change is kept as counts only ([`SlotPages`]), so that a rank needs a look-up and not a walk through the
 //! site.
 
 use std::collections::BTreeMap;
@@ -20,19 +20,19 @@ use super::task_rows::HeldPage;
 use super::{FrontierError, crawl_rows};
 use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 
-/// For a site whose delay is not known yet.
+/// The assumed delay of a site whose delay is not known yet.
 const USUAL_DELAY_MS: i64 = 15_000;
 
-/// For a run whose schedule names none.
+/// The assumed period of a run whose schedule has none.
 pub(super) const USUAL_PERIOD_MS: i64 = 86_400_000;
 
-/// Workers request a page unconditionally if its body was not sent for this long.
+/// Workers request a page unconditionally if its body was not sent for at least this long.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// The result of a check of a page, compared with the check before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// There was none before that it could be compared with.
+    /// There was no earlier check to compare with.
     First,
     Unchanged,
     Changed,
@@ -48,7 +48,7 @@ impl From<Verdict> for Found {
     }
 }
 
-/// The data about a page.
+/// What is stored about the checks of a page.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     slot: u8,
@@ -80,7 +80,7 @@ impl Kept {
         self.slot = slot_of(self.rate.per_day(), is_listing);
     }
 
-    /// The usual rate of a class matters only until the page itself is known.
+    /// Sets the class of the page. Its usual rate matters only until the page itself is known.
     fn set_class(&mut self, class: PageClass) {
         if self.times_checked < 2 {
             self.rate = Rate::usual(class);
@@ -89,8 +89,9 @@ impl Kept {
         self.place();
     }
 
-    /// Whether a page that its server called unchanged before has changed, because the server no longer says so.
-    /// After this long, it may just have been requested unconditionally.
+    /// What a check of a page has found according to the page's server, which calls unchanged pages unchanged. After
+    /// [`UNCONDITIONAL_AFTER_MS`] an answer with a body shows nothing, because the page may have been requested
+    /// unconditionally.
     fn found_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
         let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
         match outcome {
@@ -103,7 +104,7 @@ impl Kept {
         }
     }
 
-    /// False if this check or a later one was counted before.
+    /// Counts a check. Returns false if this check or a later one was counted before.
     fn note(&mut self, at_ms: i64, found: Found) -> bool {
         let gap_ms = match self.last_check_ms {
             Some(last_ms) if at_ms <= last_ms => return false,
@@ -124,9 +125,9 @@ impl Kept {
 }
 
 impl Runs<'_> {
-    /// Counts checks of pages. Skips those of pages or crawls that are no longer known, or of crawls without a watch.
-    /// A check with a later time than now, by a worker whose clock is ahead, counts as of now, so that it does not
-    /// block others.
+    /// Counts checks of pages. Skips those of pages or crawls that are no longer known, and of crawls without a
+    /// watch. A check with a time in the future, by a worker whose clock is ahead, counts as of now, so that it does
+    /// not block later checks.
     pub fn count_checks(
         &mut self,
         checks: &[PageCheck],
@@ -163,7 +164,7 @@ impl Runs<'_> {
     }
 }
 
-/// Records an outcome of a watched page: its class, and, if the crawl's pages are not compared, whether it has
+/// Counts an outcome of a watched page: its class and, if the crawl's pages are not compared, whether the page has
 /// changed according to its server.
 pub(super) fn note_page(
     cx: &mut Context,
@@ -212,7 +213,7 @@ fn class_of_url(url: &str) -> PageClass {
     }
 }
 
-/// The site of a task, if it is of this crawl.
+/// The site of a task, if the task belongs to this crawl.
 fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<SiteId>> {
     let sql = "SELECT site FROM task_rows WHERE id = ?1 AND crawl = ?2";
     let mut select = db.prepare_cached(sql)?;
@@ -241,7 +242,7 @@ fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
     select.query_row([task as i64], kept).optional()
 }
 
-/// Keeps the data about a page that was in the slot `before`, if it was in any.
+/// Stores what is known about the checks of a page. `before`: the slot that the page was in, if it was in any.
 fn write(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),
@@ -275,15 +276,15 @@ fn write(
     Ok(())
 }
 
-/// The plans of the sites that a batch queues tasks of a run at.
+/// The plans of the sites at which a batch queues tasks of a run.
 #[derive(Default)]
 pub(super) struct Ranks {
     plans: BTreeMap<SiteId, Plan>,
 }
 
 impl Ranks {
-    /// The rank of a task of a run, whose last attempt ended at `done_at_ms`; 0 if the crawl does not belong to a
-    /// watch.
+    /// The rank of a task in a run; 0 if the crawl does not belong to a watch. `task`: a known task, with the time
+    /// when its last attempt ended.
     pub(super) fn of(
         &mut self,
         db: &Connection,
@@ -307,7 +308,7 @@ impl Ranks {
                 plan.key(task, kept.slot, kept.rate.per_day(), done_at_ms)
             }
         };
-        // 0 means no rank.
+        // 0 would mean that the task has no rank.
         Ok(if key == 0 { 1 } else { key })
     }
 }

@@ -1,5 +1,5 @@
-//! The parts of the frontier that [`Frontier`](super::Frontier) hands out. Their calls are with the steps that they
-//! begin.
+//! The parts of the frontier, as [`Frontier`](super::Frontier) hands them out. Their methods are in the modules of
+//! the steps.
 
 use super::transactions::Transactions;
 
@@ -9,13 +9,13 @@ pub struct Watches<'a>(pub(super) &'a mut Transactions);
 /// The supervisors that may hold leases.
 pub struct Supervisors<'a>(pub(super) &'a mut Transactions);
 
-/// Crawls that have ended and that the store does not have yet.
+/// Crawls that have ended but are not in the store yet.
 pub struct UnsavedCrawls<'a>(pub(super) &'a mut Transactions);
 
 /// Drops finished crawls.
 pub struct Pruning<'a>(pub(super) &'a mut Transactions);
 
-/// The records of the users, and the pages that they want.
+/// The users' records, and the pages that they want.
 pub struct Records<'a>(pub(super) &'a mut Transactions);
 
 /// The pages that runs of watches check.
@@ -36,7 +36,7 @@ pub struct Reports<'a>(pub(super) &'a mut Transactions);
 /// The counters of crawls, applications and the whole frontier.
 pub struct Counts<'a>(pub(super) &'a mut Transactions);
 
-/// Lets crawls hand out tasks again that were held back.
+/// Releases crawls that were held back, so that they hand out tasks again.
 pub struct Releases<'a>(pub(super) &'a mut Transactions);
 
 /// The crawls: their specs, states and counters.

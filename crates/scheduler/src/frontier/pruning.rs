@@ -1,13 +1,13 @@
-//! Pruning: finished crawls are dropped, with their tasks and all that hangs on these.
+//! Pruning: finished crawls are dropped, with their tasks and everything that belongs to these.
 //!
 //! A crawl is first *detached*: its row gets a name that no client can use. So its ids are free from then on, and a
-//! crawl that uses them is a new one. Code that still has its number finds no crawl
-//! ([`FrontierError::UnknownCrawl`]). It counts as stopped, so nothing in progress queues anything for it. Then its
-//! rows are deleted in slices, by one walk through all tasks for all detached crawls. After a crash the walk starts
-//! over. Everything that sites have learned of their servers stays, and so do the states of records.
+//! crawl that uses them is a new one. Code that still has its key finds no crawl ([`FrontierError::UnknownCrawl`]). A
+//! detached crawl counts as stopped, so nothing in progress queues anything for it. Then its rows are deleted in
+//! slices, by one walk through all tasks for all detached crawls. After a crash the walk starts over. Everything that
+//! was learned about sites and their servers stays, and so do the states of records.
 //!
-//! Numbers of tasks and crawls are never used twice, because other tables keep them: the seen index still holds the
-//! keys of deleted tasks, of crawls that no longer exist.
+//! Ids of tasks and crawls are never reused, because other tables keep them: the seen index still holds the keys of
+//! deleted tasks, of crawls that no longer exist.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +19,16 @@ use super::crawl_rows::DETACHED;
 use super::parts::Pruning;
 use super::{FrontierError, crawl_rows};
 
-/// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
+/// The maximum number of tasks that one slice reads, of all crawls, because ended tasks have no index.
 const MOST_READ: i64 = 10_000;
 
-/// One slice deletes at most this many rows.
+/// The maximum number of rows that one slice deletes.
 const MOST_DELETED: usize = 500;
 
-/// One slice gives at most this many free pages back to the file system.
+/// The maximum number of free pages that one slice returns to the file system.
 const MOST_FREED: u32 = 512;
 
-/// One action detaches at most this many crawls.
+/// The maximum number of crawls that one action detaches.
 const MOST_DETACHED: i64 = 1_000;
 
 /// A walk through all tasks that deletes those of detached crawls.
@@ -47,19 +47,19 @@ impl PruneWalk {
     }
 }
 
-/// The detached crawls.
+/// The crawls that a call has detached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detached {
     pub crawls: Vec<CrawlKey>,
-    /// Tasks that will be deleted.
+    /// The number of tasks that will be deleted.
     pub tasks: u64,
-    /// There are more crawls of the kind.
+    /// Whether there are more crawls to detach.
     pub has_more: bool,
 }
 
 impl Pruning<'_> {
-    /// Detaches crawls of an application that have nothing queued or leased and have not changed since
-    /// a time: one, or all. Those in use are passed over.
+    /// Detaches one or all of an application's crawls that have nothing queued or leased and have not changed since a
+    /// time. Skips those in use.
     pub fn detach(
         &mut self,
         app_id: &str,
@@ -96,7 +96,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// A walk for all crawls that are detached by now; `None`: none are.
+    /// Begins a walk for all crawls that are detached by now; `None` if there are none.
     pub fn begin(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
         self.0.guarded("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
@@ -113,7 +113,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// Deletes the next slice, which takes milliseconds, and gives free pages back.
+    /// Deletes the next slice, which takes milliseconds, and returns free pages to the file system.
     pub fn delete_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
         self.0.guarded("prune crawls", |cx| {
             let db = &cx.db;
@@ -128,7 +128,7 @@ impl Pruning<'_> {
         })
     }
 
-    /// Gives all free pages back.
+    /// Returns all free pages to the file system.
     pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
         self.0.commit()?;
         let given = free_pages(&self.0.cx.db, 0).and_then(|()| {
@@ -141,7 +141,8 @@ impl Pruning<'_> {
     }
 }
 
-/// Returns at most this many free pages to the file system; 0: all. SQLite returns one for each row that is read.
+/// Returns at most this many free pages to the file system; 0: all. SQLite returns one page for each row that is
+/// read.
 fn free_pages(db: &Connection, most: u32) -> Result<()> {
     let mut pragma = db.prepare(&format!("PRAGMA incremental_vacuum({most})"))?;
     let mut freed = pragma.query([])?;
@@ -149,7 +150,7 @@ fn free_pages(db: &Connection, most: u32) -> Result<()> {
     Ok(())
 }
 
-/// So that the numbers of deleted rows are not used again.
+/// Stores the highest ids, so that those of deleted rows are not reused.
 fn note_numbers(db: &Connection, walk: &PruneWalk) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES ('last_task', ?1), ('last_crawl',
                    (SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
@@ -178,7 +179,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
         ] {
             db.prepare_cached(sql)?.execute([task])?;
         }
-        // Tasks that share them are of one crawl.
+        // Attributes are shared only by tasks of one crawl.
         let sql = "DELETE FROM attrs WHERE id = ?1";
         db.prepare_cached(sql)?.execute([attrs])?;
     }
@@ -189,7 +190,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the crawls' rows at sites; returns how many there were.
+/// Deletes the crawls' rows at sites. Returns their number.
 fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
     let mut deleted = 0;
     for sql in [
@@ -224,7 +225,7 @@ fn delete_crawls(db: &Connection, walk: &PruneWalk) -> Result<()> {
     Ok(())
 }
 
-/// The number of the next task.
+/// The id of the next task.
 pub(super) fn next_task(db: &Connection) -> Result<i64> {
     let sql = "SELECT max(coalesce((SELECT max(id) FROM task_rows), 0),
                    coalesce((SELECT value FROM meta WHERE name = 'last_task'), 0)) + 1";

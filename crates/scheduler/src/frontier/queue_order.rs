@@ -1,5 +1,6 @@
 //! The queue of a crawl at a site: which of its tasks are handed out first. The highest priority goes first and,
-//! within it, the oldest task; in a run of a watch the lowest rank (see [`page_checks`](super::page_checks)).
+//! within it, the oldest task. In a run of a watch, the lowest rank goes first instead (see
+//! [`page_checks`](super::page_checks)).
 
 use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use webfill_wire::CrawlKey;
@@ -8,7 +9,7 @@ use super::model::{NextCrawl, SiteId, TaskId};
 use super::site_states::{failed_host, host_of};
 use super::tries::tries;
 
-/// Among how many tasks the one is chosen that goes first after a backoff.
+/// How many tasks are considered when choosing the one that goes first after a backoff.
 const PROBES_CHECKED: usize = 256;
 
 /// A task that may be handed out.
@@ -23,12 +24,13 @@ pub(super) struct QueuedTask {
     pub(super) attrs: Option<String>,
 }
 
-/// How often a task was requested, and how often it was handed out: some come back without a request, again and again.
+/// How often a task was requested, and how often it was handed out: some tasks come back again and again without a
+/// request.
 pub(super) type Tried = (i64, u32);
 
 /// The task that goes first after a backoff, and how often it was tried. A task that was not tried yet shows more
 /// about the site than one that has failed there. A task of another host shows more than one of the host that has
-/// failed last, which alone may be dead. Only the first [`PROBES_CHECKED`] tasks of the crawl are searched.
+/// failed last, which may be the only dead one. Only the first [`PROBES_CHECKED`] tasks of the crawl are considered.
 pub(super) fn least_tried(
     db: &Connection,
     site: SiteId,
@@ -75,8 +77,8 @@ pub(super) fn first_queued(
     queued_tasks(db, sql, values)
 }
 
-/// Tasks of a crawl up to the `last`, whatever comes before them. Each priority is found by the index, in which its
-/// oldest task is the first, so that no newer ones are read, however many there are.
+/// The tasks of a crawl up to the id `last`, whatever tasks precede them. Each priority is found by the index, in
+/// which its oldest task is the first, so that no newer tasks are read, however many there are.
 pub(super) fn older_at(
     db: &Connection,
     site: SiteId,
@@ -115,15 +117,15 @@ fn highest_below(
         .optional()
 }
 
-/// The same for a crawl in a run of a watch: by their ranks, whatever their priorities. What was queued
-/// without a rank comes last.
+/// The first tasks of a crawl in a run of a watch: by rank, whatever their priorities. Tasks that were queued without
+/// a rank come last.
 pub(super) fn first_ranked(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
-    // Each walks an index no further than its own results, however long the queue.
+    // Each statement reads no more of an index than its own results, however long the queue.
     let sql = concat!(
         select_queued!(),
         "AND t.rank <> 0 ORDER BY t.rank, t.id LIMIT ?4"
@@ -158,7 +160,7 @@ fn queued_tasks(db: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<Vec
     tasks.collect()
 }
 
-/// Tasks of a crawl at a site that could be handed out, with their priorities.
+/// The tasks of a crawl at a site that could be handed out, with their priorities.
 pub(super) fn ready_of(
     db: &Connection,
     site: SiteId,

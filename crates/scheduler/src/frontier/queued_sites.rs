@@ -1,5 +1,4 @@
-//! The sites at which a crawl has queued tasks, with the reason that these wait: for people who ask why a crawl makes
-//! no progress.
+//! The sites at which a crawl has queued tasks, and why these wait, for people who ask why a crawl makes no progress.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{BackoffReason, CrawlKey};
@@ -9,39 +8,39 @@ use super::parts::Reports;
 use super::site_states::read_reason;
 use super::{FrontierError, crawl_rows};
 
-/// A site at which a crawl has queued tasks, as stored: the clock of a site in the window may have moved since.
+/// A site at which a crawl has queued tasks, as stored. The clock of a site in the window may have moved since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedSite {
     pub id: SiteId,
     pub name: String,
-    /// Tasks of the crawl.
+    /// The number of the crawl's queued tasks.
     pub queued: u64,
-    /// The site passes the crawl over: it is paused, or all that it has here waits to be tried again.
+    /// Whether the site passes the crawl over, because it is paused or all of its tasks here wait for their retries.
     pub is_held: bool,
     pub due_at_ms: i64,
-    /// The delay between two requests, as far as it is known.
+    /// The delay between two requests, if known.
     pub delay_ms: Option<u32>,
-    /// The delay that was set by hand.
+    /// The delay set by hand.
     pub rule_delay_ms: Option<u32>,
-    /// No request before, by hand; 0: at any time.
+    /// No request is allowed before this time, set by hand; 0: no such time.
     pub block_until_ms: i64,
-    /// How many tasks may still be handed out.
+    /// How many tasks may still be handed out at the site.
     pub pages_left: Option<u64>,
-    /// The original limit, if known.
+    /// The original page limit, if known.
     pub most_pages: Option<u64>,
-    /// It backs off until then; 0: it is open.
+    /// The end of the site's backoff; 0: the site is open.
     pub backoff_until_ms: i64,
-    /// Why it backs off, and since when.
+    /// Why the site backs off, and since when.
     pub rest: Option<(BackoffReason, i64)>,
-    /// When one of the tasks that failed here is tried again, if all that is queued waits for that.
+    /// If all queued tasks wait for retries: when the first retry is due, among those read.
     pub next_try_ms: Option<i64>,
 }
 
-/// Number of tasks of a site to search for the next retry.
+/// The maximum number of a site's tasks read to find the next retry.
 const TRIES_COUNTED: i64 = 10;
 
 impl Reports<'_> {
-    /// Sites at which a crawl has queued tasks, at most `most` of them: a crawl may have a million.
+    /// Up to `most` sites at which a crawl has queued tasks; a crawl may have a million.
     pub fn queued_sites(
         &mut self,
         crawl: CrawlKey,
@@ -55,7 +54,7 @@ impl Reports<'_> {
         })
     }
 
-    /// One of them; `None` if the crawl has nothing queued there.
+    /// One such site; `None` if the crawl has nothing queued there.
     pub fn queued_site(
         &mut self,
         crawl: CrawlKey,
@@ -69,7 +68,7 @@ impl Reports<'_> {
             })
     }
 
-    /// Crawls that have something queued or leased, those that were opened last first.
+    /// The crawls that have queued or leased tasks, the latest opened ones first.
     pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("list the crawls that go on", |cx| {
             crawl_rows::write_counters(cx)?;
@@ -81,7 +80,7 @@ impl Reports<'_> {
     }
 }
 
-/// The statement that selects the sites at which a crawl has queued tasks; conditions may follow.
+/// The statement that selects the sites at which a crawl has queued tasks. Further conditions may be appended.
 fn select_queued_sites() -> String {
     format!(
         "SELECT sites.id, name, crawl_sites.queued, crawl_sites.top_priority = 0, due_at_ms,

@@ -1,5 +1,5 @@
-//! Runs of a watch: its crawl starts over, and every page that is found is checked again, once in a run. The task of
-//! a page is queued again in its row, so that the file does not grow from run to run.
+//! Runs of a watch: its crawl starts over, and every page that is found is checked again, once per run. A page's task
+//! is queued again in its existing row, so that the file does not grow with each run.
 //!
 //! A task belongs to the run if it is queued or leased, or has ended since the run began (`CrawlSpec::run_began_ms`).
 //! Tasks that the previous run has left in the queue stay there, with their ranks: a rank is a time, so waiting tasks
@@ -16,8 +16,7 @@ use super::parts::Runs;
 use super::schema::{DONE, QUEUED};
 use super::{FrontierError, crawl_rows, unlinked};
 
-/// Begins a run: the input is read from its beginning, and the counters are those of the run. Nothing of
-/// the sites' budgets is used.
+/// Begins a run: the input is read from its beginning, and the counters and the sites' budgets start over.
 pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET accepted = queued, taken = 0 WHERE crawl = ?1";
     db.execute(sql, [crawl])?;
@@ -33,8 +32,8 @@ pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
 }
 
 impl FeedBatch<'_> {
-    /// The task of a URL that was seen before, and when it ended, if that was before the run began; `None` as well if
-    /// the crawl does not belong to a watch.
+    /// The task of a URL that was seen before, and when it ended, if that was before the run began. `None` otherwise,
+    /// and if the crawl does not belong to a watch.
     pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<(TaskId, i64)>> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
@@ -51,7 +50,7 @@ impl FeedBatch<'_> {
         Ok(done_at_ms.map(|done_at_ms| (task, done_at_ms)))
     }
 
-    /// Queues the task again as if its URL were new. Its earlier attempts and records belong to another run. Its
+    /// Queues a task again as if its URL were new. Its earlier attempts and records belonged to another run. Its
     /// deliveries stay counted, so that late outcomes stay stale.
     pub(super) fn recheck(
         &mut self,
@@ -95,7 +94,7 @@ impl FeedBatch<'_> {
 }
 
 impl Runs<'_> {
-    /// Whether all that is queued of a run is beyond its budgets of sites.
+    /// Whether all queued tasks of a run are at sites whose budget is used up.
     pub fn is_beyond_budget(
         &mut self,
         crawl: CrawlKey,
@@ -118,8 +117,8 @@ impl Runs<'_> {
     }
 }
 
-/// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are
-/// queued, also beyond its budget, because which of them go first is known only then.
+/// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are queued,
+/// even beyond the budget, because only then is it known which of them go first.
 pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
     let Some(budget) = budget_of_sites(&crawl_rows::known_crawl(cx, crawl)?.spec) else {
         return Ok(u64::MAX);
@@ -130,7 +129,7 @@ pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Re
     Ok(budget.saturating_sub(taken as u64))
 }
 
-/// How many pages of each site a run may check.
+/// The number of pages that a run may check at each site.
 fn budget_of_sites(spec: &CrawlSpec) -> Option<u64> {
     spec.run_began_ms.and(spec.domain_max_pages)
 }

@@ -20,7 +20,7 @@ pub(super) struct Needless {
     pub(super) priority: u8,
 }
 
-/// Queued tasks that serve this record and no unresolved one.
+/// The queued tasks that serve this record and no unresolved one.
 pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
     let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task
@@ -38,8 +38,8 @@ pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needles
     db.prepare_cached(sql)?.query_map([record], task)?.collect()
 }
 
-/// The task, if it was stopped because its records were complete. A task that was stopped with its
-/// crawl served no record, or one that was unresolved.
+/// The task, if it was stopped because its records were complete. A task that was stopped together with its crawl has
+/// no records, or an unresolved one.
 pub(super) fn stopped_as_needless(db: &Connection, task: TaskId) -> Result<Option<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(
@@ -56,7 +56,7 @@ pub(super) fn stopped_as_needless(db: &Connection, task: TaskId) -> Result<Optio
 pub(super) struct Served {
     pub(super) id: i64,
     pub(super) name: String,
-    /// It came to want the page after the task was handed out (column `late`).
+    /// Whether the record came to want the page after the task was handed out (column `late`).
     pub(super) needs_backfill: bool,
     pub(super) resolved: bool,
 }

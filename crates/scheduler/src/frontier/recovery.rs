@@ -1,21 +1,21 @@
 //! Recovery: what opening a frontier does after a crash or any other end.
 //!
-//! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their
-//! sites, until a supervisor reports that it does not hold one any more, or is lost. Only times
-//! need care: they are stored by the wall clock, which may have been set meanwhile.
+//! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their sites, until a
+//! supervisor reports that it no longer holds one, or is lost. Only times need care: they are stored by the wall
+//! clock, which may have been set meanwhile.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use crate::site_state::UNTIL_WOKEN_MS;
 
-/// The wall clock is assumed to be set by at most this much between two runs.
+/// The maximum by which the wall clock is assumed to be set between two runs of the dispatcher.
 const CLOCK_JUMP_MS: i64 = 3_600_000;
 
-/// No site whose delay is unknown waits for longer than this after its last request.
+/// The maximum time that a site with an unknown delay waits after its last request.
 const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
 
-/// Empties the window, and moves the times of sites to the current clock. Only sites whose times may
-/// matter are visited, by indexes: there may be ten million.
+/// Empties the window, and moves the times of sites to the current clock. Only sites whose times may matter are
+/// visited, by means of indexes, because there may be ten million sites.
 pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()> {
     db.execute_batch(
         "UPDATE sites INDEXED BY sites_in_window
@@ -24,7 +24,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
     let Some(committed_at_ms) = committed_at_ms(db)? else {
         return Ok(());
     };
-    // If the clock was set back, sites that have been due for long would wait until it catches up.
+    // If the clock was set back, sites that have long been due would otherwise wait until it catches up.
     db.execute(
         "UPDATE sites INDEXED BY sites_due
          SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
@@ -32,7 +32,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
              AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // So would sites whose backoffs are over, and which have not been probed yet.
+    // The same for sites whose backoffs are over but which have not been probed yet.
     db.execute(
         "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = ?2
          WHERE backoff_until_ms BETWEEN ?2 AND ?1 AND backoff_until_ms > 0",
@@ -69,7 +69,7 @@ fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
     db.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// The number of the last turn, as of the last commit.
+/// The number of the last turn at the time of the last commit.
 pub(super) fn last_turn(db: &Connection) -> Result<i64> {
     let sql = "SELECT value FROM meta WHERE name = 'last_turn'";
     let turn = db.query_row(sql, [], |row| row.get(0)).optional()?;

@@ -1,4 +1,4 @@
-//! Crawls that are paused, resumed, stopped, and released at their sites; see [`holding`](super::holding).
+//! Pauses, resumes and stops crawls, and releases them at their sites; see [`holding`](super::holding).
 
 use super::error::if_pruned;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::parts::{Crawls, Releases};
 use super::{closing, crawl_rows, sites};
 
-/// How many tasks of a crawl may be handed out at a site. If none, records the reason.
+/// How many tasks of a crawl may be handed out at a site. If none, notes the reason.
 pub(super) fn room_or_hold(
     cx: &mut Context,
     site: SiteId,
@@ -42,7 +42,7 @@ pub(super) fn room_of(cx: &mut Context, key: CrawlKey) -> Result<u64> {
     Ok(crawl.map_or(0, |crawl| cx.lanes.room_or_await_lane(key, crawl)))
 }
 
-/// A lease of a crawl is over; `is_page`: with an HTTP response.
+/// Notes that a lease of a crawl is over. `is_page`: there was an HTTP response.
 pub(super) fn note_lease_over(cx: &mut Context, key: CrawlKey, site: SiteId, is_page: bool) {
     if let Some(crawl) = cx.crawls.get(&key) {
         cx.limited_applications
@@ -56,7 +56,7 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     if let Some(crawl) = cx.crawls.get_mut(&key) {
         crawl.held = false;
     }
-    // Even if a release of the crawl is in progress: sites that were held since may be behind it.
+    // Queued even if a release of the crawl is in progress, because that may have passed sites that were held since.
     cx.holding.to_release.push_back((key, 0));
 }
 
@@ -68,7 +68,7 @@ pub(super) fn release_if_room(cx: &mut Context, key: CrawlKey) {
     }
 }
 
-/// Tasks of a site were handed out: they count against its limit.
+/// Counts tasks that were handed out against their site's limit.
 pub(super) fn spend_site_pages(cx: &mut Context, site: SiteId, tasks: &[Leased]) -> Result<()> {
     let Some(limit) = cx.holding.limits.get_mut(&site) else {
         return Ok(());
@@ -78,8 +78,7 @@ pub(super) fn spend_site_pages(cx: &mut Context, site: SiteId, tasks: &[Leased])
     write_limit(cx, site)
 }
 
-/// A task came back unfetched: if it was handed out under the site's limit, its page is
-/// refunded.
+/// Refunds the page of a task that came back unfetched, if it was handed out under the site's limit.
 pub(super) fn refund_site_page(cx: &mut Context, site: SiteId, task: TaskId) -> Result<()> {
     let Some(limit) = cx.holding.limits.get_mut(&site) else {
         return Ok(());
@@ -92,7 +91,7 @@ pub(super) fn refund_site_page(cx: &mut Context, site: SiteId, task: TaskId) -> 
 
 pub(super) fn set_limit(cx: &mut Context, site: SiteId, left: Option<u64>) -> Result<()> {
     match (left, cx.holding.limits.get(&site)) {
-        // The same limit set again keeps its refunds.
+        // If the same limit is set again, its refunds are kept.
         (Some(left), Some(limit)) if limit.left == left => return Ok(()),
         (Some(left), _) => {
             let out = HashSet::new();
@@ -111,10 +110,10 @@ pub(super) fn write_limit(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// One call of [`Releases::release_next`] visits at most this many sites.
+/// The maximum number of sites that one call of [`Releases::release_next`] visits.
 pub(super) const SLICE: usize = 500;
 
-/// One call of [`Crawls::end_queued`] closes at most about this many tasks.
+/// The approximate maximum number of tasks that one call of [`Crawls::end_queued`] closes.
 pub(super) const MOST_CLOSED: usize = 2_000;
 
 pub(super) fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Result<Vec<SiteId>> {
@@ -143,7 +142,7 @@ pub(super) fn held_sites(
 }
 
 impl Releases<'_> {
-    /// Releases crawls whose applications have an allowance again.
+    /// Queues the release of crawls whose applications have an allowance again.
     pub fn free_applications(&mut self, now_ms: i64) {
         let freed = self.0.cx.limited_applications.take_freed(now_ms);
         self.0.cx.holding.to_release.extend(freed);
@@ -186,7 +185,7 @@ impl Releases<'_> {
             }
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
-                // Begin again with the first site: some may have been held since it was visited.
+                // Begin again with the first site, because some sites may have been held since they were visited.
                 None => (last_site > 0 && cx.limited_applications.has(&app)).then_some(0),
             };
             match next {
@@ -202,7 +201,7 @@ impl Releases<'_> {
 }
 
 impl Crawls<'_> {
-    /// Pauses a crawl: none of its tasks is handed out; queued and further tasks stay queued.
+    /// Pauses a crawl: none of its tasks is handed out; they and further tasks stay queued.
     pub fn pause(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         crawl.paused = true;
@@ -220,9 +219,8 @@ impl Crawls<'_> {
         self.0.guarded("resume a crawl", |_| Ok(()))
     }
 
-    /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
-    /// links are not followed. Opening the crawl again revokes this for tasks that are still
-    /// queued.
+    /// Stops a crawl: its queued tasks will end with `stopped`. Leased tasks may still finish, but their links are
+    /// not followed. Opening the crawl again revokes the stop for tasks that are still queued.
     pub fn stop(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.0.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
@@ -257,7 +255,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// The queue of a crawl.
+    /// What the crawl has queued.
     pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
         self.0.crawl(key)?;
         self.0.guarded("count what is queued", |cx| {

@@ -1,9 +1,9 @@
 //! Reopening: finished tasks are queued again, because a person requests it, because their failures turn out to be
 //! their site's, or because a further record wants their pages.
 //!
-//! A reopened task has no outcome any more. What it has tried stays as its history (table `tries`),
-//! but does not count against its retries. It keeps its priority and its records. What was fetched
-//! was fetched: pages, fields, links and bytes of the crawl stay counted.
+//! A reopened task has no outcome any more. Its attempts stay as its history (table `tries`), but do not count
+//! against its retries. It keeps its priority and its records. What was already fetched stays in the crawl's counts:
+//! pages, fields, links and bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,25 +20,25 @@ use super::task_rows::SERVES_ONLY_RESOLVED;
 use super::task_rows::{EndedTask, ended_tasks};
 use super::{FrontierError, backing_off, crawl_rows, feed, tries};
 
-/// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
+/// The maximum number of tasks that one slice reads, of all crawls, because ended tasks have no index.
 const MOST_READ: u64 = 10_000;
 
-/// One slice queues at most this many tasks.
+/// The maximum number of tasks that one slice queues.
 const MOST_QUEUED: usize = 250;
 
-/// The ended tasks of a crawl to queue again.
+/// Which ended tasks of a crawl to queue again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedTasks {
     pub crawl: CrawlKey,
     pub outcomes: Vec<Outcome>,
-    /// Only those with one of these HTTP statuses.
+    /// Only tasks with one of these HTTP statuses.
     pub status_codes: Option<Vec<u16>>,
-    /// Only those of the site with this name.
+    /// Only tasks of the site with this name.
     pub site: Option<String>,
 }
 
-/// A walk through all tasks, the oldest first, which queues some of them again in slices. Tasks
-/// that have come since it began are left out.
+/// A walk through all tasks, oldest first, which queues some of them again in slices. Tasks that were added after its
+/// beginning are left out.
 #[derive(Debug)]
 pub struct ReopenWalk {
     pub wanted: EndedTasks,
@@ -54,7 +54,7 @@ impl ReopenWalk {
 }
 
 impl Reopening<'_> {
-    /// Begins to queue ended tasks again.
+    /// Begins a walk that queues ended tasks again.
     pub fn begin(&mut self, wanted: EndedTasks) -> std::result::Result<ReopenWalk, FrontierError> {
         self.0.guarded("count the tasks", |cx| {
             let sql = "SELECT coalesce(max(id), 0) FROM tasks";
@@ -69,7 +69,7 @@ impl Reopening<'_> {
     }
 
     /// Queues the next slice of finished tasks again, which takes milliseconds. Skips the same tasks as
-    /// [`queue`](Reopening::queue). Unreachable sites of these tasks are open again.
+    /// [`queue`](Reopening::queue). Unreachable sites of these tasks become open again.
     pub fn queue_slice(
         &mut self,
         walk: &mut ReopenWalk,
@@ -101,9 +101,9 @@ impl Reopening<'_> {
         })
     }
 
-    /// Queues tasks again that have ended. Passed over are tasks that have not ended, those that
-    /// only resolved records want, those whose URL has a later task, and those of crawls that are
-    /// over. Returns the sites inside the window that got tasks by it.
+    /// Queues ended tasks again. Skips tasks that have not ended, those that only resolved records want, those whose
+    /// URL has a later task, and those of crawls that are over. Returns the sites inside the window that got tasks by
+    /// it.
     pub fn queue(
         &mut self,
         tasks: &[TaskId],
@@ -115,7 +115,7 @@ impl Reopening<'_> {
     }
 }
 
-/// Queues tasks again that have ended; see [`Reopening::queue`].
+/// Queues ended tasks again; see [`Reopening::queue`].
 pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Result<Vec<Woken>> {
     let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
     for task in ended_tasks(&cx.db, tasks)? {
@@ -146,18 +146,18 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// Queues a task again that has ended: its outcome does not count any more.
+    /// Queues an ended task again. Its outcome does not count any more.
     pub(super) fn reopen(&mut self, task: &EndedTask) -> Result<()> {
         tries::begin_again(self.db, task)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, rank = iif(rank = 0, ?3, rank)
                    WHERE id = ?1";
-        // In a run of a watch everything has a rank.
+        // In a run of a watch every task has a rank.
         let least_rank = i64::from(self.crawl.spec.run_began_ms.is_some());
         let values = params![task.id as i64, QUEUED, least_rank];
         self.db.prepare_cached(sql)?.execute(values)?;
         if self.is_before_run(task) {
-            // This run has not counted it.
+            // The task ended before this run, so the run has not counted it yet.
             self.crawl.status.discovered += 1;
         } else if self.crawl.uncount_outcome(task.outcome) == 0 {
             let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = ?2";
@@ -175,7 +175,7 @@ impl FeedBatch<'_> {
     }
 }
 
-/// The first [`MOST_QUEUED`] of the ended tasks that are wanted, after one task up to another.
+/// The first [`MOST_QUEUED`] of the wanted ended tasks with ids after `after`, up to `upto`.
 fn wanted_tasks(
     db: &Connection,
     wanted: &EndedTasks,

@@ -1,6 +1,5 @@
-//! Resolved records: a record that is complete needs no further page. Queued tasks that serve only
-//! resolved records end in `stopped`. Such a task is queued again if a further record comes to want
-//! its page.
+//! Resolved records: a complete record needs no further page. Queued tasks that serve only resolved records end with
+//! `stopped`. Such a task is queued again if a further record comes to want its page.
 
 use rusqlite::Result;
 use webfill_wire::Outcome;
@@ -11,14 +10,14 @@ use super::records::needless_tasks;
 use super::{FrontierError, closing, sites};
 
 impl Records<'_> {
-    /// Marks a record as resolved. Queued tasks that serve no unresolved record end in `stopped`.
+    /// Marks a record as resolved. Queued tasks that serve no unresolved record end with `stopped`.
     pub fn resolve(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
         self.0
             .guarded("close a record", |cx| resolve(cx, record, now_ms))
     }
 
-    /// Marks records as unresolved: their seeds are fed because fields are missing in the store,
-    /// though an earlier crawl may have resolved them.
+    /// Marks records as unresolved. Their seeds are fed because fields are missing in the store, even if an earlier
+    /// crawl has resolved them.
     pub fn reopen<'r>(
         &mut self,
         records: impl Iterator<Item = &'r str>,

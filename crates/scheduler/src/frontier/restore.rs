@@ -1,12 +1,12 @@
-//! Backups and other copies of the file, and the start from one.
+//! Backups and other copies of the file, and how a dispatcher starts from one.
 //!
-//! A copy does not know the tasks that were handed out after it was made, and supervisors may still work on them. So
-//! the start from a copy begins anew: no lease and no supervisor of the file counts any more, and every site counts
-//! as requested until nothing of the former fleet can be in flight.
+//! A copy does not contain the tasks that were handed out after it was made, and supervisors may still work on them.
+//! So a start from a copy begins anew: no lease and no supervisor of the file is valid any more, and every site
+//! counts as requested until nothing of the former fleet can be in flight.
 //!
-//! A backup is marked as one. Another copy is detected by the creation time of the file: it is stored in the file,
-//! and the file system gives a new file its own. So a copy is not detected if it was written into the former file, or
-//! on a file system that does not keep that time.
+//! A backup is marked as one. Any other copy is detected by the creation time of the file: that is stored in the
+//! file, and the file system gives a new file another one. So a copy is not detected if it was written into the
+//! original file, or on a file system that does not keep creation times.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,29 +17,29 @@ use super::config::{Backups, Restoring};
 use super::model::CLOCK_SLACK_MS;
 use super::{FILE_NAME, FrontierError, schema};
 
-/// The findings about an opened file.
+/// What was found out about an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Origin {
-    /// The file is a copy, or is said to be one.
+    /// Whether the file is a copy, or is declared to be one.
     pub(crate) begins_anew: bool,
-    /// It is a copy, and `--restored` was not given.
+    /// Whether the file is a copy and `--restored` was not given.
     pub(crate) is_copy: bool,
-    /// Until then, requests of a former fleet may be in flight; 0 if there can be none.
+    /// Until this time, requests of a former fleet may be in flight; 0 if there can be none.
     pub(crate) quiet_until_ms: i64,
 }
 
-/// The time of a backup, in `meta`.
+/// The name of the time of a backup in `meta`.
 const MARK: &str = "backup_made_at_ms";
 
-/// The creation time of the file, in `meta`.
+/// The name of the file's creation time in `meta`.
 const CREATED: &str = "file_created_at_ns";
 
-/// How long requests of a former fleet may still be in flight, in `meta`. The next start waits that long, whatever
-/// the wall clock says.
+/// The name, in `meta`, of how long requests of a former fleet may still be in flight. The next start waits that
+/// long, whatever the wall clock says.
 pub(super) const QUIET: &str = "quiet_left_ms";
 
-/// Refuses an unexpected backup. Takes over an expected backup, and a copy. `None`: the caller is not a dispatcher,
-/// and leaves that to the next one.
+/// Refuses an unexpected backup, and adopts an expected backup or a copy. `restoring` is `None` if the caller is not
+/// a dispatcher: adopting is then left to the next dispatcher.
 pub(super) fn check(
     db: &Connection,
     path: &Path,
@@ -62,7 +62,7 @@ pub(super) fn check(
     }
 }
 
-/// Starts over if the file is declared a copy, or if its creation time differs from the stored one.
+/// Begins anew if the file is declared a copy, or if its creation time differs from the stored one.
 fn adopt(
     db: &Connection,
     created_ns: Option<i64>,
@@ -93,7 +93,7 @@ fn noted(db: &Connection, name: &str) -> Result<Option<i64>> {
     db.query_row(sql, [name], |row| row.get(0)).optional()
 }
 
-/// `None` if the file system does not keep it.
+/// The file's creation time; `None` if the file system does not keep it.
 fn created_ns(path: &Path) -> Option<i64> {
     let created = std::fs::metadata(path)
         .and_then(|file| file.created())
@@ -112,7 +112,8 @@ pub(super) fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<us
     }
 }
 
-/// Without supervisors the leases have no holder, and come back when the dispatcher restores them.
+/// Begins anew, without the former supervisors: the leases have no holder then, and are taken back when the
+/// dispatcher restores them.
 fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
     let quiet_ms = quiet_ms(db, restoring)?;
     db.execute("DELETE FROM supervisors", [])?;
@@ -126,7 +127,7 @@ fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> 
     Ok(())
 }
 
-/// The time after which no task of the former fleet can be in flight.
+/// How long tasks of the former fleet may be in flight.
 fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
     let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
     let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
@@ -134,9 +135,9 @@ fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
     Ok(restoring.lease_ms as i64 + CLOCK_SLACK_MS + longest_request_ms)
 }
 
-/// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
-/// may be at work on it. The copy is on disk when this returns. It is marked, so that no dispatcher
-/// takes it for its own file by mistake.
+/// Copies the frontier of a state folder into another folder, as of one commit. A dispatcher may use the frontier
+/// meanwhile. The copy is on disk when this returns. It is marked, so that no dispatcher mistakes it for its own
+/// file.
 pub(super) fn back_up(
     state: &Path,
     into: &Path,

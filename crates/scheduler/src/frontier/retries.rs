@@ -1,5 +1,5 @@
-//! Retries: failures that may pass are tried again after a wait, by the [`RetryTable`]. A task that
-//! waits for its retry is queued, with `not_before_ms` set, and cannot be handed out until then.
+//! Retries: failures that may be temporary are retried after a wait, by the [`RetryTable`]. A task that waits for its
+//! retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
 use rusqlite::{Connection, Result};
 use webfill_wire::{TaskDone, is_limited};
@@ -8,12 +8,13 @@ use super::task_rows::next_ms;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
-/// How often a page is retried at most that its site refuses because of the number of requests, while it answers
-/// others. 429 says that for sure. Of another status it is likely: some servers send `Retry-After` with each refusal.
+/// The maximum number of retries of a page that its site refuses because of the number of requests, while it answers
+/// others. Status 429 says so explicitly. Other statuses only make it likely: some servers send `Retry-After` with
+/// each refusal.
 pub(super) fn most_retries_of_limited(report: &TaskDone) -> usize {
     match report.status_code {
         Some(429) => 20,
-        // A server in trouble says when it will be well, not how many requests it accepts.
+        // With these, a server says when its trouble will be over, not how many requests it accepts.
         Some(500..=599) | None => 0,
         Some(_) if is_limited(report) => 5,
         Some(_) => 0,
@@ -46,12 +47,12 @@ impl Retries {
         self.next_ms
     }
 
-    /// Some are due now.
+    /// Notes that some retries are due now.
     pub(super) fn set_due(&mut self) {
         self.next_ms = Some(1);
     }
 
-    /// How long to wait before a task is retried that was retried `used` times before; `None`: it is not.
+    /// The wait before the retry of a task that was retried `used` times before; `None`: it is not retried.
     pub(super) fn wait_ms(
         &self,
         run: Option<Patience>,
@@ -65,7 +66,7 @@ impl Retries {
         if used > 0 && is_brief && is_no_such_name(report) {
             return None;
         }
-        // Too many requests: that says nothing about the page.
+        // There were too many requests, which says nothing about the page.
         if used < most_retries_of_limited(report) {
             return (0..=used).rev().find_map(nth);
         }

@@ -1,4 +1,4 @@
-//! The steps of retries; see [`retries`](super::retries).
+//! Carries out retries; see [`retries`](super::retries).
 
 use super::task_rows::{due_retries, next_ms};
 use super::tries::{note_try, retries_used};
@@ -16,7 +16,7 @@ use super::task_rows::HeldTask;
 use super::{crawl_rows, releasing, sites, turns};
 use crate::patience::Patience;
 
-/// Queues a failed task again, if the crawl and the retry table allow it; returns whether.
+/// Queues a failed task again, if the crawl and the retry table allow it. Returns whether they do.
 pub(super) fn retry(
     cx: &mut Context,
     task: &HeldTask,
@@ -35,7 +35,7 @@ pub(super) fn retry(
     };
     let (outcome, status_code) = (report.outcome, report.status_code);
     note_try(&cx.db, report.task, now_ms, outcome, status_code)?;
-    // Too many requests: the page itself is as good as the others.
+    // There were too many requests, which says nothing about the page, so its priority stays.
     let lost = if most_retries_of_limited(report) > 0 {
         0
     } else {
@@ -46,7 +46,7 @@ pub(super) fn retry(
     Ok(true)
 }
 
-/// Queues a leased task again, to be handed out at a time.
+/// Queues a leased task again, to be handed out after a time.
 pub(super) fn queue_again(
     cx: &mut Context,
     task: &HeldTask,
@@ -68,7 +68,7 @@ pub(super) fn queue_again(
     Ok(())
 }
 
-/// A run of a watch ends whatever its pages do, and the next one checks them again.
+/// The patience of a run of a watch. A run must end even if its pages fail; the next one checks them again.
 pub(super) fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
     let ms = i64::try_from(spec.run_patience_ms?).unwrap_or(i64::MAX);
     Some(Patience {
@@ -77,12 +77,11 @@ pub(super) fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
     })
 }
 
-/// By how much each failed attempt lowers the task's priority.
+/// How much each failed attempt lowers the task's priority.
 pub(super) const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Makes tasks whose retries are due available again. Returns the sites inside the window that
-    /// got tasks by it.
+    /// Makes tasks available whose retries are due. Returns the sites inside the window that got tasks by it.
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,

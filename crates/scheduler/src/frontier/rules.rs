@@ -1,5 +1,5 @@
 //! Rules of sites, set by hand: delay, `block_until`, page limit, lane. They are stored with the site and survive a
-//! restart. The remaining pages of a limit are counted down; the original number is kept beside it, for people.
+//! restart. The remaining pages of a limit are counted down; its original number is also kept, for people.
 
 use std::collections::HashMap;
 
@@ -47,8 +47,8 @@ impl Sites<'_> {
         })
     }
 
-    /// Drops a site's rule and everything learned about it, except its owner and the time of its last request, after
-    /// which at least the default delay is kept.
+    /// Drops a site's rule and everything that was learned about it, except its owner and the time of its last
+    /// request. The next request comes at least the default delay after that.
     pub fn forget(
         &mut self,
         name: &str,
@@ -56,7 +56,7 @@ impl Sites<'_> {
     ) -> std::result::Result<(), FrontierError> {
         self.0.guarded("forget a site", |cx| {
             let site = SiteId(cx.sites.id_of(&cx.db, name)?);
-            // The forgotten delay may have been longer than the default.
+            // The dropped delay may have been longer than the default.
             let sql = "UPDATE sites SET delay_ms = NULL, due_at_ms = coalesce(
                            min(due_at_ms, last_start_ms + max(?2, coalesce(delay_ms, 0))), 0)
                        WHERE id = ?1";
@@ -86,7 +86,7 @@ impl Sites<'_> {
         })
     }
 
-    /// Keeps the number that a site's limit is set to.
+    /// Stores the original number of a site's page limit.
     pub fn set_most_pages(
         &mut self,
         name: &str,
@@ -102,7 +102,7 @@ impl Sites<'_> {
         })
     }
 
-    /// The lane that was set for a site, by its name.
+    /// The lane that was set for a site.
     pub fn lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
         self.0.guarded("read a site's lane", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";
@@ -125,12 +125,12 @@ impl Sites<'_> {
         })
     }
 
-    /// The sites that were forgotten since the last call. They are among those whose rules have changed.
+    /// Takes the sites that were forgotten since the last call. They are among those whose rules have changed.
     pub fn take_forgotten(&mut self) -> Vec<SiteId> {
         std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }
 
-    /// The sites whose rules have changed since the last call, as they are stored now.
+    /// Takes the sites whose rules have changed since the last call, as stored now.
     pub fn take_changed(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         let mut changed = std::mem::take(&mut self.0.cx.holding.changed_sites);
         changed.sort_unstable();
@@ -159,7 +159,7 @@ fn keep_rule(cx: &mut Context, site: SiteId, rule: &SiteRule) -> Result<()> {
     let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
     cx.db.prepare_cached(sql)?.execute(values)?;
     releasing::set_limit(cx, site, rule.pages_left)?;
-    // The new limit may make tasks available, or none.
+    // The new limit may make tasks available or unavailable.
     sites::count_taken(&cx.db, site, 0)?;
     sites::unpark(&cx.db, site)?;
     cx.holding.changed_sites.push(site);

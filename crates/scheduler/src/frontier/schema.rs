@@ -11,36 +11,37 @@ use webfill_service::state::PRIVATE;
 
 use super::{FrontierConfig, FrontierError};
 
-/// "wbfl": marks the file as webfill's.
+/// "wbfl", which marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// The format of the file.
 const VERSION: i64 = 1;
 
-/// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
-/// checkpoint's fsyncs block the dispatcher.
+/// The write-ahead log is checkpointed after this many pages (32 MiB). More often would be bad, because the fsyncs of
+/// a checkpoint block the dispatcher.
 const CHECKPOINT_PAGES: i64 = 8_192;
 
-/// How long another program may hold the write lock before that is an error.
+/// After another program has held the write lock for this long, calls fail.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Task states as stored; `0` takes no byte in a row. A query uses the partial indexes of queued or
-/// leased tasks only if it names the state as a literal.
+/// Task states as stored; `0` takes up no byte in a row. A query uses the partial indexes of queued or leased tasks
+/// only if it has the state as a literal.
 pub(super) const QUEUED: i64 = 0;
 pub(super) const LEASED: i64 = 1;
 pub(super) const DONE: i64 = 2;
 
 const TABLES: &str = include_str!("schema/tables.sql");
 
-/// An empty file is a database; those that SQLite puts beside it have its mode.
+/// Creates the file with private permissions. An empty file is a valid database, and the files that SQLite adds get
+/// the same mode.
 pub(super) fn create_private(path: &Path) {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(PRIVATE);
-    // If it cannot be created, SQLite reports why.
+    // If the file cannot be created, SQLite reports why.
     let _ = options.open(path);
 }
 
-/// Opens the file: creates the tables in an empty one, refuses any that is no frontier.
+/// Opens the file. Creates the tables in an empty one, and refuses a file that is no frontier.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
     let at_path = |source| FrontierError::Open {
         path: path.to_owned(),
@@ -61,7 +62,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     Ok(db)
 }
 
-/// Refuses a file that is not webfill's, or of another format.
+/// Refuses a file that is not webfill's, or has another format.
 pub(super) fn check(db: &Connection, path: &Path) -> Result<(), FrontierError> {
     let path = path.to_owned();
     match version(db) {
@@ -79,7 +80,7 @@ pub(super) fn check(db: &Connection, path: &Path) -> Result<(), FrontierError> {
     }
 }
 
-/// `None` for a file without [`APPLICATION_ID`].
+/// The version of the format; `None` for a file without [`APPLICATION_ID`].
 fn version(db: &Connection) -> rusqlite::Result<Option<i64>> {
     let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -92,8 +93,8 @@ fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
     })
 }
 
-/// Creates the tables in one transaction: a crash leaves an empty file. Free pages can be given back
-/// little by little; that must be said before there is any table.
+/// Creates the tables in one transaction, so that a crash leaves an empty file. With incremental vacuum, free pages
+/// can be returned little by little; it must be set before there is any table.
 fn create(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.execute_batch(&format!(
@@ -107,13 +108,13 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
 
 fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
-    // More than there are: each is prepared once.
+    // More than there are statements, so that each is prepared only once.
     db.set_prepared_statement_cache_capacity(256);
-    // Otherwise a statement that is planned by the values bound to it (where an index is partial, or
-    // there is a LIMIT) is prepared again each time that one is bound.
+    // Otherwise SQLite would prepare some statements again whenever values are bound: those whose plan depends on the
+    // values, because of a partial index or a LIMIT.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // A commit is on the disk before its messages leave, whatever happens to the machine.
+    // A commit is on the disk before its messages leave, even if the machine crashes.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "cache_size", -(config.page_cache_bytes as i64 / 1024))?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
@@ -121,7 +122,7 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
 
-/// The tables alone.
+/// Creates the tables only.
 #[cfg(test)]
 pub(super) fn create_for_tests(db: &Connection) {
     create(db).unwrap();

@@ -1,10 +1,11 @@
 //! Kinds of pages that are empty without their scripts, by site: the workers' findings about them
-//! ([`ScriptsReport`]), with the evidence. Stored in `meta`, a row for each such site.
+//! ([`ScriptsReport`]), with the evidence. Stored in `meta`, one row per site.
 //!
-//! A page whose worker had no browser is *handed on* to one that has: its task is queued again. From then on its
-//! site's tasks go to supervisors of the lane `browser`, whose workers render only pages that mappings cannot read
-//! otherwise. That ends when they find that a browser does not help. While no supervisor of the lane is connected,
-//! nothing is handed on, and nothing waits for one: the pages stay as they came.
+//! If a worker without a browser fetched such a page, the page is *handed on* to one with a browser: its task is
+//! queued again. From then on its site's tasks go to supervisors of the lane `browser`, whose workers render only
+//! pages that mappings cannot read otherwise. That ends when the workers find that a browser does not help. While no
+//! supervisor of the lane is connected, nothing is handed on, and nothing waits for one: the pages are kept as they
+//! are.
 
 use std::collections::BTreeMap;
 
@@ -17,38 +18,39 @@ use webfill_wire::{CrawlKey, Finding, Lane, ScriptsReport};
 use super::lanes::SiteLane;
 use super::model::SiteId;
 
-/// The prefix of the rows' names; the site's id follows.
+/// The prefix of the rows' names, which is followed by the site's id.
 pub(super) const PREFIX: &str = "scripts/";
 
-/// A kind of pages of a site.
+/// A kind of page at a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ScriptedKind {
     pub(super) mapping: String,
     pub(super) layout: String,
-    /// The name of a [`Finding`].
+    /// The name of the present [`Finding`] about it.
     pub(super) finding: String,
-    /// They are empty shells; if not, it is only their mapping that reads nothing.
+    /// Whether these pages are empty shells. Otherwise only their mapping finds nothing in them.
     #[serde(default)]
     pub(super) is_shell: bool,
-    /// How many pages wanted a browser where there was none.
+    /// How many of these pages were fetched without a browser but wanted one.
     pub(super) pages: u64,
-    /// How many pages of the sample were rendered in vain.
+    /// How many pages of a sample were rendered without a gain.
     #[serde(default)]
     pub(super) tries: u32,
-    /// The page that was reported last, the finding, when, and in which crawl.
+    /// The page that was reported last, the evidence, when it was reported, and in which crawl.
     pub(super) url: String,
     pub(super) seen: String,
     pub(super) at_ms: i64,
     pub(super) crawl: CrawlKey,
 }
 
-/// By site.
+/// The kinds of pages of each site.
 pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
 
-/// By mapping: with how many kinds of pages that are no shells browsers did not help, one after another.
+/// For each mapping, the number of consecutive kinds of its pages, not counting empty shells, that browsers did not
+/// help.
 pub(super) type UnfitMappings = BTreeMap<String, u32>;
 
-/// The findings about all sites.
+/// Loads the findings about all sites.
 pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
     let sql = "SELECT name, value FROM meta WHERE name >= 'scripts/' AND name < 'scripts0'";
     let mut select = db.prepare(sql)?;
@@ -57,7 +59,7 @@ pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
     for row in rows {
         let (name, value): (String, String) = row?;
         let site = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
-        // A row in the format of a later release is ignored, and found again.
+        // A row in the format of a later release is ignored; its findings are made again.
         if let (Some(site), Ok(kinds)) = (site, serde_json::from_str(&value)) {
             sites.insert(SiteId(site), kinds);
         }
@@ -72,7 +74,7 @@ impl ScriptedKind {
 
     pub(super) fn may_gain(&self) -> bool {
         match self.is(Finding::Tried) {
-            // If none was handed on, a worker of the lane `http` has a browser, and tries them itself.
+            // If none was handed on, a worker of the lane `http` has a browser and tries the pages itself.
             true => self.pages > 0,
             false => !self.is(Finding::Empty),
         }
@@ -82,7 +84,7 @@ impl ScriptedKind {
         self.mapping == report.mapping && is_similar(&self.layout, &report.layout)
     }
 
-    /// For people and programs.
+    /// The kind, as shown to people and programs.
     pub(super) fn json(&self) -> Value {
         json!({
             "finding": self.finding,
@@ -96,8 +98,8 @@ impl ScriptedKind {
     }
 }
 
-/// Whether a site's pages go to a browser: by its rule, else if one helps some of its kinds as far as is known. With
-/// the rule `http`, only pages whose mapping wants a browser do.
+/// Whether a site's pages go to a browser: by the site's rule, or else if a browser may help some of its kinds. With
+/// the rule `http`, they do only if a mapping requires a browser.
 pub(super) fn want_browser(rule: Option<SiteLane>, kinds: &[ScriptedKind]) -> bool {
     match rule.and_then(SiteLane::fixed) {
         Some(Lane::Browser) => true,

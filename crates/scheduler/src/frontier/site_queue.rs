@@ -1,4 +1,5 @@
-//! The queue of sites, as the dispatch works through it: sites enter its window, and leave it with their clocks.
+//! The queue of sites, from which the dispatcher fills its window: sites enter the window, and leave it with their
+//! clocks.
 
 use rusqlite::Result;
 use webfill_wire::CrawlKey;
@@ -9,8 +10,8 @@ use super::parts::Sites;
 use super::{sites, turns};
 
 impl Sites<'_> {
-    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
-    /// priority first, then the earliest due.
+    /// Admits up to `limit` waiting sites that are due at this time to the window: the highest priority first, then
+    /// the earliest due.
     pub fn admit(
         &mut self,
         due_before_ms: i64,
@@ -23,7 +24,7 @@ impl Sites<'_> {
         })
     }
 
-    /// Like [`admit`](Sites::admit), but only sites with queued tasks of one crawl. Checks only the first
+    /// Like [`admit`](Sites::admit), but only for sites with queued tasks of one crawl. Checks only the first
     /// [`MOST_EXAMINED`](sites::MOST_EXAMINED) sites of the crawl, so it may miss due sites.
     pub fn admit_of(
         &mut self,

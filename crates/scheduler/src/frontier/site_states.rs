@@ -12,19 +12,19 @@ use crate::site_state::{Phase, SiteState};
 /// A stored state.
 pub(super) struct StoredState {
     pub(super) state: SiteState,
-    /// When the current run of failures began; its backoffs belong to it.
+    /// When the current series of failures began, to which its backoffs belong.
     pub(super) since_ms: i64,
-    /// Failed tasks of the current run of failures.
+    /// The tasks that have failed in the current series of failures.
     pub(super) suspects: Vec<TaskId>,
 }
 
-/// Whether robots.txt, or a page, of the site was read before.
+/// Whether a robots.txt or a page of the site was ever read.
 pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     let sql = "SELECT delay_ms NOT NULL FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 
-/// When its backoff ends; 0: it does not back off.
+/// When the site's backoff ends; 0: the site does not back off.
 pub(super) fn backoff_until_ms(db: &Connection, site: SiteId) -> Result<i64> {
     let sql = "SELECT backoff_until_ms FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
@@ -72,7 +72,7 @@ pub(super) fn host_of(url: &str) -> Option<String> {
     url.host_str().map(str::to_owned)
 }
 
-/// The host that a site has failed at last.
+/// The host of the site's last failure.
 pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String>> {
     let sql = "SELECT url FROM site_states WHERE site = ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -80,14 +80,14 @@ pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String
     Ok(url.as_deref().and_then(host_of))
 }
 
-/// A site as operators see it.
+/// A site, as shown to operators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteReport {
     pub id: SiteId,
     pub name: String,
-    /// Tasks queued, of all crawls.
+    /// The number of queued tasks, of all crawls.
     pub queued: u64,
-    /// No request before, by a rule set by hand; milliseconds since the epoch.
+    /// No request is allowed before this time, by a rule set by hand; milliseconds since the epoch.
     pub blocked_until_ms: Option<i64>,
     pub trouble: Option<Trouble>,
 }
@@ -97,7 +97,7 @@ pub struct SiteReport {
 pub struct Trouble {
     pub phase: Phase,
     pub reason: BackoffReason,
-    /// When the current backoff, or run of failures, began.
+    /// When the current backoff, or series of failures, began.
     pub since_ms: i64,
     pub evidence: Evidence,
 }
@@ -134,12 +134,12 @@ pub(super) fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
     })
 }
 
-/// How a site stands, apart from its clock.
+/// How healthy a site is, apart from its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Its robots.txt, or a page, was read at some time.
+    /// Whether a robots.txt or a page of the site was ever read.
     pub has_answered: bool,
-    /// It backs off, is unreachable or has failed recently.
+    /// Whether the site backs off, is unreachable or has failed recently.
     pub is_in_trouble: bool,
 }
 

@@ -14,13 +14,13 @@ use webfill_wire::CrawlKey;
 
 use super::model::{Clock, NextCrawl, SiteDue, SiteId, SiteRule};
 
-/// A site's row. The lane of the crawl that is next is looked up afterwards.
+/// A site's row. The lane of its next crawl is looked up separately.
 pub(super) struct SiteRow {
     pub(super) site: SiteDue,
     pub(super) next: Option<NextCrawl>,
 }
 
-/// The columns of a [`SiteRow`]; the last are the crawl that is next and whether it was unreachable.
+/// The columns of a [`SiteRow`]; the last ones are the next crawl and whether the site is unreachable.
 pub(super) const COLUMNS: &str =
     "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
      block_until_ms, pages_left, backoff_until_ms, address,
@@ -57,7 +57,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
     Ok(SiteRow { site, next })
 }
 
-/// Reads a rule from three columns, `first` and the next two.
+/// Reads a rule from three columns, beginning with `first`.
 pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
     let pages_left: Option<i64> = row.get(first + 2)?;
     let pages_left = pages_left.map(u64::try_from).transpose();
@@ -71,7 +71,7 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
     })
 }
 
-/// A site that has nothing to hand out is parked, any other waits.
+/// Takes a site out of the window: it is parked if it has nothing to hand out; otherwise it waits.
 pub(super) const AND_LEAVES_WINDOW: &str =
     ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
 
@@ -120,7 +120,7 @@ pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Resu
     Ok(sites)
 }
 
-/// How many of a crawl's sites are checked to find one that waits.
+/// The maximum number of a crawl's sites checked to find waiting ones.
 pub(super) const MOST_EXAMINED: i64 = 256;
 
 pub(super) fn waiting_of(
@@ -160,11 +160,11 @@ pub(super) fn each_priority(
     Ok(())
 }
 
-// The following functions read a row before they change it: for RETURNING, SQLite opens a table in memory each time,
-// which takes longer than to find the row once more.
+// The following functions read a row before they change it. With RETURNING, SQLite would open a table in memory each
+// time, which takes longer than finding the row twice.
 
-/// Adds tasks to a site's count; the caller updates the crawl's share. `priority` is the highest of
-/// the tasks that can be handed out, 0 if none can. Returns whether the site is in the window.
+/// Adds tasks to a site's count. The caller must update the crawl's share. `priority` is the highest of the tasks
+/// that can be handed out; 0 if none can. Returns whether the site is in the window.
 pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
     let sql = "SELECT top_priority, in_window FROM sites WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -172,8 +172,8 @@ pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) 
         select.query_row([site], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let is_unparked = in_window == 2 && priority > 0;
     if priority <= top && !is_unparked {
-        // Most sites have tasks of this priority already: then nothing changes that is in an index, and
-        // SQLite writes an entry of each index whose columns are named, even if it stays as it is.
+        // Most sites already have tasks of this priority, so no indexed value changes. Indexed columns must not be
+        // named then, because SQLite writes an index entry of each named column, even if its value stays.
         let sql = "UPDATE sites SET queued = queued + ?2 WHERE id = ?1";
         db.prepare_cached(sql)?.execute(params![site, n as i64])?;
         return Ok(in_window == 1);
@@ -186,8 +186,8 @@ pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) 
     Ok(in_window == 1)
 }
 
-/// Adds new tasks (`accepted`) and those that are queued to a crawl's share of a site. Returns how many
-/// tasks of the crawl the site has had in all.
+/// Adds new tasks (`accepted`) and newly queued ones to a crawl's share of a site. Returns how many tasks the crawl
+/// has had at the site in all.
 pub(super) fn count_fed(
     db: &Connection,
     (crawl, site): (CrawlKey, SiteId),
@@ -202,14 +202,14 @@ pub(super) fn count_fed(
     let share: Option<(u64, u8)> = select.query_row(params![crawl, site], share).optional()?;
     let in_all = share.map_or(0, |(before, _)| before) + accepted;
     if share.is_some_and(|(_, top)| priority <= top) {
-        // Mostly the turn stays as it is: see count_queued.
+        // Mostly the priority stays, so it is not named: see [`count_queued`].
         let sql = "UPDATE crawl_sites SET accepted = ?3, queued = queued + ?4
                    WHERE crawl = ?1 AND site = ?2";
         let values = params![crawl, site, in_all as i64, queued as i64];
         db.prepare_cached(sql)?.execute(values)?;
         return Ok(in_all);
     }
-    // A crawl that is new at the site takes its turn behind those that wait already.
+    // A crawl that is new at the site takes its turn after those that wait already.
     let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                ON CONFLICT DO UPDATE SET accepted = excluded.accepted,
@@ -221,7 +221,7 @@ pub(super) fn count_fed(
     Ok(in_all)
 }
 
-/// Adds tasks that were handed out to a crawl's share of a site's count again; the row must exist.
+/// Adds tasks back to a crawl's share of a site's count, after they were handed out. The row must exist.
 pub(super) fn count_queued_of(
     db: &Connection,
     site: SiteId,
@@ -237,9 +237,9 @@ pub(super) fn count_queued_of(
     Ok(())
 }
 
-/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served (`served_at_turn`) has its next
-/// turn after all others; its tasks count against its run's budget. Its priority is that of its next task: in a run
-/// of a watch the lowest rank goes first. The site's own count is left to [`count_taken`].
+/// Subtracts tasks from a crawl's share of a site's count. If the crawl was served (`served_at_turn`), its next turn
+/// comes after those of all others, and the tasks count against its run's budget. Its priority becomes that of its
+/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`count_taken`].
 pub(super) fn count_taken_of(
     db: &Connection,
     site: SiteId,
@@ -263,7 +263,7 @@ pub(super) fn count_taken_of(
     Ok(())
 }
 
-/// Subtracts tasks from a site's count. Returns how many are left, and the crawl that is next.
+/// Subtracts tasks from a site's count. Returns how many are left, and the next crawl.
 pub(super) fn count_taken(
     db: &Connection,
     site: SiteId,
@@ -282,8 +282,7 @@ pub(super) fn count_taken(
     Ok((left as u64, next))
 }
 
-/// The crawls that are next at a site: those of the highest priority, the one that has waited
-/// longest first.
+/// The next crawls at a site: those of the highest priority, the one that has waited longest first.
 pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let mut turns = turns(db, site, limit)?;
     let highest = turns.first().map_or(0, |turn| turn.priority);
@@ -291,14 +290,15 @@ pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<
     Ok(turns)
 }
 
-/// The crawls with tasks to hand out at a site, in the same order, of all priorities.
+/// The crawls of all priorities with tasks to hand out at a site, the highest priority first, and within it the one
+/// that has waited longest.
 pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
     turns_in_order(db, sql, site, limit)
 }
 
-/// The same, the crawl that has waited longest first, whatever its priority.
+/// Those crawls by their wait alone: the one that has waited longest comes first, whatever its priority.
 pub(super) fn turns_by_wait(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY turn, top_priority DESC LIMIT ?2";
@@ -338,7 +338,7 @@ pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<
     Ok((in_window && priority > 0).then_some(priority))
 }
 
-/// A parked site that has tasks to hand out again becomes a waiting one.
+/// Turns a parked site that has tasks to hand out again into a waiting one.
 pub(super) fn unpark(db: &Connection, site: SiteId) -> Result<()> {
     let sql = "UPDATE sites SET in_window = 0
                WHERE id = ?1 AND in_window = 2 AND top_priority > 0";

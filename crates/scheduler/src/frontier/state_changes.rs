@@ -1,4 +1,4 @@
-//! Changes of the states of sites, as the queue of sites, the dispatch and the store must know them.
+//! Carries changes of the states of sites over to the queue of sites, the dispatch and the store.
 
 use super::site_states::read_state;
 use crate::site_state::outcome_of;
@@ -12,7 +12,7 @@ use super::site_states::StoredState;
 use super::unsaved_states;
 use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS};
 
-/// Makes a phase known to the queue of sites, to the dispatch, and later to the store.
+/// Passes a changed phase on to the queue of sites, to the dispatch, and later to the store.
 pub(super) fn store_phase(cx: &mut Context, site: SiteId, phase: Phase) -> Result<()> {
     let until_ms = match phase {
         Phase::BackingOff { until_ms } => until_ms,
@@ -72,7 +72,7 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
         state, suspects, ..
     } = stored;
     let unreachable_to = match (state.phase, cx.backoff.patience) {
-        // With a patience, later tasks end as unreachable, too.
+        // With a patience, later tasks end as unreachable, too, so there is no last one.
         (Phase::Unreachable, Some(_)) => Some(i64::MAX),
         (Phase::Unreachable, None) => Some(last_task(cx)?),
         _ => None,
@@ -98,7 +98,7 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
     Ok(())
 }
 
-/// The site is open, and nothing is remembered of its failures.
+/// Makes the site open, and drops what is known of its failures.
 pub(super) fn forget_backoff(cx: &mut Context, site: SiteId) -> Result<()> {
     store_phase(cx, site, Phase::Open)?;
     forget_state(cx, site)
@@ -112,7 +112,7 @@ pub(super) fn forget_state(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// The newest task there is: none of a site's queued tasks is newer.
+/// The newest of all tasks. No queued task of any site is newer.
 pub(super) fn last_task(cx: &Context) -> Result<i64> {
     let sql = "SELECT coalesce(max(id), 0) FROM tasks";
     cx.db.prepare_cached(sql)?.query_row([], |row| row.get(0))

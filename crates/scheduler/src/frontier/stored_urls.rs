@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-/// A canonical URL as it is stored for a task of a site.
+/// The stored form of a canonical URL, for a task of this site.
 pub(super) fn shortened<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
     let (with_www, without, rest) =
         match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
@@ -40,7 +40,7 @@ mod tests {
     use super::super::schema::create_for_tests;
     use super::*;
 
-    /// A stored URL in the view.
+    /// The URL that the view makes of a stored one.
     fn whole(stored: &str, site: &str) -> String {
         let db = Connection::open_in_memory().unwrap();
         create_for_tests(&db);

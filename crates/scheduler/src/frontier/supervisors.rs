@@ -10,7 +10,7 @@ use super::parts::Supervisors;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSupervisor {
     pub name: String,
-    /// See [`webfill_wire::Hello`].
+    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub longest_request_ms: u64,
     /// How long it has been silent, added up over restarts of the dispatcher.
@@ -46,7 +46,7 @@ impl Supervisors<'_> {
         })
     }
 
-    /// Stores for how long a supervisor has been silent.
+    /// Stores how long a supervisor has been silent.
     pub fn note_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
         self.0.guarded("note a supervisor's silence", |cx| {
             let sql = "UPDATE supervisors SET silent_ms = ?2 WHERE name = ?1";

@@ -1,8 +1,8 @@
-//! Pages that turn out to have been blocks, and have brought values into records. The store takes these values back.
-//! Then the pages are queued again, and with them the pages that were not fetched because the records were complete.
+//! Takes back the values of pages that turn out to have been blocks. The store removes the values from records. Then
+//! the pages are queued again, together with the pages that were not fetched because the records were complete.
 //!
-//! Pages that the store still has to take back are durable (table `taken_back`); after a crash the store is asked
-//! again, which changes nothing if it was done.
+//! Pages whose values the store still has to remove are durable (table `taken_back`). After a crash the store is
+//! asked again; that is harmless if it was done already.
 
 use rusqlite::{OptionalExtension, Result};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
@@ -19,14 +19,14 @@ use super::{FrontierError, closing, crawl_rows, epochs};
 pub struct FalsePage {
     pub crawl: CrawlKey,
     pub task: TaskId,
-    /// The page that has brought them.
+    /// The delivery that has brought the values.
     pub delivery: Delivery,
     /// The keys of the records that the task is for.
     pub records: Vec<String>,
 }
 
 impl Records<'_> {
-    /// The pages that were found to be blocks since the last call.
+    /// Takes the pages that were found to be blocks since the last call.
     pub fn take_false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
         let tasks = std::mem::take(&mut self.0.cx.false_pages);
         if tasks.is_empty() {
@@ -42,7 +42,7 @@ impl Records<'_> {
         })
     }
 
-    /// All pages that the store still has to take back.
+    /// All pages whose values the store still has to take back.
     pub fn false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
         self.0.guarded("look for pages to take back", |cx| {
             let mut select = cx.db.prepare_cached("SELECT task FROM taken_back")?;
@@ -58,8 +58,8 @@ impl Records<'_> {
         })
     }
 
-    /// The store has taken back the values of a page, and these of its records are open again. Returns the tasks to
-    /// queue again.
+    /// Notes that the store has taken back the values of a page, so that these of its records are incomplete again.
+    /// Returns the tasks to queue again.
     pub fn page_taken_back(
         &mut self,
         task: TaskId,
@@ -97,8 +97,8 @@ pub(super) fn note_to_take_back(cx: &mut Context, task: TaskId) -> Result<()> {
     Ok(())
 }
 
-/// `None`: its crawl was pruned, or it is fetched again. Then it is forgotten, because after a restart the next
-/// delivery would be mistaken for the false one.
+/// A page to take back. `None` if its crawl was pruned or the page is being fetched again. In that case the note is
+/// dropped, because after a restart the next delivery would be mistaken for the false one.
 fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
     let sql = concat!(
         "SELECT ",
@@ -121,7 +121,7 @@ fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
     }))
 }
 
-/// A page whose records are complete all the same is not queued again; but it was none.
+/// Ends a page as blocked that is not queued again, because its records are complete without it.
 fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Result<()> {
     let sql = format!(
         "SELECT crawl, done_at_ms FROM tasks
@@ -135,7 +135,7 @@ fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Re
         return Ok(());
     };
     let crawl = crawl_rows::known_crawl(cx, key)?;
-    // Tasks that ended before the run of a watch began are not among its counts.
+    // Tasks that ended before the run of a watch began are not part of its counts.
     let began_ms = crawl.spec.run_began_ms;
     if began_ms.is_some_and(|began_ms| done_at_ms < began_ms) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Reports on one task, and on a URL in a crawl: for people who ask why it is not fetched, or how it ended. A report
-//! costs a few look-ups; of the tasks queued before a task, only as many rows are counted as the caller allows.
+//! Reports on one task, and on a URL in a crawl, for people who ask why it is not fetched, or how it ended. A report
+//! costs a few look-ups. Of the tasks that are queued ahead of a task, only as many are counted as the caller allows.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
@@ -23,26 +23,26 @@ pub struct TaskReport {
     pub stage: Stage,
     pub priority: u8,
     pub depth: u16,
-    /// How often it was handed out.
+    /// How often the task was handed out.
     pub deliveries: u32,
-    /// How many workers it has killed.
+    /// How many workers the task has killed.
     pub deaths: u32,
-    /// In a run of a watch the lowest goes first; 0: none.
+    /// The rank in a run of a watch, where the lowest goes first; 0: none.
     pub rank: i64,
     pub url: String,
     /// The page that the link was found on.
     pub parent: Option<String>,
-    /// The records that want its page, and how many of them are complete.
+    /// How many records want the task's page, and how many of these are complete.
     pub records: u64,
     pub resolved: u64,
-    /// Attempts that failed and were followed by another, the oldest first.
+    /// Attempts that failed and were followed by another one, oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
 }
 
-/// Where a task is.
+/// The stage that a task is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// `not_before_ms`: when it is tried again; 0: it does not wait for that.
+    /// `not_before_ms`: when its retry is due; 0: it does not wait for a retry.
     Queued {
         not_before_ms: i64,
     },
@@ -54,34 +54,34 @@ pub enum Stage {
     },
 }
 
-/// The tasks before a task at its site.
+/// The tasks ahead of a task at its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
-    /// Tasks of the same crawl; counted up to `most`.
+    /// The number of tasks of the same crawl, counted up to `most`.
     pub own: u64,
-    /// Tasks of other crawls that take turns with it, or go first.
+    /// The number of tasks of other crawls that take turns with it, or go first.
     pub others: u64,
-    /// The count stops at this number.
+    /// The number at which counting stops.
     pub most: u64,
 }
 
-/// Maximum number of tasks to count for one question, over all of its tasks.
+/// The maximum number of tasks to count for one question, over all tasks that it concerns.
 pub const MOST_COUNTED: u64 = 10_000;
 
-/// Crawls that have tasks at a site, of some of all crawls.
+/// The crawls with tasks at a site, among the crawls of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlsAtSite {
-    /// Crawls opened last come first.
+    /// The crawls, the latest opened ones first.
     pub crawls: Vec<CrawlKey>,
-    /// How many matching crawls were checked.
+    /// How many crawls of the question were checked.
     pub checked: u64,
-    /// The last crawl that was checked; `None`: there are no further ones.
+    /// The last checked crawl; `None`: there are no further ones.
     pub next: Option<CrawlKey>,
 }
 
 impl Reports<'_> {
-    /// The crawls of an application, with an id, or of all, that have or had a task at a site. Reads no more than
-    /// `most` crawls, those that were opened before the one named.
+    /// The crawls with a present or former task at a site: of an application, with an id, or of all. Checks at most
+    /// `most` crawls, namely those opened before the one given.
     pub fn crawls_at_site(
         &mut self,
         site: &str,
@@ -129,8 +129,7 @@ impl Reports<'_> {
         })
     }
 
-    /// The crawls that a question is about, those that were opened last first: of an application, with an id,
-    /// or all.
+    /// The crawls that a question is about, the latest opened ones first: of an application, with an id, or all.
     pub fn crawls_named(
         &mut self,
         app_id: Option<&str>,
@@ -161,7 +160,7 @@ impl Reports<'_> {
             return Ok(None);
         };
         let report = self.task(task)?;
-        // The index stores URLs by their hashes, and keeps those of pruned crawls.
+        // The index stores hashes of URLs, and keeps those of pruned crawls, so the URL is compared.
         let is_of_url =
             |report: &TaskReport| report.crawl == crawl && self.0.cx.seen.are_one(&report.url, url);
         Ok(report.filter(is_of_url))
@@ -172,7 +171,7 @@ impl Reports<'_> {
             .guarded("read a task", |cx| read_report(&cx.db, task))
     }
 
-    /// The tasks before a queued task at its site, in the order of the hand-out.
+    /// The tasks ahead of a queued task at its site, in the order of the hand-out.
     pub fn ahead_of(
         &mut self,
         task: &TaskReport,
@@ -225,8 +224,8 @@ impl Reports<'_> {
         })
     }
 
-    /// Judges a URL as if it were fed to a crawl, with the same code: its canonical form, or why it is refused. Does
-    /// not check whether it was seen before, or the budget of its site.
+    /// Judges a URL by the same code as if it were fed to a crawl. Returns its canonical form, or why it is refused.
+    /// Does not check whether the URL was seen before, or the budget of its site.
     pub fn judge_as_seed(
         &mut self,
         crawl: CrawlKey,
@@ -243,7 +242,7 @@ impl Reports<'_> {
     }
 }
 
-/// The task of this number.
+/// The report on the task with this id.
 pub(super) fn read_report(db: &Connection, task: TaskId) -> Result<Option<TaskReport>> {
     let sql = "SELECT t.id, t.crawl, t.site, name, t.state, t.priority, t.depth, t.attempt,
                    t.deaths, t.outcome, t.status_code, t.done_at_ms, t.not_before_ms, t.rank,

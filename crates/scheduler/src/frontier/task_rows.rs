@@ -1,4 +1,4 @@
-//! Rows of tasks, as the steps that change them read them (table `task_rows`, view `tasks`).
+//! Rows of tasks, as read by the operations that change them (table `task_rows`, view `tasks`).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::epochs;
 use super::model::{AttrsId, SiteId, TaskId};
 use super::schema::{DONE, LEASED};
 
-/// Whether a row of `tasks` serves records that are all resolved.
+/// An SQL condition: the row of `tasks` serves records, and all of them are resolved.
 pub(super) const SERVES_ONLY_RESOLVED: &str =
     "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
      AND NOT EXISTS (
@@ -28,7 +28,7 @@ pub(super) struct HeldTask {
     pub(super) attrs: Option<AttrsId>,
 }
 
-/// The task, if this lease of it is in force.
+/// The row of a task, if this lease of it is in force.
 pub(super) fn held_task(
     db: &Connection,
     task: TaskId,
@@ -98,7 +98,7 @@ impl EndedTask {
     }
 }
 
-/// Finished tasks that somebody may still want.
+/// Those of the tasks that have ended and are not wanted by resolved records only.
 pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(
@@ -159,7 +159,7 @@ pub(super) fn waiting_at(
     tasks.collect()
 }
 
-/// Reads the name of an outcome.
+/// Reads an outcome by its name.
 pub(super) fn read_outcome(row: &Row<'_>, column: usize) -> Result<Outcome> {
     let name: String = row.get(column)?;
     name.parse().map_err(|error: String| {
@@ -168,5 +168,5 @@ pub(super) fn read_outcome(row: &Row<'_>, column: usize) -> Result<Outcome> {
     })
 }
 
-/// One call requeues at most this many tasks.
+/// The maximum number of tasks that one call queues again.
 const SLICE: i64 = 500;

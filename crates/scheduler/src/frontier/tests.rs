@@ -31,7 +31,7 @@ mod sitemaps;
 mod unlinked;
 mod unreachable;
 
-/// A frontier's tables with nothing in them.
+/// A database with the empty tables of a frontier.
 pub(crate) fn empty_database() -> (TempDir, Connection) {
     let dir = tempfile::tempdir().unwrap();
     let db = schema::open(&dir.path().join(FILE_NAME), &FrontierConfig::default()).unwrap();
@@ -57,12 +57,12 @@ fn fixture_with(change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
     })
 }
 
-/// A frontier under these settings, with one crawl.
+/// A frontier with these settings and one crawl.
 fn fixture_of(config: FrontierConfig, change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
     fixture_in(tempfile::tempdir().unwrap(), config, change)
 }
 
-/// The same in a folder that may hold a frontier.
+/// Like [`fixture_of`], in a folder that may already have a frontier.
 fn fixture_in(
     dir: TempDir,
     config: FrontierConfig,
@@ -102,7 +102,7 @@ impl Fixture {
             .unwrap()
     }
 
-    /// Everything that is queued anywhere, leased.
+    /// Leases all queued tasks of all sites.
     fn lease_all(&mut self) -> Vec<Leased> {
         self.lease_all_at(0)
     }
@@ -159,7 +159,7 @@ impl Fixture {
         self.status().outcomes.into_iter().collect()
     }
 
-    /// As after kill -9: what is not committed is lost.
+    /// Opens the file again as after `kill -9`: uncommitted changes are lost.
     fn reopen(self, now_ms: i64) -> Fixture {
         let Fixture {
             dir,
@@ -214,7 +214,7 @@ fn skipped(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
     reasons.iter().copied().collect()
 }
 
-/// Asks the file itself, as another program would.
+/// Checks the file as another program would.
 fn assert_conserved(dir: &Path) {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     let faults = "

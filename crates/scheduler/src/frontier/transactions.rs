@@ -1,4 +1,4 @@
-//! All calls up to a [`commit`](Transactions::commit) are one transaction.
+//! Groups all calls up to a [`commit`](Transactions::commit) into one transaction.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ pub(super) struct Transactions {
     path: PathBuf,
     pub(super) cx: Context,
     in_transaction: bool,
-    /// Changes to the database up to the last commit.
+    /// The number of changes to the database up to the last commit.
     changes: u64,
-    /// An error has rolled back calls whose effects are still in memory: all further calls fail.
+    /// Whether an error has rolled back calls whose effects are still in memory. All further calls fail then.
     closed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Transactions {
         let result = self.begin().and_then(|()| work(&mut self.cx));
         result.map_err(|source| {
             self.closed = true;
-            // SQLite may have rolled back on its own; then this one fails, which is as good.
+            // SQLite may have rolled back on its own. Then this statement fails, which does no harm.
             self.cx.db.execute_batch("ROLLBACK").ok();
             FrontierError::database(doing, &self.path, source)
         })

@@ -1,9 +1,10 @@
-//! The links of pages that only repeat others of their site, as their worker says
+//! Slows down the links of pages that only repeat others of their site, according to their worker
 //! ([`is_repetition`](webfill_wire::is_repetition)). Session ids in URLs and links relative to the wrong folder lead
-//! from such pages to further ones without an end. Of their new links one is queued now and then, behind everything
-//! else; the others are refused.
+//! from such pages to further ones without an end. Of the new links of such pages, one is queued from time to time,
+//! behind everything else; the others are refused.
 //!
-//! When the last one was queued, and how many were refused, is in memory, and bounded: a restart queues one more.
+//! When the last one was queued, and how many were refused, is kept in memory, and bounded. So a restart queues one
+//! more.
 
 use std::collections::HashMap;
 
@@ -11,30 +12,30 @@ use webfill_wire::CrawlKey;
 
 use super::model::SiteId;
 
-/// At most one new link in this time, for each crawl and site.
+/// For each crawl and site, at most one new link is queued in this time.
 const EVERY_MS: i64 = 60_000;
 
 /// The priority of such a link.
 pub(super) const PRIORITY: u8 = 1;
 
-/// How many crawls' sites are remembered.
+/// The maximum number of crawls' sites that are remembered.
 const MOST_SITES: usize = 4_096;
 
-/// Where pages of a crawl's site only repeat others.
+/// A site of a crawl where pages only repeat others.
 #[derive(Debug)]
 pub(super) struct Branch {
-    /// The link of such a page that was queued last, and when.
+    /// The link of such a page that was queued last; `last_ms`: when.
     pub(super) url: String,
     last_ms: i64,
     pub(super) refused: u64,
 }
 
-/// The slowed branches; one of each site.
+/// The branches that are slowed down, at most one per crawl and site.
 #[derive(Debug, Default)]
 pub(super) struct Trickles(HashMap<(CrawlKey, SiteId), Branch>);
 
 impl Trickles {
-    /// Whether a link may be queued now, which is noted.
+    /// Whether a link may be queued now. If so, it counts as queued.
     pub(super) fn lets_through(
         &mut self,
         (crawl, site): (CrawlKey, SiteId),

@@ -1,4 +1,4 @@
-//! Attempts that were followed by another (table `tries`).
+//! Attempts that were followed by another one (table `tries`).
 
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{FailedAttempt, Outcome};
@@ -6,8 +6,8 @@ use webfill_wire::{FailedAttempt, Outcome};
 use super::model::TaskId;
 use super::task_rows::{EndedTask, read_outcome};
 
-/// At most this many earlier attempts travel with a task. The retry table alone never makes more; a
-/// task that is reopened again and again has more.
+/// The maximum number of earlier attempts sent along with a task. The retry table alone never makes more, but a task
+/// that is reopened again and again has more.
 const MOST_LISTED: i64 = 50;
 
 /// How many retries a task has had since it was fed or reopened.
@@ -25,7 +25,7 @@ pub(super) fn tries(db: &Connection, task: TaskId) -> Result<i64> {
     count.query_row([task as i64], |row| row.get(0))
 }
 
-/// Keeps an attempt that is followed by another.
+/// Stores an attempt that is followed by another one.
 pub(super) fn note_try(
     db: &Connection,
     task: TaskId,
@@ -33,7 +33,7 @@ pub(super) fn note_try(
     outcome: Outcome,
     status_code: Option<u16>,
 ) -> Result<()> {
-    // The time is part of the row's key: two attempts must not end at the same millisecond.
+    // The time is part of the row's key, so two attempts must not end in the same millisecond.
     let sql = "INSERT INTO tries (task, ended_at_ms, outcome, status_code)
                SELECT ?1, max(?2, coalesce(max(ended_at_ms) + 1, ?2)), ?3, ?4
                FROM tries WHERE task = ?1";
@@ -42,8 +42,8 @@ pub(super) fn note_try(
     Ok(())
 }
 
-/// A task that has ended begins again: its last attempt becomes one of those that were followed by
-/// another, and none of them counts against its retries any more.
+/// Starts over with an ended task: its last attempt joins the earlier ones, and none of them counts against its
+/// retries any more.
 pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
     if !matches!(task.outcome, Outcome::Stopped | Outcome::Expired) {
         note_try(db, task.id, task.done_at_ms, task.outcome, task.status_code)?;
@@ -53,8 +53,7 @@ pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
     Ok(())
 }
 
-/// A task's attempts that were followed by another, at most the latest [`MOST_LISTED`], the oldest
-/// first.
+/// A task's earlier attempts, the latest [`MOST_LISTED`] of them, oldest first.
 pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
     let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
                ORDER BY ended_at_ms DESC LIMIT ?2";

@@ -1,4 +1,4 @@
-//! The turns that crawls have at sites, with the lanes that they need.
+//! The turns of crawls at sites, with the lanes that they need.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> 
     })
 }
 
-/// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
+/// Adds the next turns to rows of sites. The lane of each crawl is looked up only once.
 pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
     let mut lanes = HashMap::new();
     let mut due = Vec::with_capacity(sites.len());
@@ -44,8 +44,8 @@ pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue
     Ok(due)
 }
 
-/// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
-/// call may need the lanes of many crawls.
+/// The lane of a crawl. Of a crawl that is not in memory, only the lane is read, because one call may need those of
+/// many crawls.
 pub(super) fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
     if let Some(crawl) = cx.crawls.get(&key) {
         return Ok(crawl.spec.lane);
@@ -62,7 +62,7 @@ impl Releases<'_> {
     /// waited.
     pub fn set_browsers(&mut self, browsers: bool) {
         if self.0.cx.lanes.browsers != browsers {
-            // The turns of their sites need another lane from now on.
+            // The turns of these sites need another lane from now on.
             let scripted = self.0.cx.lanes.scripted.iter();
             self.0.cx.holding.changed_sites.extend(scripted);
         }

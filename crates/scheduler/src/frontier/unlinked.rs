@@ -1,12 +1,12 @@
 //! Unlinked pages: pages of a watch that a run no longer finds, neither as a seed nor by a link or in a sitemap. Most
-//! removed pages become unlinked, and their removal would stay unnoticed. So a run that has checked all pages that it
-//! found also checks unlinked ones. It checks a page immediately and, as long as the page is still served, after 1, 2,
-//! 4, ... further runs, at least every 90 days ([`LONGEST_GAP_MS`]).
+//! removed pages become unlinked, so their removal would go unnoticed. Therefore a run that has checked all pages
+//! that it found also checks unlinked ones. It checks such a page immediately and, as long as the page is still
+//! served, after 1, 2, 4, ... further runs, at least every 90 days ([`LONGEST_GAP_MS`]).
 //!
-//! Each page of a watch that detects changes has a row in `known_pages`: when its turn comes if no run finds it. Each
-//! check moves it on. The row is deleted when the page was missing often enough to be reported as gone. It is also
-//! deleted when the page would not be checked even if found: it is out of scope now, or nothing of its site is crawled
-//! any more. It comes back with the next check of the page.
+//! Each page of a watch that detects changes has a row in `known_pages`, with the time of its turn if no run finds it
+//! before. Each check postpones the turn. The row is deleted when the page was missing often enough to be reported as
+//! gone. It is also deleted if the page would not be checked even if found, because it is out of scope now or nothing
+//! of its site is crawled any more. The next check of the page adds the row again.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
@@ -21,21 +21,21 @@ use super::task_rows::HeldPage;
 use super::{FrontierError, crawl_rows, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
-/// After this many checks in a row, the page was reported as gone, or the judge of checks was away for long: two
-/// checks while it was down are judged as one.
+/// The number of consecutive checks that must miss a page before it is dropped. By then it was reported as gone,
+/// unless the judge of checks was away for long: it judges two checks while it was down as one.
 const MISSED: u32 = 3;
 
-/// The data about a page.
+/// What is known about a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// Checks it since a run has found it.
+    /// The number of checks as an unlinked page since a run last found it.
     lost: u32,
-    /// Number of checks in a row at which it was missing.
+    /// The number of consecutive checks at which it was missing.
     missed: u32,
 }
 
 impl Known {
-    /// When the page is checked again if no run finds it before; `None`: never.
+    /// How long to wait with the next check if no run finds the page before; `None`: it is not checked again.
     fn wait_ms(self, period_ms: i64) -> Option<i64> {
         match self {
             Known { lost: 1.., missed } if missed >= MISSED => None,
@@ -43,7 +43,7 @@ impl Known {
             Known { lost, .. } => {
                 let gap_ms = period_ms.saturating_mul(1 << (lost - 1).min(30));
                 let gap_ms = gap_ms.min(LONGEST_GAP_MS).max(period_ms);
-                // Runs do not begin to the second.
+                // Half a period earlier, because runs do not begin to the second.
                 Some(gap_ms - period_ms / 2)
             }
         }
@@ -53,7 +53,7 @@ impl Known {
 /// A page whose turn has come, unless the run has found it.
 struct Due {
     task: TaskId,
-    /// `None`: it was pruned.
+    /// `None`: the task was pruned.
     row: Option<DueRow>,
 }
 
@@ -64,7 +64,7 @@ struct DueRow {
     url: String,
     depth: u16,
     priority: u8,
-    /// The run has tasks at its site.
+    /// Whether the run has tasks at the page's site.
     is_site_crawled: bool,
     is_site_backing_off: bool,
 }
@@ -77,7 +77,7 @@ enum Turn {
 }
 
 impl Runs<'_> {
-    /// Queues the next unlinked pages of a run that has found everything: at most this many, those that have waited
+    /// Queues the next unlinked pages of a run that has found everything: at most `most`, those that have waited
     /// longest first. Returns whether there may be more.
     pub fn queue_unlinked(
         &mut self,
@@ -158,7 +158,7 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     };
     let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
         Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
-        // The run has checked it, or an earlier run has left it in the queue.
+        // The run has checked the page already, or an earlier run has left it in the queue.
         _ => return Ok(Turn::NextRun),
     };
     let context = LinkContext {
@@ -183,7 +183,7 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     Ok(Turn::Checked(row.site, done_at_ms, row.priority))
 }
 
-/// Queues the task again, for no record: it is only a check.
+/// Queues the task again as a mere check, without its records.
 fn check_unlinked(
     batch: &mut FeedBatch<'_>,
     (task, done_at_ms): (TaskId, i64),
@@ -204,7 +204,7 @@ fn check_unlinked(
     ] {
         batch.db.prepare_cached(sql)?.execute([task as i64])?;
     }
-    // If it ends without a check, its turn comes in the next run.
+    // If the task ends without a check, its turn comes in the next run.
     let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
     let values = params![task as i64, began_ms];
     batch.db.prepare_cached(sql)?.execute(values)?;
@@ -212,7 +212,7 @@ fn check_unlinked(
     Ok(())
 }
 
-/// The run has found a page.
+/// Notes that the run has found a page.
 pub(super) fn note_found(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
     let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
     let mut update = batch.db.prepare_cached(sql)?;
@@ -231,7 +231,7 @@ fn known(db: &Connection, task: TaskId) -> Result<Option<Known>> {
     select.query_row([task as i64], known).optional()
 }
 
-/// The pages whose turn has come before a run began.
+/// The pages whose turn came before the run began.
 fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<Due>> {
     let sql = "SELECT k.task, t.state, t.done_at_ms, t.site, t.url, t.depth, t.priority,
                    coalesce(c.accepted, 0) > 0, coalesce(s.backoff_until_ms, 0) > 0
@@ -264,7 +264,7 @@ fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Re
     due.collect()
 }
 
-/// Its turn comes in the next run.
+/// Postpones a page's turn to the next run.
 fn put_off(db: &Connection, task: TaskId, began_ms: i64) -> Result<()> {
     let sql = "UPDATE known_pages SET due_ms = ?2 WHERE task = ?1";
     let mut update = db.prepare_cached(sql)?;

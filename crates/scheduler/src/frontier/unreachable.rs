@@ -1,11 +1,12 @@
-//! Unreachable sites: the tasks that were queued by then end without a request, and later ones wait for a backoff.
+//! Unreachable sites: the tasks that are queued when a site becomes unreachable end without a request, and later ones
+//! wait for a backoff.
 //!
-//! Because nothing is requested, these tasks end in any order and in any lane. The crawls at the site are visited one
-//! after the other, and each ends all of its older tasks, whatever the priorities of its newer ones. Crawls that are
-//! held back are skipped. Once a visit to all crawls has found nothing to end, the site backs off for the other
+//! Because nothing is requested, these tasks may end in any order and in any lane. The crawls at the site are visited
+//! one after the other, and each ends all of its older tasks, whatever the priorities of its newer ones. Crawls that
+//! are held back are skipped. Once a visit to all crawls has found nothing to end, the site backs off for the other
 //! tasks; older tasks that were held back wait with it. So the site is never ready without tasks to hand out.
 //!
-//! How far the visits have come is in memory only: after a restart they begin again.
+//! The progress of the visits is kept in memory only: after a restart they begin again.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
@@ -17,7 +18,7 @@ use super::model::SiteId;
 use super::queue_order::{QueuedTask, older_at};
 use super::{closing, crawl_rows, lease, sites, state_changes};
 
-/// Hands out up to `limit` tasks of a site that was unreachable, to end without a request.
+/// Hands out up to `limit` tasks of an unreachable site, to end without a request.
 pub(super) fn lease_unreachable(
     cx: &mut Context,
     site: SiteId,
@@ -29,7 +30,7 @@ pub(super) fn lease_unreachable(
         && let Some(unreachable) = cx.backoff.unreachable.get(&site).copied()
     {
         let Some(crawl) = next_crawl(&cx.db, site, unreachable.visited)? else {
-            // Tasks that came back behind the visits are found by the next ones.
+            // Tasks may have come back at crawls that were visited already. The next round of visits finds them.
             run.has_visited_all = !unreachable.has_ended_tasks;
             let (last, outcome) = (unreachable.last, unreachable.outcome);
             cx.backoff
@@ -105,8 +106,8 @@ pub(super) fn hand_out_to_end(
     sites::count_taken_of(&cx.db, site, crawl, taken, Some(cx.last_turn))
 }
 
-/// Only later tasks are left of a site that was unreachable: it begins to back off for them. With a patience there is
-/// no backoff for them: they end as well.
+/// Begins a backoff of an unreachable site that has only later tasks left. With a patience there is no backoff, and
+/// the later tasks end as well.
 pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     if cx.backoff.patience.is_some() {
         return Ok(());
@@ -122,7 +123,7 @@ pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64
     Ok(())
 }
 
-/// The first crawl after this one that has tasks at a site that could be handed out.
+/// The next crawl after a given one that has tasks at a site that could be handed out.
 fn next_crawl(db: &Connection, site: SiteId, after: CrawlKey) -> Result<Option<CrawlKey>> {
     let sql = "SELECT crawl FROM task_rows
                WHERE site = ?1 AND crawl > ?2 AND state = 0 AND not_before_ms = 0

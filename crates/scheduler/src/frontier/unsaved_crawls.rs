@@ -1,8 +1,8 @@
-//! Crawls on demand that have ended without the store knowing all of it: their last state, and which rows their lists
-//! no longer hold.
+//! Notes of crawls on demand that have ended while the store lacks a part of their end: their last state, and which
+//! rows their lists no longer hold.
 //!
-//! A crawl is noted here in the same transaction in which it ends, and crossed out once the store has it and its
-//! lists are judged. After a crash the noted crawls are written and judged again.
+//! A note is added in the transaction in which the crawl ends, and removed once the store has the crawl and its lists
+//! are judged. After a crash the noted crawls are written and judged again.
 
 use rusqlite::OptionalExtension;
 use webfill_wire::CrawlKey;
@@ -13,14 +13,14 @@ use super::{FrontierError, crawl_rows};
 /// The note of a crawl that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsavedEnd {
-    /// Notes are numbered in ascending order.
+    /// The number of the note, in ascending order.
     pub number: i64,
     /// When it ended.
     pub at_ms: i64,
 }
 
 impl UnsavedCrawls<'_> {
-    /// The crawls that are noted, the oldest note first.
+    /// The crawls with notes, the oldest note first.
     pub(crate) fn all(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.guarded("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
@@ -49,7 +49,7 @@ impl UnsavedCrawls<'_> {
         })
     }
 
-    /// All of a crawl is saved that had this note. If it has changed since, it has another one.
+    /// Removes the note of a crawl that is saved completely. If the crawl has changed since, it has another note.
     pub(crate) fn saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("cross out a saved crawl", |cx| {
             let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";

@@ -1,10 +1,10 @@
-//! The states of sites that the store has not got yet. The store keeps a copy of the states of sites in
-//! trouble, for people's queries.
+//! Notes of sites whose states the store has not got yet. The store keeps a copy of the states of sites in trouble,
+//! for people's queries.
 //!
-//! A site is noted here, in the same transaction, whenever its state changes, and crossed out once the store has a
-//! state that was read later. So the copy becomes right, whichever process dies and however long the store is away,
-//! and nothing waits in memory. At a start all states are noted: the ends of backoffs have moved, and anything that a
-//! store has lost is written again.
+//! A note is added in the same transaction whenever the state of a site changes, and removed once the store has a
+//! state that was read later. So the copy becomes right in the end, whichever process dies and however long the store
+//! is away, and nothing waits in memory. At a start all states are noted: the ends of backoffs have moved, and
+//! anything that the store has lost is written again.
 
 use rusqlite::{Connection, Result, params};
 
@@ -14,10 +14,10 @@ use super::parts::SiteStates;
 use super::site_states::{COLUMNS, read_report};
 use super::{FrontierError, SiteReport};
 
-/// A site whose state is to be copied.
+/// A site whose state is to be copied to the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnsavedState {
-    /// Notes are numbered in ascending order.
+    /// The number of the note, in ascending order.
     pub number: i64,
     pub report: SiteReport,
 }
@@ -30,7 +30,7 @@ pub(super) fn note_all(db: &Connection) -> Result<()> {
 }
 
 impl SiteStates<'_> {
-    /// The first sites whose states the store has not got, behind a number.
+    /// The first sites whose states the store lacks, with notes after a number.
     pub fn unsaved(
         &mut self,
         after: i64,
@@ -54,7 +54,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// The store has the states up to this number. What has changed since has a greater one.
+    /// Removes the notes up to this number, because the store has these states. A state that has changed since has a
+    /// later note.
     pub fn saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
         self.0.guarded("cross out saved states", |cx| {
             let sql = "DELETE FROM unsaved_site_states WHERE number <= ?1";
@@ -64,7 +65,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// The state of a site changes.
+/// Notes that the state of a site changes.
 pub(super) fn note_unsaved(cx: &Context, site: SiteId) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (?1)";
     cx.db.prepare_cached(sql)?.execute([site])?;

@@ -1,5 +1,5 @@
-//! The sites with queued tasks that cannot be requested for a while, and why: for people who wonder about a crawl
-//! without progress.
+//! The sites with queued tasks that cannot be requested for a while, and why, for people who wonder why a crawl makes
+//! no progress.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::error::FrontierError;
 use super::parts::Reports;
 use super::sites::each_priority;
 
-/// Maximum number of tasks waiting for a retry to check.
+/// The maximum number of tasks waiting for a retry to check.
 const RETRIES_EXAMINED: i64 = 10_000;
 
-/// Sites that wait, by reason.
+/// The numbers of waiting sites, by reason.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitingSites {
     pub by: BTreeMap<String, u64>,
@@ -32,7 +32,8 @@ impl WaitingSites {
 }
 
 impl Reports<'_> {
-    /// Sites outside the window that are not due before `ms`: they back off, wait for a retry, or keep a delay.
+    /// The sites outside the window that are not due before `ms`, because they back off, wait for a retry, or keep a
+    /// delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
         self.0.guarded("see what waits", |cx| {
             let mut waiting = WaitingSites::default();

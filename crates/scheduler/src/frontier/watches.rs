@@ -1,4 +1,4 @@
-//! The watches of a fleet and the records of their runs, in the file of the frontier, so that a run starts in the
+//! The watches of a fleet and the records of their runs. They are in the frontier's file, so that a run starts in the
 //! same transaction in which it is recorded. Records stay when their watch is removed.
 
 use rusqlite::{OptionalExtension, params};
@@ -9,27 +9,27 @@ use webfill_api::{RunEnd, WatchRun};
 use super::error::FrontierError;
 use super::parts::Watches;
 
-/// Maximum number of records of runs to keep for a watch.
+/// The maximum number of kept records of runs per watch.
 const MOST_RUNS: i64 = 1_000;
 
 /// A watch as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptWatch {
-    /// As it was given.
+    /// The watch as it was given, as JSON.
     pub json: String,
     pub paused: bool,
-    /// Since when it is waited for its first due time, in milliseconds since the epoch.
+    /// From when on the watch waits for its first due time; milliseconds since the epoch.
     pub since_ms: i64,
-    /// A run is requested and has not started.
+    /// Whether a run is requested and has not started.
     pub asked: bool,
 }
 
-/// The data that a run needs to continue after a restart. It is kept until the run has ended.
+/// The data that a current run needs to continue after a restart. Kept until the run has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunUnderWay {
-    /// The watch as it was when the run began, whatever its changes since.
+    /// The watch as it was when the run began, without later changes.
     pub watch: Value,
-    /// How the run ends once nothing of it is leased.
+    /// How the run ends once none of its tasks is leased; `None`: it continues.
     pub ending: Option<(RunEnd, Option<String>)>,
 }
 
@@ -43,7 +43,7 @@ struct KeptRun {
 }
 
 impl Watches<'_> {
-    /// All watches with their names, by these.
+    /// All watches, by name.
     pub fn all(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
         self.0.guarded("read the watches", |cx| {
             let sql = "SELECT name, watch, paused, since_ms, asked FROM watches ORDER BY name";
@@ -61,7 +61,7 @@ impl Watches<'_> {
         })
     }
 
-    /// Keeps a watch, new or changed.
+    /// Stores a new or changed watch.
     pub fn keep(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
         self.0.guarded("keep a watch", |cx| {
             let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms, asked)
@@ -71,7 +71,7 @@ impl Watches<'_> {
         })
     }
 
-    /// Forgets a watch, and returns whether there was one; the records of its runs stay.
+    /// Removes a watch. Returns whether there was one. The records of its runs stay.
     pub fn forget(&mut self, name: &str) -> Result<bool, FrontierError> {
         self.0.guarded("forget a watch", |cx| {
             let sql = "DELETE FROM watches WHERE name = ?1";
@@ -79,7 +79,7 @@ impl Watches<'_> {
         })
     }
 
-    /// Records a run, new or changed; `under_way` unless it has ended.
+    /// Records a new or changed run. `under_way`: the data to continue it, unless it has ended.
     pub fn record_run(
         &mut self,
         watch: &str,
@@ -104,8 +104,7 @@ impl Watches<'_> {
         })
     }
 
-    /// The last runs of a watch, the latest first. A record that this version cannot read is passed
-    /// over.
+    /// The last runs of a watch, the latest first. Skips records that this version cannot read.
     pub fn runs_of(&mut self, watch: &str, most: u64) -> Result<Vec<WatchRun>, FrontierError> {
         self.0.guarded("read the runs of a watch", |cx| {
             let sql = "SELECT record FROM watch_runs WHERE watch = ?1
@@ -119,7 +118,7 @@ impl Watches<'_> {
         })
     }
 
-    /// The data that an unfinished run needs to continue; `None` if a version recorded it that kept nothing.
+    /// The data that an unfinished run needs to continue; `None` if an older version has recorded the run without it.
     pub fn run_under_way(
         &mut self,
         watch: &str,
@@ -136,7 +135,7 @@ impl Watches<'_> {
         })
     }
 
-    /// The number of a watch's last run, 0 if there was none.
+    /// The number of a watch's last run; 0 if there was none.
     pub fn last_run_number(&mut self, watch: &str) -> Result<u64, FrontierError> {
         self.0.guarded("read the runs of a watch", |cx| {
             let sql = "SELECT max(number) FROM watch_runs WHERE watch = ?1";

@@ -1,5 +1,5 @@
-//! Ends sites within the patience of a local crawl ([`patience`](crate::patience)): its backoffs are shortened, and
-//! after them the site's tasks end without a request, later ones as well. The next command has a new patience.
+//! Applies the patience of a local crawl to its sites ([`patience`](crate::patience)): their backoffs are shortened,
+//! and after them the site's tasks end without a request, later ones as well. The next command has a new patience.
 
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
@@ -14,12 +14,12 @@ use super::{FrontierError, retries, state_changes};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
-/// Number of queued tasks of a site to search for another host.
+/// The maximum number of a site's queued tasks searched for another host.
 const TASKS_EXAMINED: usize = 256;
 
 impl SiteStates<'_> {
-    /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
-    /// and have all of the patience. A block lasts as long as it would have.
+    /// Gives the sites that are in trouble since an earlier command the whole patience of a new one: they are tried
+    /// again, one task first. A block lasts as long as it would have.
     pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
         let Some(patience) = self.0.cx.backoff.patience else {
             return Ok(());
@@ -39,7 +39,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// The effect of a failure if the patience is over, or shortens the site's backoff.
+/// Adjusts a verdict about a failure: the patience may be over, or shorten the site's backoff.
 pub(super) fn within_patience(
     cx: &Context,
     task: &HeldTask,
@@ -66,7 +66,7 @@ pub(super) fn within_patience(
             let was_probe = before.phase != Phase::Open;
             let failures = (!was_probe).then_some(before.failures + 1);
             let until_ms = match stored.state.reason {
-                // It is not probed earlier than usual, because that might prolong the block.
+                // A blocking site is not probed earlier than usual, because that might prolong the block.
                 BackoffReason::Blocked => Some(until_ms)
                     .filter(|until_ms| *until_ms <= stored.since_ms.saturating_add(patience.ms)),
                 _ => shortened(patience, stored, until_ms - now_ms, now_ms),
@@ -87,8 +87,9 @@ pub(super) fn within_patience(
     Ok(Verdict::Unreachable)
 }
 
-/// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second
-/// attempt: both mostly stay so. Another of its hosts may be healthy.
+/// Whether a second attempt has confirmed that a site's name does not exist or that its certificate is not valid,
+/// which both mostly stay so. Only for sites that were never reached, and without queued tasks of another host, which
+/// may be healthy.
 fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
     let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
     if !is_lasting
@@ -111,7 +112,7 @@ fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone)
     Ok(true)
 }
 
-/// Tasks of a site that was unreachable need not wait for their retries, which would be without a request.
+/// Makes the tasks of an unreachable site that wait for retries due, because they end without a request.
 pub(super) fn end_waits_for_retries(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.backoff.patience.is_none() {
         return Ok(());
@@ -137,7 +138,7 @@ fn begin_patience_with(
         (BackoffReason::Blocked, _) => {
             let index = stored.state.backoff_index as usize;
             let backoff_ms = cx.backoff.table.backoff_ms(BackoffReason::Blocked, index);
-            // After the list it would back off until a person wakes it.
+            // After the list, the site would back off until a person wakes it.
             let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
             stored.since_ms.saturating_add(backoff_ms).max(now_ms)
         }
@@ -160,7 +161,7 @@ fn begin_patience_with(
     state_changes::update_state(cx, site, &stored)
 }
 
-/// The end of a backoff that a table ends after `table_ms`.
+/// The end of a backoff of `table_ms` by the table, shortened by the patience; `None` if the patience is over.
 fn shortened(patience: Patience, stored: &StoredState, table_ms: i64, now_ms: i64) -> Option<i64> {
     let index = stored.state.backoff_index as usize;
     let wait_ms = patience.wait_ms(table_ms, index, stored.since_ms, now_ms)?;

@@ -1,37 +1,37 @@
 //! The order in which a run checks the pages of one site.
 //!
 //! A page's *key* says how early its turn is: the lowest goes first. Half of the site's budget is for listings and
-//! for the pages that change most often: they are checked in each run. The other half is for all others, each due
-//! after a gap in proportion to `1 / sqrt(rate)`. Of all ways to spend that half, this one has the shortest mean
-//! delay until a change is noticed, and the pages' gaps meet where `rate x age^2` is the same for all.
+//! for the pages that change most often; these are checked in each run. The other half is for all other pages, each
+//! due after a gap in proportion to `1 / sqrt(rate)`. Of all ways to spend that half, this one has the shortest mean
+//! delay until a change is noticed, and the pages' gaps end where `rate x age^2` is the same for all.
 //!
-//! A key is a time, which passes. A page that a run has left unchecked needs no new key. It comes ever earlier among
-//! the others, and before all but listings once it is as old as the longest gap, so that no page starves. The longest
-//! gap is 90 days, or as long as half of the budget needs for all pages.
+//! A key is a time, which passes. So a page that a run has left unchecked needs no new key: it moves forward among
+//! the others. Once it is as old as the longest gap, it precedes all pages but listings, so that no page starves. The
+//! longest gap is 90 days, or as long as half of the budget needs for all pages.
 
 /// Every page is checked at least this often, if the site's budget allows it.
 pub const LONGEST_GAP_MS: i64 = 90 * DAY_MS;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Rates are counted in powers of two of changes a day, from 2^-9 on.
+/// Rates are divided into this many buckets, by powers of two of changes per day, from 2^-9 on.
 const BUCKETS: u8 = 16;
 const LOWEST_POWER: i32 = -9;
 
-/// The buckets of other pages, and then those of listings.
+/// The number of slots: one per bucket for ordinary pages, followed by one per bucket for listings.
 pub const SLOTS: u8 = 2 * BUCKETS;
 
-/// New pages are so far ahead of those that change most often.
+/// How far new pages are ahead of the pages that change most often.
 const NEW_AHEAD_MS: i64 = 3_600_000;
 
-/// How many pages a site has in a slot.
+/// The number of a site's pages in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotPages {
     pub slot: u8,
     pub pages: u64,
 }
 
-/// The slot of a page that changes this often a day.
+/// The slot of a page that changes this often per day.
 pub fn slot_of(per_day: f64, is_listing: bool) -> u8 {
     let power = per_day.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let bucket = (power - LOWEST_POWER).clamp(0, i32::from(BUCKETS) - 1) as u8;
@@ -46,31 +46,31 @@ fn is_listing(slot: u8) -> bool {
     slot >= BUCKETS
 }
 
-/// The typical values of the pages of a bucket.
+/// The typical rate of the pages in a bucket, in changes per day.
 fn per_day_of(bucket: u8) -> f64 {
     2_f64.powf(f64::from(LOWEST_POWER + i32::from(bucket)) + 0.5)
 }
 
-/// See the module.
+/// The plan of a run for one site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     began_ms: i64,
     period_ms: i64,
-    /// All listings are checked in each run.
+    /// Whether all listings are checked in each run.
     has_listings: bool,
-    /// So are the pages of this bucket and those above it.
+    /// The pages of this bucket and of those above it are checked in each run, too.
     from_bucket: u8,
-    /// And this share of the bucket below.
+    /// The share of the pages in the next lower bucket that are also checked in each run.
     share: f64,
-    /// The gap of a page that changes once a day.
+    /// The gap between checks of a page that changes once per day.
     gap_ms: f64,
     /// How far the pages that are checked in each run are ahead of the others.
     lead_ms: i64,
 }
 
 impl Plan {
-    /// For a run that began at a time and repeats after a period. `budget`: how many pages of the site it may check;
-    /// `None` is enough for all.
+    /// The plan of a run that begins at a time and repeats after a period. `budget`: the number of the site's pages
+    /// that it may check; `None`: enough for all.
     pub fn new(
         pages: &[SlotPages],
         budget: Option<u64>,
@@ -97,7 +97,7 @@ impl Plan {
         plan
     }
 
-    /// Chooses the pages that change most often, as many as fit; returns how much is left.
+    /// Chooses the pages that change most often, as many as fit. Returns the budget that is left.
     fn choose_fast(&mut self, pages: &[SlotPages], mut left: f64) -> f64 {
         for bucket in (0..BUCKETS).rev() {
             let of_bucket = |slot: &&SlotPages| {
@@ -115,7 +115,7 @@ impl Plan {
         left
     }
 
-    /// Spreads the other pages over runs that have room for this many of them.
+    /// Spreads the other pages over several runs, each of which has room for `room` of them.
     fn space_others(&mut self, pages: &[SlotPages], room: f64) {
         let (mut others, mut roots) = (0.0, 0.0);
         for slot in pages {
@@ -126,12 +126,13 @@ impl Plan {
         let period = self.period_ms as f64;
         self.gap_ms = roots / room * period;
         let round_ms = (2.0 * others / room * period).min(1e15) as i64;
-        // A run that just misses the longest gap would be the last but one.
+        // Three periods shorter: otherwise the longest gap could end just after a run, and the page would wait for
+        // the next one.
         let longest_ms = LONGEST_GAP_MS.saturating_sub(self.period_ms.saturating_mul(3));
         self.lead_ms = round_ms.max(longest_ms).max(DAY_MS) / 3 * 2;
     }
 
-    /// The share of the pages of a slot that is checked in each run.
+    /// The share of a slot's pages that are checked in each run.
     fn fast_share(&self, slot: u8) -> f64 {
         let bucket = bucket_of(slot);
         match self.has_listings && is_listing(slot) {
@@ -145,12 +146,12 @@ impl Plan {
     /// The key of a page that was never checked.
     pub fn key_of_new(&self, priority: u8) -> i64 {
         let ahead_ms = NEW_AHEAD_MS.min(self.period_ms / 2);
-        // In the order of their priorities.
+        // New pages are ordered by their priorities.
         let behind_ms = i64::from(u8::MAX - priority);
         self.began_ms - self.lead_ms - ahead_ms + behind_ms
     }
 
-    /// The key of a page that was last checked at this time, whatever the result.
+    /// The key of a page that was last checked at this time, whatever the check's result.
     pub fn key(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
         if spread(task) < self.fast_share(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {
@@ -170,7 +171,7 @@ impl Plan {
     }
 }
 
-/// A number from 0 to 1 that stays a page's own, and is no other's neighbour.
+/// A fixed pseudo-random number from 0 to 1 for each page, with neighbouring pages far apart.
 fn spread(task: u64) -> f64 {
     let mixed = (task ^ (task >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 11) as f64 / (1_u64 << 53) as f64

@@ -1,19 +1,20 @@
-//! How often a page changes, estimated from checks of it.
+//! Estimates from checks of a page how often it changes.
 //!
 //! Changes are assumed to be a Poisson process. The estimate of its rate is a gamma distribution, which begins with
-//! the usual rate of the page's class. A check after `gap` days that finds the page unchanged has the likelihood
-//! `e^(-rate gap)`, which gives another gamma distribution. One that finds it changed, once or more often, has `1 -
-//! e^(-rate gap)`: the result is replaced by the gamma distribution with the same mean and variance. So gaps may be
-//! uneven, and two numbers are enough for a page.
+//! the usual rate of the page's class. If a check after `gap` days finds the page unchanged, the likelihood is
+//! `e^(-rate gap)`, which gives another gamma distribution. If it finds the page changed, once or more often, the
+//! likelihood is `1 - e^(-rate gap)`; the result is replaced by the gamma distribution with the same mean and
+//! variance. So gaps may be uneven, and two numbers per page are enough.
 
 const DAY_MS: f64 = 86_400_000.0;
 
-/// Evidence that is older counts ever less: pages may come to change more often, or less.
+/// The longest exposure, in days. Older evidence counts less and less, because pages may come to change more or less
+/// often.
 const LONGEST_EXPOSURE: f64 = 365.0;
 
 const LEAST_SHAPE: f64 = 0.05;
 
-/// The highest rate to assume: of a page that changes with every check, no more can be known.
+/// The highest assumed rate. If a page has changed at every check, no more can be known.
 const HIGHEST: f64 = 48.0;
 
 /// The kind of page, as far as it predicts how often the page changes.
@@ -21,14 +22,14 @@ const HIGHEST: f64 = 48.0;
 pub enum PageClass {
     #[default]
     Other,
-    /// It has links that are followed.
+    /// A page with links that are followed.
     Listing,
     /// A file made for people (PDF, ...).
     Document,
 }
 
 impl PageClass {
-    /// As it is stored.
+    /// The number under which the class is stored.
     pub fn number(self) -> u8 {
         match self {
             PageClass::Other => 0,
@@ -50,12 +51,12 @@ impl PageClass {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     pub shape: f64,
-    /// In days.
+    /// The exposure in days.
     pub exposure: f64,
 }
 
 impl Rate {
-    /// Before the first check.
+    /// The estimate before the first check.
     pub fn usual(class: PageClass) -> Rate {
         let (shape, exposure) = match class {
             PageClass::Listing => (1.0, 2.0),
@@ -65,7 +66,7 @@ impl Rate {
         Rate { shape, exposure }
     }
 
-    /// The expected changes a day.
+    /// The expected number of changes per day.
     pub fn per_day(self) -> f64 {
         (self.shape / self.exposure).min(HIGHEST)
     }
@@ -124,11 +125,11 @@ mod tests {
         (days * DAY_MS) as i64
     }
 
-    /// The mean of what follows from the checks by the definition, integrated numerically.
+    /// The mean of the exact distribution after these checks, integrated numerically.
     fn exact(prior: Rate, checks: &[(f64, bool)]) -> f64 {
         let (mut weight, mut sum) = (0.0, 0.0);
         for step in 0..4_000 {
-            // In steps of the logarithm, because densities are steep near zero.
+            // The steps are even on a logarithmic scale, because densities are steep near zero.
             let rate = (f64::from(step) / 200.0 - 15.0).exp();
             let mut density = rate.powf(prior.shape) * (-prior.exposure * rate).exp();
             for (gap, changed) in checks {

@@ -1,11 +1,11 @@
-//! A list of patterns of a crawl. Compiled, it is one automaton, which may take megabytes; its text takes little. So
-//! patterns that many crawls use rarely are compiled on use.
+//! A list of patterns of a crawl. Compiled, it is one automaton, which may take megabytes; its text takes little
+//! memory. So the patterns of many crawls that are rarely used are compiled only on use.
 
 use std::sync::{Arc, OnceLock};
 
 use webfill_api::scope::{PatternSet, ScopeError, compile_patterns};
 
-/// See the module.
+/// A list of patterns, compiled or not.
 #[derive(Debug)]
 pub(super) struct Patterns {
     list: &'static str,
@@ -24,7 +24,7 @@ impl Patterns {
         })
     }
 
-    /// The same for patterns that were compiled before; they are compiled again on use.
+    /// Creates the list from patterns that were compiled before. They are compiled again on use.
     pub(super) fn of_known(list: &'static str, texts: &[String]) -> Patterns {
         Patterns {
             list,
@@ -33,7 +33,7 @@ impl Patterns {
         }
     }
 
-    /// Whether one of them matches; `None` for an empty list.
+    /// Whether one of the patterns matches; `None` for an empty list.
     pub(super) fn match_any(&self, url: &str) -> Option<bool> {
         let compile = || {
             let compiled = compile_patterns(self.list, &self.texts);
@@ -48,7 +48,7 @@ impl Patterns {
         self.compiled.take();
     }
 
-    /// How much memory the compiled patterns take; `None`: none are compiled.
+    /// The memory of the compiled patterns; `None` if they are not compiled.
     pub(super) fn compiled_bytes(&self) -> Option<usize> {
         let compiled = self.compiled.get()?.as_ref()?;
         Some(compiled.bytes())

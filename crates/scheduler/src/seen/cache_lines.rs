@@ -30,14 +30,14 @@ impl CacheLines {
         self.lines
     }
 
-    /// The line that a key belongs to. Keys in ascending order visit the lines in order.
+    /// The line of a key. Keys in ascending order visit the lines in order.
     pub(super) fn line_of(&mut self, key: u64) -> &mut [u64; WORDS] {
         let start = self.start_of(key);
         let line = &mut self.words[start..start + WORDS];
         line.try_into().expect("a line has eight words")
     }
 
-    /// A word of the line that a key belongs to, so that the processor reads the line.
+    /// Reads a word of a key's line, so that the processor loads the line.
     pub(super) fn touch(&self, key: u64) -> u64 {
         self.words[self.start_of(key)]
     }

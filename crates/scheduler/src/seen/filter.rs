@@ -2,14 +2,14 @@
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
-/// Each key sets five of the 512 bits of its line: 1% false positives at ten bits of memory per
-/// key, 10% at five.
+/// How many of the 512 bits of its line each key sets. Five give 1% false positives at ten bits of memory per key,
+/// and 10% at five.
 const BITS_PER_KEY: usize = 5;
 
-/// With fewer bits of memory per key than this, the filter grows, if its bound allows it.
+/// With fewer bits of memory per key than this, the filter grows, if its memory limit allows it.
 const WANTED_BITS: usize = 12;
 
-/// Answers "certainly not contained" or "perhaps contained".
+/// A set of keys that answers "certainly not contained" or "perhaps contained".
 #[derive(Debug)]
 pub(super) struct Filter {
     lines: CacheLines,
@@ -23,7 +23,7 @@ impl Filter {
         }
     }
 
-    /// A filter of size zero, as a placeholder: it contains nothing, and is too small for any number of keys.
+    /// A filter without lines, as a placeholder. It contains nothing, and is too small for any number of keys.
     pub(super) fn none() -> Self {
         Filter {
             lines: CacheLines::new(0),
@@ -70,15 +70,15 @@ impl Filter {
     }
 }
 
-/// The number of lines: a power of two, so that a growing filter is rebuilt only when the number of
-/// keys has doubled.
+/// The number of lines. It is a power of two, so that a growing filter is rebuilt only when the number of keys has
+/// doubled.
 fn lines_for(keys: u64, most_bytes: usize) -> usize {
     let wanted = (keys as usize).saturating_mul(WANTED_BITS) / (LINE_BYTES * 8);
     let most = (most_bytes / LINE_BYTES).max(1);
     wanted.next_power_of_two().min(most)
 }
 
-/// The bits of a key within its line, from the key's low 45 bits; the high bits select the line.
+/// The words and bits of a key within its line, from the key's low 45 bits. The high bits select the line.
 fn places(key: u64) -> impl Iterator<Item = (usize, u64)> {
     (0..BITS_PER_KEY).map(move |nth| {
         let place = (key >> (9 * nth)) as usize & 511;

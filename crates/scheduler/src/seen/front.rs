@@ -1,9 +1,9 @@
 //! The memory in front of the runs, of a fixed size: an exact cache of recently used keys, and a filter that
-//! recognises most new ones.
+//! recognises most new keys.
 //!
-//! A filter is filled from the runs in the order of the keys, a few slices at a time. So neither a start nor the growth
-//! of the index waits until all runs are read. Until it is filled, the filter before it answers for the keys that were
-//! not read yet. After a start there is none, and every such key may be in the runs.
+//! A filter is filled from the runs in the order of the keys, a few slices at a time, so that neither a start nor a
+//! growth of the index waits until all runs are read. Until it is filled, the previous filter answers for the keys
+//! that were not read yet. After a start there is no previous filter, and every such key may be in the runs.
 
 use rusqlite::Result;
 
@@ -16,7 +16,7 @@ pub(super) struct Front {
     hot: HotKeys,
     filter: Filter,
     filling: Option<Filling>,
-    /// The memory of all of it.
+    /// The memory of all parts together.
     bytes: usize,
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Front {
 #[derive(Debug)]
 struct Filling {
     filter: Filter,
-    /// It holds all keys of the runs below this one.
+    /// The filter holds all keys of the runs below this one.
     next_key: u64,
-    /// The hot keys are filled as well: nothing was used yet.
+    /// Whether the hot keys are filled as well, because nothing was used yet.
     warms_up: bool,
 }
 
@@ -51,7 +51,7 @@ impl Front {
         }
     }
 
-    /// Reads the memory of a look-up of the key; the value has no meaning.
+    /// Reads the memory that a look-up of the key needs. The returned value has no meaning.
     pub(super) fn touch(&self, key: u64) -> u64 {
         self.hot.touch(key) ^ self.filter.touch(key)
     }
@@ -64,7 +64,7 @@ impl Front {
         }
     }
 
-    /// Takes in the keys of a new run.
+    /// Adds the keys of a new run.
     pub(super) fn insert(&mut self, entries: &[Entry]) {
         for (key, _) in entries {
             self.filter.insert(*key);
@@ -75,8 +75,8 @@ impl Front {
         }
     }
 
-    /// Divides the memory for this many keys in the runs: the filter grows with them, to at most
-    /// half of it, and the hot keys have the rest.
+    /// Divides the memory, given this many keys in the runs: the filter grows with them, up to half of the memory,
+    /// and the hot keys get the rest.
     pub(super) fn fit(&mut self, keys: u64) {
         let most_bytes = self.bytes / 2;
         if self.filling.is_none() && self.filter.is_outgrown(keys, most_bytes) {
@@ -127,7 +127,7 @@ impl Front {
 }
 
 impl Filling {
-    /// The key to read up to; `None`: to the last.
+    /// The key up to which to read; `None`: to the end.
     fn end_after(&self, runs: &[Run], slices: u64) -> Option<u64> {
         let largest = runs.iter().max_by_key(|run| run.slices())?;
         let end = largest

@@ -3,12 +3,11 @@
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
-/// The cache is resized segment by segment, so that it is never in memory twice as a whole.
+/// The cache is resized one segment after the other, so that the whole cache is never in memory twice.
 const SEGMENTS: usize = 64;
 const SEGMENT_BITS: u32 = SEGMENTS.ilog2();
 
-/// A set-associative LRU cache: a line holds eight keys, the most recently used first; zero is
-/// empty.
+/// A set-associative LRU cache. A line holds eight keys, the most recently used first; zero is an empty place.
 #[derive(Debug)]
 pub(super) struct HotKeys {
     segments: Vec<CacheLines>,
@@ -21,7 +20,7 @@ impl HotKeys {
         }
     }
 
-    /// Resizes the cache for this many keys, to at most `most_bytes`; keeps as many as fit.
+    /// Resizes the cache for this many keys, to at most `most_bytes`, and keeps as many keys as fit.
     pub(super) fn fit(&mut self, keys: u64, most_bytes: usize) {
         let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
         // A quarter more than needed, because some lines fill sooner than others.
@@ -33,7 +32,7 @@ impl HotKeys {
         }
     }
 
-    /// Whether the cache holds the key, which becomes the most recently used of its line.
+    /// Whether the cache holds the key. If so, the key becomes the most recently used of its line.
     pub(super) fn contains(&mut self, key: u64) -> bool {
         let line = self.line_of(key);
         let Some(place) = line.iter().position(|held| *held == key) else {
@@ -43,8 +42,7 @@ impl HotKeys {
         true
     }
 
-    /// Inserts a key that the cache does not hold; the least recently used of its line may be
-    /// evicted.
+    /// Inserts a key that the cache does not hold. This may evict the least recently used key of its line.
     pub(super) fn insert(&mut self, key: u64) {
         push(self.line_of(key), key);
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Result};
 
 use super::runs::{Entry, NewRun, Run, damaged};
 
-/// A current merge. Its sources stay live until it is finished.
+/// A current merge. Its sources stay in use until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Cursor>,
@@ -31,7 +31,7 @@ impl Merge {
         self.output.slices()
     }
 
-    /// How many runs it merges.
+    /// The number of merged runs.
     pub(super) fn sources(&self) -> usize {
         self.sources.len()
     }
@@ -40,7 +40,7 @@ impl Merge {
         self.written == self.output.slices()
     }
 
-    /// Writes at most this many slices of the output.
+    /// Writes up to `most` slices of the output.
     pub(super) fn advance(&mut self, most: u64) -> Result<()> {
         let mut entries = Vec::new();
         let end = self.output.slices().min(self.written.saturating_add(most));
@@ -53,7 +53,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Replaces the sources by the output. Returns it, and the sources' files, which may be deleted after the
+    /// Replaces the sources by the output. Returns the output, and the sources' files, which may be deleted after the
     /// commit.
     pub(super) fn finish(mut self, db: &Connection) -> Result<(Run, Vec<PathBuf>)> {
         debug_assert!(self.is_written());

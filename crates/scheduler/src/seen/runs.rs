@@ -1,17 +1,17 @@
 //! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! A run is a file of its own in the folder [`FOLDER`]; the table `seen_runs` names the runs that are in
-//! use. It divides the key space into equal slices, so that a look-up is one read of some 700 bytes at a
-//! place that is computed. Of a key only the distance to the slice's first key is stored, and of both
-//! numbers only the bytes that the run's largest may take. The file holds
+//! Each run is a file in the folder [`FOLDER`]; the table `seen_runs` names the runs that are in use. A run divides
+//! the key space into equal slices, so that a look-up is one read of some 700 bytes at a computed position. A key is
+//! stored as its distance to the slice's first key, and both numbers of an entry have only as many bytes as the
+//! largest ones of the run may need. The file holds
 //!
-//! - each slice: its keys in ascending order, then their tasks in the same order;
-//! - for each slice how many entries there are before it, and their sum at the end, in four bytes each,
-//!   the lowest first. That is held in memory.
+//! - the slices: for each, its keys in ascending order, then their tasks in the same order;
+//! - the directory, which is kept in memory: for each slice the number of entries before it, and their total number
+//!   at the end, in four bytes each, the lowest byte first.
 //!
 //! A file is written once, synced before the commit that names it, and never changed. It is deleted after the commit
-//! that no longer names it; leftovers of a crash are deleted at the next start. In a table of SQLite a look-up would
-//! descend its tree, and each entry would be written twice.
+//! that no longer names it; leftovers of a crash are deleted at the next start. With a table of SQLite instead, a
+//! look-up would descend its tree, and each entry would be written twice.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -25,21 +25,21 @@ use webfill_service::state::PRIVATE;
 
 use super::slices::{Layout, Slice};
 
-/// The folder of the files, beside the database.
+/// The folder of the files, next to the database.
 pub(crate) const FOLDER: &str = "seen";
 
 const ENDING: &str = ".run";
 
-/// More keys than a run can count.
+/// The maximum number of keys in a run.
 pub(super) const MOST_KEYS: u64 = u32::MAX as u64;
 
 /// The average number of keys in a slice.
 const KEYS_PER_SLICE: u64 = 120;
 
-/// A file that grows is synced after this many bytes each time, so that no commit waits for a large one.
+/// A growing file is synced whenever this many bytes were written, so that no commit waits for a large sync.
 const BYTES_BETWEEN_SYNCS: u64 = 8 << 20;
 
-/// A key and the task that it became.
+/// A key, and the task of its URL.
 pub(super) type Entry = (u64, u64);
 
 /// One sorted run.
@@ -57,7 +57,7 @@ pub(super) struct Run {
 struct Stored {
     path: PathBuf,
     file: File,
-    /// How many entries there are before each slice, and in all.
+    /// The number of entries before each slice, and the total number.
     starts: Vec<u32>,
 }
 
@@ -91,13 +91,13 @@ impl Run {
         self.with_bytes(slice, entries, |slice| slice.find(key))
     }
 
-    /// Appends a slice's entries, in ascending order.
+    /// Appends the entries of a slice, in ascending order.
     pub(super) fn read_slice(&self, slice: u64, entries: &mut Vec<Entry>) -> Result<()> {
         let bytes = self.count(slice) * self.layout.widths.entry();
         self.with_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
     }
 
-    /// Appends the entries with keys from `from` on and before `end`, in ascending order.
+    /// Appends the entries with keys from `from` up to but excluding `end`, in ascending order.
     pub(super) fn read_keys(
         &self,
         from: u64,
@@ -112,7 +112,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes the run out of the index. Its file may be deleted after the commit.
+    /// Removes the run from the index. Its file may be deleted after the commit.
     pub(super) fn discard(&self, db: &Connection) -> Result<PathBuf> {
         let name = self.stored.path.file_name().unwrap_or_default();
         let mut delete = db.prepare_cached("DELETE FROM seen_runs WHERE file = ?1")?;
@@ -145,7 +145,7 @@ impl Run {
         let mut many = Vec::new();
         let bytes = match few.get_mut(..count) {
             Some(bytes) => bytes,
-            // A slice that is fuller than any hash makes it.
+            // A slice with more entries than a good hash produces.
             None => {
                 many.resize(count, 0);
                 many.as_mut_slice()
@@ -170,7 +170,7 @@ pub(super) struct NewRun {
 }
 
 impl NewRun {
-    /// Begins a run of at most this many keys in the folder of runs.
+    /// Begins a run with at most this many keys in the folder of runs.
     pub(super) fn begin(
         db: &Connection,
         folder: &Path,
@@ -206,7 +206,7 @@ impl NewRun {
         self.layout.slice_of(key)
     }
 
-    /// Writes the slices of entries that are in ascending order and come after those written before.
+    /// Writes entries slice by slice. They must be in ascending order, and come after those written before.
     pub(super) fn write(&mut self, entries: &[Entry]) -> Result<()> {
         let layout = self.layout;
         let is_of_one = |a: &Entry, b: &Entry| layout.slice_of(a.0) == layout.slice_of(b.0);
@@ -216,8 +216,8 @@ impl NewRun {
         Ok(())
     }
 
-    /// Writes one slice, which must come after those written before; what was passed over is empty. The
-    /// entries must be in ascending order and belong to the slice.
+    /// Writes one slice, which must come after those written before; skipped slices are empty. The entries must be in
+    /// ascending order and belong to the slice.
     pub(super) fn write_slice(&mut self, slice: u64, entries: &[Entry]) -> Result<()> {
         let written = self.written();
         self.starts.resize(slice as usize + 1, written);
@@ -235,7 +235,7 @@ impl NewRun {
         Ok(())
     }
 
-    /// How many entries it has so far: what is noted for the slice that comes next.
+    /// The number of entries written so far, which is recorded for the next slice.
     fn written(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -268,8 +268,8 @@ impl NewRun {
     }
 }
 
-/// The runs, oldest first. Files without a run are deleted. If a file is missing, as beside a copy of the database
-/// alone, or is damaged, the index ends before it: the rest must be rebuilt.
+/// Opens the runs, oldest first. Files without a run are deleted. If a file is damaged, or missing because only the
+/// database was copied, the index ends before it: the rest must be rebuilt.
 pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
     let sql = "SELECT file, slices, keys, last_task, id FROM seen_runs ORDER BY id";
     let mut select = db.prepare(sql)?;
@@ -297,7 +297,7 @@ pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Whether it is lost for good, unlike with too many open files.
+/// Whether the file is lost permanently, unlike after an error such as too many open files.
 fn is_lost(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -335,8 +335,8 @@ pub(super) fn damaged() -> io::Error {
     )
 }
 
-/// Deletes the files of runs that are not among these. What cannot be deleted takes space, and is tried at
-/// the next start again.
+/// Deletes the files of runs that are not among these. A file that cannot be deleted takes up space until the next
+/// start tries again.
 fn delete_others(folder: &Path, runs: &[Run]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -357,7 +357,7 @@ pub(super) fn delete(path: &Path) {
     }
 }
 
-/// Nothing else in the folder is ours.
+/// Whether a file has the name of a run. All other files in the folder are left alone.
 fn is_a_runs_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let id = name.strip_suffix(ENDING);
@@ -372,7 +372,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     sync_folder_of(folder)
 }
 
-/// A file's name is on the disk when its folder is synced.
+/// Syncs the folder of a file, so that the file's name is on the disk.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
@@ -380,7 +380,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// In the form of SQLite's errors about its own file, so that a full disk is recognised.
+/// The error in the form of SQLite's errors about its own file, so that a full disk is recognised.
 fn fault(doing: &str, path: &Path, error: &io::Error) -> rusqlite::Error {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ffi::SQLITE_FULL,

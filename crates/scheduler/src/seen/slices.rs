@@ -2,14 +2,14 @@
 
 use super::runs::Entry;
 
-/// Where the keys of a run belong, and how wide its numbers are.
+/// How the keys of a run are divided into slices, and how wide its numbers are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) slices: u64,
     pub(super) widths: Widths,
 }
 
-/// How many bytes the numbers of an entry take.
+/// The width of an entry's numbers, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Widths {
     pub(super) key: usize,
@@ -44,7 +44,7 @@ impl Layout {
         (u128::from(slice) << 64).div_ceil(u128::from(self.slices)) as u64
     }
 
-    /// A slice as it is stored.
+    /// The stored form of a slice.
     pub(super) fn bytes_of(&self, slice: u64, entries: &[Entry]) -> Vec<u8> {
         let base = self.first_key_of(slice);
         let mut bytes = Vec::with_capacity(entries.len() * self.widths.entry());
@@ -57,7 +57,7 @@ impl Layout {
         bytes
     }
 
-    /// A slice of this many entries, as stored; its tasks may be missing at the end.
+    /// A slice with this many entries, from its stored form. The tasks at the end may be missing.
     pub(super) fn slice<'a>(&self, slice: u64, count: usize, bytes: &'a [u8]) -> Slice<'a> {
         Slice {
             bytes,
@@ -68,11 +68,11 @@ impl Layout {
     }
 }
 
-/// A slice as stored: all keys in ascending order, then their tasks in the same order.
+/// A slice in its stored form: all keys in ascending order, then their tasks in the same order.
 pub(super) struct Slice<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) count: usize,
-    /// The base of its keys, which are distances.
+    /// The key from which its keys are stored as distances.
     pub(super) base: u64,
     pub(super) widths: Widths,
 }
@@ -109,9 +109,9 @@ impl Slice<'_> {
     }
 }
 
-/// A number of one to eight bytes that begins at `start`, the highest first.
+/// Reads a number of one to eight bytes at `start`, the highest byte first.
 fn number(bytes: &[u8], start: usize, width: usize) -> u64 {
-    // Reads eight bytes where there are as many: most of a look-up's time went into smaller reads.
+    // Reads eight bytes if there are as many, because smaller reads took most of a look-up's time.
     let eight = bytes.get(start..start + 8);
     match eight.and_then(|eight| eight.try_into().ok()) {
         Some(eight) => u64::from_be_bytes(eight) >> (64 - 8 * width),

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::frontier::tests::empty_database;
 
-/// Keys as a hash would give them; another sequence for each seed.
+/// Keys as a hash would yield them, in a different sequence for each seed.
 pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
     (0..n).map(move |nth| {
         let mut hasher = SipHasher13::new_with_keys(seed, 0);
@@ -15,10 +15,10 @@ pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The least memory there is: the tail takes 896 keys.
+/// The minimum memory, with which the tail holds 896 keys.
 const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
-/// Where the database is.
+/// The folder of the database.
 fn state(db: &Connection) -> &Path {
     Path::new(db.path().unwrap()).parent().unwrap()
 }
@@ -164,7 +164,7 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     assert_eq!(left, runs + 1, "the runs, and what is not ours");
 }
 
-/// The tasks after the last run are read at the start; that must not be taken for work that is due at once.
+/// The tasks after the last run are read at the start. That must not make all maintenance due at once.
 #[test]
 fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
     let (_dir, db, mut seen) = opened();

@@ -66,7 +66,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
 fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
     state.failed(BackoffReason::Robots, true, false, &table(), 0);
-    // An attempt from before the rest.
+    // An attempt from before the backoff.
     assert_eq!(
         failed(&mut state, BackoffReason::Robots, 999),
         Verdict::SiteBackoffs

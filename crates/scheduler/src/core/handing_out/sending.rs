@@ -1,4 +1,4 @@
-//! The messages that leased tasks leave in.
+//! Sends leased tasks to their supervisors.
 
 use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{DispatcherToSupervisor, Task};
@@ -7,7 +7,7 @@ use crate::core::context::Context;
 use crate::dispatch::Grant;
 use crate::frontier::{FrontierError, Leased};
 
-/// Sends leased tasks to the supervisor, with anything that it does not know yet: settings of crawls, scripts of the
+/// Sends leased tasks to the supervisor, together with anything that it lacks: settings of crawls, scripts of the
 /// site.
 pub(super) fn send_tasks(
     cx: &mut Context,

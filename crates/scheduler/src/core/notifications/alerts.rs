@@ -15,7 +15,7 @@ use crate::frontier::outbox::{self, TargetKey, Undelivered};
 use crate::watch_reports;
 
 impl Notifications {
-    /// Raises the alert of targets that notifications have not reached for long.
+    /// Raises alerts for targets that notifications have not reached for long.
     pub(super) fn judge_undelivered(
         &mut self,
         cx: &mut Context,
@@ -34,7 +34,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Drops the alerts of targets that were taken out of a watch.
+    /// Drops the alerts of targets that were removed from a watch.
     pub(super) fn forget_taken_out(
         &mut self,
         cx: &mut Context,
@@ -122,7 +122,7 @@ impl Notifications {
         cx.frontier.beside(|db| outbox::clear(db, target))
     }
 
-    /// Notifies the firehose, and the other targets of the watch, immediately.
+    /// Reports the alert, or its end, to the firehose and to the other targets of the watch, immediately.
     fn report_delivery(
         &mut self,
         cx: &mut Context,
@@ -170,7 +170,7 @@ fn is_target(watches: &Watches, (watch, target): &TargetKey) -> bool {
     targets.any(|notify| outbox::target_json(&notify.target) == *target)
 }
 
-/// As shown to people and programs; times are seconds since the epoch.
+/// The alert as shown to people and programs. Times are seconds since the epoch.
 pub(super) fn row(one: &Undelivered) -> Value {
     json!({
         "watch": one.target.0,

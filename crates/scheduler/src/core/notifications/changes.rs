@@ -1,8 +1,8 @@
-//! Changes of pages on their way into notifications. The core does not read the store: it asks ([`ChangesAsked`]),
-//! and another thread answers, sooner or later. No changes are reported before. After a crash the core asks again.
+//! Collects the changes of pages for notifications. The core does not read the store: it asks ([`ChangesAsked`]), and
+//! another thread answers, sooner or later. Until then, no changes are reported. After a crash the core asks again.
 //!
-//! Whether a change has been reported follows from the position up to which all are ([`Reported::changes_to`]), which
-//! is kept in the commit of the notification. An answer that was read for another position is not used.
+//! Whether a change was reported follows from a position: all changes up to it were ([`Reported::changes_to`]). The
+//! position is stored in the commit of the notification. An answer that was read from another position is not used.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +18,23 @@ use crate::core::watches::Watches;
 use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::frontier::{FrontierError, outbox};
 
-/// The known changes of a watch, and open questions.
+/// The known changes of a watch, and its open questions.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     is_position_asked: bool,
     is_after_asked: bool,
-    /// There may be changes that were not read yet.
+    /// Whether there may be changes that were not read yet.
     is_stale: bool,
-    /// The run that the question is about.
+    /// The run that the open question is about.
     run: Option<u64>,
-    /// Its end is not reported before.
+    /// Whether the end of that run is not reported before the answer.
     holds_run: bool,
-    /// Changes to report.
+    /// The changes to report.
     read: BTreeMap<NotificationTime, ReadChanges>,
 }
 
 impl Notifications {
-    /// After a start, asks again for the findings of a run that may not have been reported.
+    /// After a start, asks again for the findings of the last run if they may not have been reported.
     pub(super) fn resume_reading(&mut self, watches: &Watches, name: &str) {
         let Some(watched) = watches.by_name.get(name) else {
             return;
@@ -47,15 +47,15 @@ impl Notifications {
         let is_reported = reported.all(|(_, reported)| reported.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
         let digest = self.reported.get(&digest);
-        // Not all that has changed has room in one notification, and some of it may be judged later.
+        // One notification has no room for many changes, and some changes may be judged later.
         let reports_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
         if !is_reported || reports_changes || !run.counts.contains_key("changes") {
             self.ask_of_run(watches, name);
         }
     }
 
-    /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, its answer asks
-    /// this one.
+    /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, that is done
+    /// once it is answered.
     pub(in crate::core) fn ask_of_run(&mut self, watches: &Watches, name: &str) {
         if self.permissions.is_none() {
             return;
@@ -91,8 +91,8 @@ impl Notifications {
         reading.is_some_and(|reading| reading.holds_run)
     }
 
-    /// Starts or stops reporting changes to a recipient; earlier changes are not reported. The time of the start is
-    /// kept until the position is known, which takes as long as the store is away.
+    /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
+    /// time of the start is kept until the store has named the position, which may take long if the store is away.
     pub(super) fn begin_changes(
         &mut self,
         cx: &mut Context,
@@ -136,7 +136,7 @@ impl Notifications {
         Ok(())
     }
 
-    /// Pages of a watch have changed: changes to report immediately must be read.
+    /// Notes that pages of a watch have changed, so that changes to report immediately are read.
     pub(in crate::core) fn note_checks(&mut self, watches: &Watches, checks: &[PageCheck]) {
         for check in checks {
             let is_of_crawl = |watched: &Watched| watched.watch.app == check.app_id;
@@ -150,7 +150,7 @@ impl Notifications {
         }
     }
 
-    /// Asks for changes to report immediately, if there may be any.
+    /// Asks for changes that are to be reported immediately, if there may be any.
     pub(super) fn ask_for_changes(&mut self, watches: &Watches, name: &str) {
         let key = (name.to_owned(), NotificationTime::AtOnce);
         let after = self
@@ -184,7 +184,7 @@ impl Notifications {
         (may_report && reported.changes_to == Some(read.after)).then_some(read)
     }
 
-    /// They are reported. If there are more, asks for these.
+    /// Drops changes that were reported. If there may be more, asks for them.
     pub(super) fn forget_read(&mut self, watches: &Watches, name: &str, time: NotificationTime) {
         let Some(reading) = self.reading.get_mut(name) else {
             return;
@@ -197,7 +197,7 @@ impl Notifications {
         }
     }
 
-    /// Applies an answer.
+    /// Applies an answer to a question about changes.
     pub(in crate::core) fn changes_answered(
         &mut self,
         cx: &mut Context,
@@ -220,7 +220,7 @@ impl Notifications {
                 let key = (name.to_owned(), NotificationTime::AtOnce);
                 let reported = self.reported.get(&key);
                 if reported.is_none_or(|reported| reported.changes_to != Some(read.after)) {
-                    // The position has moved since: ask again.
+                    // The position has moved since the question, so ask again.
                     reading.is_stale = true;
                 } else if read.is_news() {
                     reading.read.insert(NotificationTime::AtOnce, read);
@@ -245,7 +245,7 @@ impl Notifications {
                 self.ask_of_later_run(watches, name, number);
                 Ok(())
             }
-            // The question is about another run by now.
+            // The open question is about another run by now.
             _ => Ok(()),
         }
     }
@@ -291,7 +291,7 @@ fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
     }
 }
 
-/// Whether changes of its pages are detected, and it had a crawl at all.
+/// Whether the watch detects changes of its pages, and the run had a crawl at all.
 fn detects_changes(watched: &Watched, run: &WatchRun) -> bool {
     watched.watch.detects_changes() && !run.counts.is_empty()
 }

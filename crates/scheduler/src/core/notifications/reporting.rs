@@ -14,7 +14,7 @@ use crate::frontier::outbox;
 use crate::watch_reports;
 
 impl Notifications {
-    /// New recipients get no earlier events, and former ones get nothing more.
+    /// Begins to report to new recipients, without earlier events, and stops reporting to former ones.
     pub(in crate::core) fn begin_reporting(
         &mut self,
         cx: &mut Context,
@@ -65,7 +65,7 @@ impl Notifications {
         for (name, time) in reported {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
-                // Reporting moves the position that the next question starts from.
+                // The report has moved the position, from which further changes are read.
                 self.ask_for_changes(watches, &name);
             }
         }
@@ -86,7 +86,7 @@ impl Notifications {
         else {
             return Ok(());
         };
-        // The counts of its feeder and of the judge of its checks belong to the run.
+        // A run is reported once its feeder and the judge of its checks have added their counts.
         let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended() > reported.run;
         let held = why_held(cx, watches, name, watched, now_ms);
@@ -135,7 +135,7 @@ impl Notifications {
     }
 }
 
-/// Since when a run is due that does not begin, and why, if that is so for long.
+/// If a due run has not begun for long: since when, and why.
 fn why_held(
     cx: &Context,
     watches: &Watches,
@@ -152,7 +152,7 @@ fn why_held(
     Some((due_ms, why))
 }
 
-/// The extraction alerts for pages of a watch; `None`: not known yet, as after a start.
+/// The extraction alerts of a watch's pages; `None`: not known yet, as after a start.
 fn standing_of(cx: &Context, watched: &Watched) -> Option<Standing> {
     let standing = cx.surroundings.standing.as_ref()?;
     let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);

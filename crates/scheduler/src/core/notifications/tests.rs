@@ -19,9 +19,9 @@ const MINUTE_MS: i64 = 60_000;
 struct World {
     folder: TempDir,
     core: Core,
-    /// The changes in the store, which are numbered from 1, each with its time; `None`: it is away.
+    /// The changes in the store, numbered from 1, each with its time; `None`: the store is away.
     store: Option<Vec<Value>>,
-    /// The pending notifications.
+    /// Questions to the store that have no answer yet.
     waiting: Vec<ChangesAsked>,
     /// The notifications to deliver.
     deliveries: Vec<Delivery>,
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// Questions without an answer die with it.
+    /// Kills the core and starts another. Questions without an answer are lost.
     fn kill(self, now_ms: i64) -> World {
         let World {
             folder,
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// These alerts stand, and nothing else.
+    /// Sets the standing alerts; there are no others.
     fn stands(&mut self, alerts: &[Value]) {
         let standing = Standing {
             alerts: alerts.to_vec(),
@@ -79,7 +79,7 @@ impl World {
         self.core.cx.surroundings.standing = Some(standing.into());
     }
 
-    /// With a watch that notifies two webhooks, and one more that only wants to know of changes.
+    /// A world with a watch that notifies two webhooks, and a third one only about changes.
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
         let mut world = World::of(core_in(&folder, 0), folder);
@@ -123,7 +123,7 @@ impl World {
         self.waiting.extend(committed.changes_asked);
     }
 
-    /// The notifications to deliver.
+    /// Runs a turn, and returns the notifications to deliver.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
         self.check(now_ms);
         if self.answer(now_ms) {
@@ -138,7 +138,7 @@ impl World {
         self.commit(now_ms);
     }
 
-    /// Answers what is asked, if the store is there.
+    /// Answers the open questions, if the store is there. Returns whether it is.
     fn answer(&mut self, now_ms: i64) -> bool {
         let Some(store) = &self.store else {
             return false;
@@ -173,7 +173,7 @@ impl World {
         is_asked
     }
 
-    /// A run that fails.
+    /// Begins a run that fails, and returns the notifications to deliver.
     fn fail_a_run(&mut self, number: u64, now_ms: i64) -> Vec<Delivery> {
         self.ask(json!({"action": "watch_run", "name": "w"}), now_ms);
         assert!(self.tick(now_ms).is_empty());

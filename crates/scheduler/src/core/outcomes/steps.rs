@@ -1,4 +1,4 @@
-//! The ends of leases in the log, for `webfill trace`.
+//! Logs the ends of leases, for `webfill trace`.
 
 use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{TaskDone, TaskReturned};

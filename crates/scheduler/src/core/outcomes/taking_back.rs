@@ -1,4 +1,5 @@
-//! Pages that turn out to have been blocks: their values are taken back from records, and then they are queued again.
+//! Handles pages that turn out to have been blocks: their values are taken back from records, and then the pages are
+//! queued again.
 
 use webfill_store::{Page, Save};
 use webfill_wire::{CrawlKey, Outcome};
@@ -9,7 +10,7 @@ use crate::crawl_registry::crashed_page;
 use crate::effects::{StoreWrite, TakeBackWrite};
 use crate::frontier::{FalsePage, FrontierError, TaskId, if_pruned};
 
-/// After a start: the store may not have done this before.
+/// After a start: repeats the requests to take back values, because the store may not have carried them out.
 pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for page in cx.frontier.records().false_pages()? {
         if_pruned(ask_to_take_back(cx, page, now_ms), ())?;
@@ -17,7 +18,7 @@ pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<
     Ok(())
 }
 
-/// Asks the store to take back values that were found to be false.
+/// Asks the store to take back values that have just turned out to be false.
 pub(super) fn take_back_false_pages(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for page in cx.frontier.records().take_false_pages()? {
         cx.crawls.backfill_queued(page.crawl);
@@ -54,7 +55,8 @@ fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<()
     Ok(())
 }
 
-/// The store has taken back the values of a page; these of its records are open again.
+/// Handles the store's confirmation that the values of a page were taken back. These of its records are incomplete
+/// again.
 pub(in crate::core) fn page_taken_back(
     cx: &mut Context,
     (crawl, task): (CrawlKey, TaskId),

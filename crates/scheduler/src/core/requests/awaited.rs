@@ -1,4 +1,4 @@
-//! Why something pending does not move, in the answers to `info`.
+//! Why pending tasks make no progress, for the answers to `info`.
 
 use webfill_store::CrawlState;
 use webfill_wire::CrawlKey;
@@ -9,7 +9,7 @@ use crate::core::machines;
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
 use crate::in_words::counted;
 
-/// Maximum number of sites of a crawl to read for an answer.
+/// The maximum number of a crawl's sites read for one answer.
 pub(super) const MOST_SITES: usize = 10_000;
 
 /// Why a running crawl waits, for people.

@@ -1,13 +1,12 @@
-//! Closing crawls: a crawl that was stopped by its application or has expired is over before its
-//! queue is empty. It goes through these steps:
+//! Closes crawls: one that was stopped by its application or has expired is over before its queue is empty. It goes
+//! through these steps:
 //!
 //! 1. recall: leased tasks that have not started are called back;
-//! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything
-//!    else;
-//! 3. answer: the clients that asked, and the subscribers of notifications, get the number of these tasks.
+//! 2. close: queued tasks are closed in slices of a few milliseconds, alternating with other work;
+//! 3. answer: the waiting clients, and the subscribers of notifications, get the number of these tasks.
 //!
-//! The end of a crawl is stored. After a crash its queue is closed from where it stood; clients
-//! that waited are not answered.
+//! The end of a crawl is stored. After a crash, closing continues from where it stopped; clients that waited are not
+//! answered.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,13 +22,13 @@ use crate::core::context::Context;
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{CrawlStatus, FrontierError};
 
-/// At most this many crawls expire in one turn.
+/// The maximum number of crawls that expire in one turn.
 const MOST_AT_ONCE: usize = 100;
 
-/// At most this many slices are closed in one turn; each takes milliseconds.
+/// The maximum number of slices closed in one turn; each takes milliseconds.
 const MOST_SLICES: usize = 4;
 
-/// Maximum number of clients that wait for the ends of stops; further ones are refused.
+/// The maximum number of clients that wait for the ends of stops. Further ones are refused.
 const MOST_WAITING: usize = 10_000;
 
 /// The crawls that are being closed.
@@ -44,9 +43,9 @@ pub(in crate::core) struct ClosingCrawls {
 #[derive(Debug)]
 struct ClosingCrawl {
     crawl: CrawlKey,
-    /// It has expired; the application is notified.
+    /// Whether the crawl has expired. Then its application is notified.
     has_expired: bool,
-    /// How many of its tasks had been closed before the closing began.
+    /// How many of the crawl's tasks were closed before this closing began.
     before: u64,
     recalled: RecallProgress,
     /// The clients that wait, and the subjects of their requests.
@@ -58,7 +57,7 @@ impl ClosingCrawls {
         self.crawls.contains(&crawl)
     }
 
-    /// All of them, those that wait for a recall included.
+    /// All crawls that are being closed, including those that wait for a recall.
     pub(super) fn crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
         self.crawls.iter().copied()
     }
@@ -72,7 +71,7 @@ impl ClosingCrawls {
         self.under_way.push_back(closing);
     }
 
-    /// Whether a crawl can be advanced in the next turn, without waiting for a recall.
+    /// Whether a crawl's closing can advance in the next turn, without waiting for a recall.
     pub(in crate::core) fn have_work(&self) -> bool {
         self.under_way
             .iter()
@@ -81,7 +80,7 @@ impl ClosingCrawls {
 }
 
 impl ClosingCrawls {
-    /// Stops a crawl for good. One that never was is refused: a mistyped id stays free.
+    /// Stops a crawl permanently. An unknown crawl is refused, so that a mistyped id stays free.
     pub(super) fn stop(
         &mut self,
         cx: &mut Context,
@@ -106,7 +105,7 @@ impl ClosingCrawls {
         Ok(Reply::Later)
     }
 
-    /// After a start: continues to close the queues of crawls that were stopped or had expired.
+    /// After a start: continues to close the queues of crawls that were stopped or expired.
     pub(in crate::core) fn restore_closing_crawls(
         &mut self,
         cx: &mut Context,
@@ -119,7 +118,7 @@ impl ClosingCrawls {
         Ok(())
     }
 
-    /// Begins to close crawls that have expired, and closes the next slices of queues.
+    /// Begins to close expired crawls, and closes the next slices of queues.
     pub(in crate::core) fn advance_closing(
         &mut self,
         cx: &mut Context,

@@ -1,4 +1,4 @@
-//! The common parts of answers about one crawl.
+//! The parts that answers about one crawl have in common.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, Spider, Subject};
@@ -27,7 +27,7 @@ pub(super) fn spider_of(cx: &mut Context, crawl: CrawlKey) -> Result<Spider, Fro
     Ok(Spider::of(cx.frontier.crawls().spec(crawl)?.lane))
 }
 
-/// The crawl that is to be paused, resumed or retried; refused if it is unknown or over.
+/// The crawl to pause, resume or retry. Refused if it is unknown or over.
 pub(super) fn crawl_that_goes_on(
     cx: &mut Context,
     subject: &Subject,

@@ -1,5 +1,5 @@
-//! The parts of a report on a crawl that need its sites and leases: what it waits for, its pace, when it may be done,
-//! and its longest-running task.
+//! The parts of a report on a crawl that need its sites and leases: why it waits, its pace, when it may be done, and
+//! its longest-running task.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct OldestLease {
     since_ms: i64,
 }
 
-/// The part of a report that takes a read of the crawl's sites, at most this many, and of its leases.
+/// The part of a report that requires reading the crawl's sites, at most this many, and its leases.
 pub(super) fn report_on_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -43,7 +43,7 @@ pub(super) fn report_on_crawl(
     Ok(report)
 }
 
-/// Adds the reasons that a crawl waits, its pace, and its estimated end.
+/// Adds why the crawl waits, its pace, and its estimated end.
 pub(super) fn add_progress(
     cx: &mut Context,
     report: &mut Value,

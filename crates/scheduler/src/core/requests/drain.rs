@@ -1,4 +1,4 @@
-//! Drains on request: a client makes one supervisor, or all, finish the fetches in flight, return the other tasks,
+//! Drains on request: a client makes one or all supervisors finish their fetches in flight, return their other tasks,
 //! and exit. The answer is sent when they have left. The dispatcher keeps running.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::reply::Reply;
 use crate::core::context::Context;
 use crate::effects::{Client, OutgoingMessage};
 
-/// At most this many drains are waited for.
+/// The maximum number of drains in progress.
 const MOST_DRAINS: usize = 1_000;
 
 /// Requested drains that have not ended.
@@ -37,7 +37,7 @@ impl Drain {
     }
 }
 
-/// How a supervisor has gone.
+/// How a drained supervisor has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum Gone {
     Left,
@@ -53,7 +53,7 @@ impl Drains {
 }
 
 impl Drains {
-    /// Drains the supervisor of this name, or all that are connected.
+    /// Drains the supervisor of this name, or all connected ones.
     pub(super) fn drain_supervisors(
         &mut self,
         cx: &mut Context,
@@ -98,7 +98,7 @@ impl Drains {
         Reply::Later
     }
 
-    /// Answers those for whose drain this supervisor was the last.
+    /// Notes that a supervisor has gone, and answers the drains that waited only for it.
     pub(in crate::core) fn note_drained(&mut self, cx: &mut Context, supervisor: &str, gone: Gone) {
         for drain in &mut self.0 {
             if drain.awaited.remove(supervisor) {
@@ -117,7 +117,7 @@ impl Drains {
     }
 }
 
-/// Asks a supervisor to drain, and again when it reconnects, because the message may have been lost.
+/// Asks a supervisor to drain. Repeated when it reconnects, because the message may have been lost.
 pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",

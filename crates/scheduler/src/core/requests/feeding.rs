@@ -1,8 +1,8 @@
-//! Crawl requests become tasks: each is checked against the state of its crawl, the crawl's
-//! settings are updated, and its URL is queued.
+//! Turns crawl requests into tasks: each is checked against the state of its crawl, the crawl's settings are updated,
+//! and its URL is queued.
 //!
-//! Requests of `webfill crawl` take the same path. Their crawls have the settings of the command's own crawl, beyond
-//! those that a request can contain, instead of the settings of crawls on demand.
+//! Requests of `webfill crawl` take the same path. Their crawls take over the settings of the command's own crawl
+//! that a request cannot contain, instead of those of crawls on demand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::core::outcomes;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
-/// The effect of an order on its crawl.
+/// What an order will do to its crawl.
 pub(super) struct Plan {
-    /// The crawl, if it exists already.
+    /// The crawl, if it exists.
     known: Option<CrawlKey>,
-    /// Its new settings, if they change.
+    /// The crawl's new settings; `None`: unchanged.
     spec: Option<CrawlSpec>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    /// The refusal of a batch that has requests for the crawl.
+    /// The refusal of a batch that has requests for this crawl.
     pub(super) fn refusal(&self, batch: &Batch, order: &CrawlOrder) -> Refusal {
         let place = order.seeds.first().map_or(0, |seed| seed.place);
         let path = format!("{}.{}", batch.path(place), self.key);
@@ -39,14 +39,14 @@ impl Closed {
     }
 }
 
-/// The crawls of a batch, as far as planned.
+/// The crawls of a batch that were planned so far.
 #[derive(Default)]
 pub(super) struct PlannedBatch<'a> {
     open: Vec<(&'a CrawlOrder, Plan)>,
     closed: Vec<(&'a CrawlOrder, Closed)>,
 }
 
-/// The result of a batch.
+/// The result of feeding a batch.
 #[derive(Default)]
 pub(super) struct FedBatch {
     /// The crawls of the accepted requests.
@@ -100,8 +100,8 @@ pub(super) fn take_batch(
     Ok(fed.answer())
 }
 
-/// Plans for every crawl of a batch, without changing anything. `command`: the settings of the
-/// `webfill crawl` that the requests come from.
+/// Plans every crawl of a batch, without changing anything. `command`: the settings of the `webfill crawl` that sent
+/// the requests.
 pub(super) fn plan_batch<'a>(
     cx: &mut Context,
     closing: &ClosingCrawls,
@@ -154,7 +154,7 @@ pub(super) fn feed_order(
     Ok(crawl)
 }
 
-/// Decides the effect of an order on its crawl, without changing anything.
+/// Decides what an order will do to its crawl, without changing anything.
 pub(super) fn plan(
     cx: &mut Context,
     closing: &ClosingCrawls,
@@ -213,8 +213,7 @@ fn carry_out_plan(
     }
 }
 
-/// Queues the URLs of an order. Returns the number of those that did not become tasks, by
-/// reason.
+/// Queues the URLs of an order. Returns how many did not become tasks, by reason.
 fn queue_seeds(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -239,7 +238,7 @@ fn queue_seeds(
     Ok(skipped)
 }
 
-/// Stores the attributes of each seed; attributes that neighbours share are stored once.
+/// Stores the attributes of each seed. Attributes that consecutive seeds share are stored once.
 fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
     let mut last: Option<(&Arc<str>, AttrsId)> = None;
     let mut kept = Vec::with_capacity(seeds.len());
@@ -258,15 +257,16 @@ fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, 
     Ok(kept)
 }
 
-/// Settings that no request can hold come from the command line of `webfill crawl`: which links are followed, how fresh
-/// pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and without retries.
+/// Takes the settings that no request can contain from the command line of `webfill crawl`: which links are followed,
+/// how fresh pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and
+/// without retries.
 fn take_settings_of(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
     let Some(command) = command else { return };
     spec.follow = command.follow;
     spec.refresh_after_ms = command.refresh_after_ms;
     spec.on_demand = command.on_demand;
     spec.retry = command.retry;
-    // A run with browsers may have set the lane before this one, which has none.
+    // A run with browsers may have set the lane before; this run has none.
     if command.lane == Lane::Http {
         spec.lane = Lane::Http;
     }

@@ -1,10 +1,10 @@
-//! Long batches of crawl requests, taken in pieces of some milliseconds, in turns with everything else, and answered
-//! after the last piece.
+//! Feeds long batches of crawl requests in pieces of some milliseconds, alternating with other work. A batch is
+//! answered after its last piece.
 //!
-//! A list is accepted or refused as a whole: all of it is judged before any of it is taken. Then it is taken piece by
-//! piece, each in the commit of its turn. A crawl that is stopped in between counts as stopped after the list, so the
-//! rest of the list is dropped for it. After a crash the pieces so far are taken. The client had no answer and sends
-//! the list again; each URL is then taken once.
+//! A list is accepted or refused as a whole: all of it is judged before any of it is fed. Then it is fed piece by
+//! piece, each in the commit of its turn. If one of its crawls is stopped in between, the stop counts as coming after
+//! the list, so the rest of the list is dropped for that crawl. After a crash the pieces so far are fed. The client
+//! got no answer and sends the list again; each URL is still fed only once.
 
 use std::collections::VecDeque;
 
@@ -21,31 +21,31 @@ use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::requester::Requester;
 
-/// Maximum number of requests in one piece. A smaller batch is taken as a whole.
+/// The maximum number of requests in one piece. A smaller batch is fed as a whole.
 const PIECE: usize = 400;
 
-/// Maximum number of crawls to judge or feed in one piece.
+/// The maximum number of crawls judged or fed in one piece.
 const MOST_CRAWLS: usize = 100;
 
-/// The current batches, each in its turn.
+/// The batches in progress, which take turns.
 #[derive(Default)]
 pub(in crate::core) struct FeedsUnderWay(VecDeque<Feed>);
 
 struct Feed {
     requester: Requester,
     audited: Option<AuditedAction>,
-    /// Without its crawls, which are in `orders`.
+    /// The batch without its crawls, which are in `orders`.
     batch: Batch,
     orders: VecDeque<CrawlOrder>,
-    /// How many crawls of a batch are judged while it can still be refused as a whole. Once all are, it is accepted,
-    /// whatever happens to its crawls.
+    /// How many crawls of the batch were judged. Until all are, it can still be refused as a whole; afterwards it is
+    /// accepted, whatever happens to its crawls.
     judged: usize,
     fed: FedBatch,
     is_whole: bool,
 }
 
 impl FeedsUnderWay {
-    /// Keeps a batch to take it piece by piece; returns any other request.
+    /// Keeps a long batch, to feed it piece by piece. Returns any other request.
     pub(super) fn begin_long_feed(
         &mut self,
         cx: &mut Context,
@@ -77,13 +77,13 @@ impl FeedsUnderWay {
         !self.0.is_empty()
     }
 
-    /// Whether a batch of this connection is in progress: its later messages wait for it.
+    /// Whether a batch of this client is in progress: its later messages wait for it.
     pub(in crate::core) fn is_feeding_of(&self, client: &Client) -> bool {
         let mut feeds = self.0.iter();
         feeds.any(|feed| feed.requester.client == *client)
     }
 
-    /// Takes the next piece of the batch whose turn it is. False: no batch is in progress.
+    /// Feeds the next piece of the batch whose turn it is. Returns false if no batch is in progress.
     pub(in crate::core) fn advance_feeds(
         &mut self,
         cx: &mut Context,
@@ -122,7 +122,7 @@ impl FeedsUnderWay {
     }
 }
 
-/// Judges the next crawls of a batch; returns the refusal of all of it.
+/// Judges the next crawls of a batch. Returns a refusal of the whole batch, if there is one.
 fn judge_piece(
     cx: &mut Context,
     closing: &ClosingCrawls,
@@ -173,7 +173,7 @@ fn end_feed(cx: &mut Context, feed: Feed, answer: Value, now_ms: i64) {
 }
 
 impl Feed {
-    /// The next requests of one crawl, at most this many.
+    /// The next requests of one crawl, at most `most` of them.
     fn next_order(&mut self, most: usize) -> Option<CrawlOrder> {
         let first = self.orders.front_mut()?;
         if most == 0 {

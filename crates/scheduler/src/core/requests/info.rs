@@ -1,4 +1,4 @@
-//! The answer to `info`: applications ask about all their crawls or about one. It has the keys of Scrapy
+//! The answer to `info`: an application asks about all its crawls or about one. The answer has the keys of Scrapy
 //! Cluster's, and some more.
 
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::core::context::Context;
 use crate::core::requests::reports::Reports;
 use crate::frontier::FrontierError;
 
-/// Number of crawls on a page of the answer about an application; totals count all.
+/// The number of crawls on one page of the answer about an application. The totals count all crawls.
 const CRAWLS_OF_A_PAGE: usize = 500;
 
 pub(super) fn info(
@@ -33,7 +33,7 @@ pub(super) fn info(
     Ok(Reply::Now(answer))
 }
 
-/// Reads one page of the application's crawls and no more, however many it has.
+/// The answer about an application. Reads only one page of its crawls, however many it has.
 fn app_info(
     cx: &mut Context,
     reports: &mut Reports,

@@ -1,4 +1,4 @@
-//! The limits that a crawl is under, for people: each with its number, how full it is, and how it is raised.
+//! The limits that a crawl is subject to, for people: each with its number, how far it is used, and how to raise it.
 
 use std::borrow::Cow;
 
@@ -9,27 +9,27 @@ use webfill_wire::CrawlKey;
 use crate::core::context::Context;
 use crate::frontier::{ApplicationUse, FrontierError};
 
-/// How limits of the settings are raised.
+/// How to raise limits of the settings.
 const BY_SETTINGS: &str = "raise it in the dispatcher's settings and restart the dispatcher";
 
-/// A limit.
+/// One limit, as shown to people.
 pub(super) struct Limit {
     /// The setting or flag that sets it.
     name: String,
     unit: &'static str,
     most: f64,
-    /// `None`: it is a pace, or counted for each site.
+    /// How much of the limit is used; `None` for a pace, or a limit that is counted per site.
     used: Option<u64>,
     raised_by: Cow<'static, str>,
 }
 
 impl Limit {
-    /// Whether nothing more is handed out because of it.
+    /// Whether nothing more is handed out because of this limit.
     pub(super) fn is_full(&self) -> bool {
         self.used.is_some_and(|used| used as f64 >= self.most)
     }
 
-    /// `1000 of 1000 pages (applications.shop.max_pages): a greater one ... raises it`
+    /// The limit in words, such as `1000 of 1000 pages (applications.shop.max_pages): a greater one ... raises it`.
     pub(super) fn in_words(&self) -> String {
         let (most, unit, name) = (self.most, self.unit, &self.name);
         let fill = match self.used {
@@ -44,7 +44,7 @@ impl Limit {
     }
 }
 
-/// The limits that a crawl is under, its application's among them.
+/// The limits that a crawl is subject to, including those of its application.
 pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
     let status = cx.frontier.crawls().status(crawl)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
@@ -57,7 +57,7 @@ pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>,
     Ok(own.chain(shared.unwrap_or_default()).collect())
 }
 
-/// The limits of an application that its crawls wait for; none if no crawl waits.
+/// The limits of an application that its crawls wait for; empty if no crawl waits.
 pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
     let Some(used) = cx.frontier.application_use(app) else {
         return Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
     let limits = of_application_in_words(app, &used);
     let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
     match full.is_empty() {
-        // It is its pace, or was full a moment ago.
+        // The crawls wait for the application's pace, or for a limit that was full a moment ago.
         true => others,
         false => full,
     }
@@ -79,7 +79,7 @@ pub(super) fn limits_json(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value
     Ok(limits_of(cx, crawl)?.iter().map(Limit::json).collect())
 }
 
-/// That of the whole crawl, if it has one.
+/// The page limit of the whole crawl, if it has one.
 pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
     let of_watch = spec.run_began_ms.is_some();
     Some(Limit {
@@ -95,7 +95,7 @@ pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
     })
 }
 
-/// That of the crawl at each site. What goes beyond it is skipped, for `budget`.
+/// The crawl's page limit per site. URLs beyond it are skipped, with the reason `budget`.
 fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
     Some(Limit {
         name: "domain_max_pages".into(),
@@ -108,7 +108,7 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
     })
 }
 
-/// The limit of a site, over all crawls: its remaining pages, and the original number.
+/// The page limit of a site, over all crawls. `left`: the remaining pages; `most`: the original number.
 pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Option<Limit> {
     let left = left?;
     let most = most.unwrap_or(left).max(left);

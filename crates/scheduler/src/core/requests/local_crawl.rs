@@ -16,31 +16,31 @@ use crate::local_crawl::{
     self, Backoffs, ChosenDataset, Limits, LineRequest, LocalRequest, SeedUrl,
 };
 
-/// How often the sites that back off are listed anew.
+/// How often to list the sites that back off.
 const CHECK_BACKOFFS_EVERY_MS: i64 = 1_000;
 
-/// The pause grows by one for each further group of this many sites: all of them are counted, which takes some ten
-/// milliseconds, and the loop waits.
+/// The wait between two checks grows by one step for each further group of this many sites. All of them are counted,
+/// which takes some ten milliseconds for one group, and the loop waits meanwhile.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
-/// Tasks that are due sooner do not count as waiting.
+/// Sites that are due sooner than this do not count as waiting.
 const SOON_MS: i64 = 5_000;
 
-/// Maximum number of them to report.
+/// The maximum number of sites that back off to report.
 const BACKOFFS_REPORTED: usize = 5;
 
-/// Maximum number of sites with repeating pages to report.
+/// The maximum number of sites with repeating pages to report.
 const MOST_REPEATING: usize = 10;
 
 /// The sites that back off, as of the last check.
 #[derive(Debug, Default)]
 pub(in crate::core) struct BackoffReport {
-    /// When they are checked again.
+    /// When to check them again.
     next_ms: i64,
     sites: u64,
     first: Vec<Value>,
     least_time_left_ms: i64,
-    /// Sites from which nothing can be requested for a while.
+    /// The sites that cannot be requested for a while.
     waiting: WaitingSites,
 }
 
@@ -120,7 +120,8 @@ fn dead_records(cx: &mut Context, crawls: &[CrawlKey], after: i64) -> Result<Val
 }
 
 impl BackoffReport {
-    /// Checks the sites that back off, now and then because they may be many, and once more at the end.
+    /// Checks the sites that back off. Done only from time to time, because they may be many, and once more at the
+    /// end.
     fn check_backoffs(
         &mut self,
         cx: &mut Context,
@@ -170,12 +171,12 @@ fn open_crawl(
     cx.window.next_site_ms = Some(now_ms);
     cx.dispatch.fleet.forget_crawl(crawl);
     crawls::register_crawl(cx, crawl, now_ms)?;
-    // Records refer to the crawl's document in the store.
+    // The crawl's document must be in the store, because records refer to it.
     crawl_writes::write_crawl(cx, crawl, now_ms)?;
     let status = cx.frontier.crawls().status(crawl)?;
     let known = cx.frontier.crawls().dataset(crawl)?;
     let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
-    // Lines that were read for another dataset are read again for this one.
+    // The lines read so far were read for the other dataset, so they are read again for this one.
     let fed_lines = if is_other { 0 } else { status.fed_lines };
     let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
     Ok(serde_json::json!({
@@ -198,14 +199,14 @@ fn refusal_to_resume(
         return Ok(None);
     }
     match refusal_of_scope(cx, crawl, spec)? {
-        // A run of a watch reads the seeds that the watch names.
+        // A run of a watch takes its seeds from the watch, so its dataset is not compared.
         None if spec.run_began_ms.is_some() => Ok(None),
         None => refusal_of_dataset(cx, crawl, dataset),
         refusal => Ok(refusal),
     }
 }
 
-/// A resumed crawl keeps its scope, because its links were judged by it.
+/// Refuses another scope: a resumed crawl keeps its scope, because its links were judged by it.
 fn refusal_of_scope(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -225,7 +226,7 @@ fn refusal_of_scope(
     )))
 }
 
-/// A resumed crawl keeps its dataset, unless a flag names another. Otherwise its records before and after the
+/// Refuses another dataset, unless a flag names it: otherwise the crawl's records from before and after the
 /// interruption would be in two datasets.
 fn refusal_of_dataset(
     cx: &mut Context,
@@ -269,8 +270,8 @@ fn feed_seeds(
     Ok(answer)
 }
 
-/// Feeds crawl requests that are among the command's seeds. Answered as requests fed in lines
-/// are, with the keys of their crawls in addition.
+/// Feeds the crawl requests among the command's seeds. The answer is that to requests fed as lines, with the keys of
+/// their crawls in addition.
 fn feed_requests(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
@@ -349,7 +350,7 @@ pub(in crate::core) fn crawl_status(
     Ok(answer)
 }
 
-/// Several crawls as one.
+/// The state of several crawls taken together.
 struct Sum {
     total: CrawlStatus,
     finished: bool,
@@ -357,7 +358,7 @@ struct Sum {
     seeds_ended: bool,
 }
 
-/// Adds up crawls. One that is over, or that must end, first queues its unlinked pages.
+/// Sums up crawls. A crawl that is over, or that must end, first queues its unlinked pages.
 fn sum_of(
     cx: &mut Context,
     crawls: &[CrawlKey],
@@ -371,7 +372,7 @@ fn sum_of(
         seeds_ended: true,
     };
     for crawl in crawls {
-        // After a restart a crawl may have nothing left but backfills, and is not registered yet.
+        // After a restart, a crawl with nothing left but backfills is not registered yet.
         crawls::register_crawl(cx, *crawl, now_ms)?;
         let status = cx.frontier.crawls().status(*crawl)?;
         let is_finished = cx.crawls.is_finished(*crawl, &status);
@@ -387,12 +388,12 @@ fn sum_of(
     Ok(sum)
 }
 
-/// The wait after a check of this many sites that back off.
+/// The wait before the next check, after one that found this many sites backing off.
 fn pause_ms(sites: u64) -> i64 {
     CHECK_BACKOFFS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
 }
 
-/// Whether a command's records are not of the crawl's dataset.
+/// Whether a command's records belong to another dataset than the crawl's.
 fn is_another((known, chosen): (&String, &ChosenDataset)) -> bool {
     *known != chosen.name
 }

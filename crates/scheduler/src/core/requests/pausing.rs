@@ -1,4 +1,4 @@
-//! Pauses a crawl, and resumes it.
+//! Pauses and resumes crawls.
 
 use webfill_api::Subject;
 use webfill_wire::RecallScope;
@@ -11,7 +11,7 @@ use crate::core::context::Context;
 use crate::effects::Client;
 use crate::frontier::FrontierError;
 
-/// Pauses a crawl: none of its fetches starts after the answer, until it is resumed.
+/// Pauses a crawl. None of its fetches starts after the answer, until it is resumed.
 pub(super) fn pause(
     cx: &mut Context,
     waiting: &mut WaitingAnswers,
@@ -27,7 +27,7 @@ pub(super) fn pause(
     };
     let was_paused = cx.frontier.crawls().is_paused(crawl)?;
     cx.frontier.crawls().pause(crawl)?;
-    // While it is paused nothing more is handed out, so all who pause it wait for the same recall.
+    // A paused crawl gets nothing more handed out, so all clients that pause it can wait for the same recall.
     let recalled = waiting.recall_of_pause(crawl).filter(|_| was_paused);
     let recalled = recalled.unwrap_or_else(|| {
         waiting::begin_recall(

@@ -1,5 +1,5 @@
-//! Pruning on request: crawls that are over and have nothing in progress are detached immediately. Their rows are
-//! deleted in slices of a few milliseconds, in turns with everything else. The answer does not wait for that: the
+//! Prunes crawls on request: those that are over and have nothing in progress are detached immediately. Their rows
+//! are deleted in slices of a few milliseconds, alternating with other work. The answer does not wait for that: the
 //! next start continues in any case.
 
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ impl Core {
             self.cx.crawls.forget(*crawl);
         }
         if !detached.crawls.is_empty() {
-            // One walk for those that were being deleted, and for these.
+            // One walk deletes these crawls together with those already being deleted.
             self.pruning = self.cx.frontier.pruning().begin()?;
         }
         let more = json!({
@@ -49,7 +49,7 @@ impl Core {
         Ok(Reply::Now(action_answer("prune", subject, spider, more)))
     }
 
-    /// Why a named crawl cannot be pruned. Pending writes about it to the store come first.
+    /// Returns why a named crawl cannot be pruned. First flushes pending writes about it to the store.
     fn refusal_to_prune(
         &mut self,
         app_id: &str,
@@ -76,7 +76,7 @@ impl Core {
         Ok(None)
     }
 
-    /// Crawls with something in progress that uses their keys: they are not pruned before it is done.
+    /// Crawls with operations in progress that use their keys. They are not pruned until those are done.
     fn crawls_in_use(&self) -> BTreeSet<CrawlKey> {
         let closing = self.closing.crawls();
         let reopening = self.reopening.crawls();

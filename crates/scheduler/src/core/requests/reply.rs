@@ -6,7 +6,8 @@ use webfill_api::Refusal;
 /// When a request is answered.
 pub(in crate::core) enum Reply {
     Now(Value),
-    /// When a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has ended.
+    /// The answer follows when a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has
+    /// ended.
     Later,
 }
 

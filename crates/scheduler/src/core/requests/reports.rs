@@ -1,5 +1,5 @@
-//! Reports that cost too much to be made for each request: one is kept for a moment and given to all. Any change
-//! drops it.
+//! Reports that cost too much to be made for each request: a report is kept for a moment and shared by all requests.
+//! Any change drops it.
 
 use std::collections::BTreeMap;
 
@@ -12,37 +12,37 @@ use super::{awaited, crawl_report};
 use crate::core::context::Context;
 use crate::frontier::{AtMost, FrontierError, FrontierTally};
 
-/// How long each is kept.
+/// How long each kind of report is kept.
 const APPLICATIONS_FOR_MS: i64 = 2_000;
 const TALLY_FOR_MS: i64 = 250;
 const UNFINISHED_FOR_MS: i64 = 2_000;
 
-/// Maximum number of applications, and of crawls, with kept reports.
+/// The maximum numbers of applications and of crawls whose reports are kept.
 const MOST_APPLICATIONS: usize = 100;
 const MOST_CRAWLS: usize = 1_000;
 
-/// Maximum number of unfinished crawls to list: those opened last.
+/// The maximum number of unfinished crawls to list; the latest opened ones are chosen.
 const MOST_UNFINISHED: usize = 20;
 
-/// For a crawl with at most this many queued and leased tasks, a report is made for each request.
+/// A crawl with at most this many queued and leased tasks is small: its report is made for each request.
 const LARGE_CRAWL: u64 = 1_000;
 
-/// For this many large crawls, a report checks all sites. For further ones it checks [`SITES_OF_FURTHER`], so that
-/// asking about many costs little more than asking about one.
+/// This many reports on large crawls check all sites. Further ones check only [`SITES_OF_FURTHER`], so that asking
+/// about many crawls costs little more than asking about one.
 const MOST_CHECKED_FULLY: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
 pub(in crate::core) struct Reports {
-    /// The unfinished crawls, as `status` last listed them, and when.
+    /// The list of unfinished crawls that `status` last made, and when.
     pub(super) unfinished: Option<(i64, Vec<Value>)>,
     tally: Option<(i64, FrontierTally)>,
     applications: BTreeMap<String, (i64, OfApplication)>,
-    /// Large ones. A feed does not drop them, because feeds arrive all the time.
+    /// Reports on large crawls. Feeds do not drop them, because feeds arrive all the time.
     crawls: BTreeMap<CrawlKey, (i64, Value)>,
 }
 
-/// The part of an application's answer that takes a check of many sites.
+/// The part of an application's answer that requires checking many sites.
 #[derive(Debug, Clone)]
 pub(super) struct OfApplication {
     pub(super) sites: AtMost,
@@ -50,13 +50,13 @@ pub(super) struct OfApplication {
 }
 
 impl Reports {
-    /// Something was fed.
+    /// Drops the totals after a feed.
     pub(super) fn forget_totals(&mut self) {
         self.tally = None;
         self.applications.clear();
     }
 
-    /// Somebody has done something else.
+    /// Drops all reports after any other change.
     pub(super) fn forget(&mut self) {
         *self = Reports::default();
     }
@@ -83,7 +83,7 @@ impl Reports {
         Ok(tally)
     }
 
-    /// The part of a crawl's answer that takes a check of its sites and leases.
+    /// The part of a crawl's answer that requires checking its sites and leases.
     pub(super) fn of_crawl(
         &mut self,
         cx: &mut Context,
@@ -141,7 +141,7 @@ impl Reports {
         Ok(report)
     }
 
-    /// The crawls that have something left, those that were opened last first.
+    /// The crawls that are not finished, the latest opened ones first.
     pub(super) fn unfinished(
         &mut self,
         cx: &mut Context,

@@ -1,8 +1,8 @@
-//! Retries on request: finished tasks of a crawl are re-queued, in slices of a few milliseconds, in
-//! turns with everything else. Each slice is committed; the answer comes after the last.
+//! Retries on request: finished tasks of a crawl are queued again, in slices of a few milliseconds, alternating with
+//! other work. Each slice is committed; the answer comes after the last.
 //!
 //! After a crash the tasks of the earlier slices are queued, and waiting clients get no answer; a repeated request
-//! queues the rest. An equal request joins one in progress.
+//! queues the rest. A request that equals one in progress joins it.
 
 use std::collections::VecDeque;
 
@@ -21,10 +21,10 @@ use crate::effects::OutgoingMessage;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
 use crate::requester::Requester;
 
-/// Maximum number of requests at the same time; further ones are refused.
+/// The maximum number of requests in progress. Further ones are refused.
 const MOST_UNDER_WAY: usize = 1_000;
 
-/// The crawls whose ended tasks are being queued again, each in its turn.
+/// The crawls whose ended tasks are being queued again; they take turns.
 #[derive(Debug, Default)]
 pub(in crate::core) struct ReopeningCrawls {
     under_way: VecDeque<ReopeningCrawl>,

@@ -1,4 +1,4 @@
-//! Sites whose pages say nothing without their scripts, in answers about crawls.
+//! Reports, in answers about crawls, sites whose pages have no content without their scripts.
 
 use serde_json::{Map, Value, json};
 use webfill_wire::{CrawlKey, Finding};
@@ -7,11 +7,11 @@ use crate::core::context::Context;
 use crate::frontier::FrontierError;
 use crate::in_words::counted;
 
-/// Maximum number of sites with findings about scripts to report.
+/// The maximum number of sites with findings about scripts to report.
 const MOST_SCRIPTED: usize = 10;
 
 /// The findings of these crawls about scripts: how many sites need a browser (`wanted`), how many may need one, and
-/// how many have one (`filled`), with some of them.
+/// how many are fetched with one (`filled`), with examples.
 pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
     let mut found = Map::new();
     for (name, finding, is_shell) in [
@@ -26,8 +26,8 @@ pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
     Ok(found.into())
 }
 
-/// Adds which sites of a crawl need a browser, as its summary would: their pages came without one, and stay so
-/// until they are fetched again.
+/// Adds which sites of a crawl need a browser, as the crawl's summary lists them: their pages were fetched without
+/// one, and stay as they are until they are fetched again.
 pub(super) fn add_scripts(
     cx: &mut Context,
     row: &mut Value,
@@ -55,7 +55,8 @@ pub(super) fn add_scripts(
     Ok(())
 }
 
-/// `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of lane browser is connected; ...`
+/// The finding in words, such as `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of
+/// lane browser is connected; ...`.
 fn in_words(wanted: &Value, has_browsers: bool, again: &str) -> String {
     let text = |key: &str| wanted["first"][0][key].as_str().unwrap_or_default();
     let (site, seen) = (text("site"), text("seen"));

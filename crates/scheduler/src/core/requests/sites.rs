@@ -1,8 +1,7 @@
-//! Site rules set by hand: the delay between two requests, no request before a time
-//! (`block_until`), at most N further pages (`limit`), the lane of its pages (`lane`). A rule is stored before it
-//! takes effect. Once it is answered it holds on all supervisors: tasks of the site that had not started were
-//! recalled. The answer waits for supervisors that do not respond until their leases are over; on
-//! the others the rule holds within milliseconds.
+//! Site rules set by hand: the delay between two requests, no request before a time (`block_until`), at most N
+//! further pages (`limit`), and the lane of the site's pages (`lane`). A rule is stored before it takes effect. Once
+//! it is answered, it is in force on all supervisors: tasks of the site that had not started were recalled. On
+//! responsive supervisors that takes milliseconds; for others the answer waits until their leases are over.
 
 use serde_json::{Value, json};
 use webfill_api::scope::{canonical_domain, printable_beginning};
@@ -95,7 +94,7 @@ pub(super) fn site_answer(
     Ok(answer)
 }
 
-/// At most this many sites are listed in one answer.
+/// The maximum number of sites listed in one answer.
 const MOST_LISTED: usize = 1_000;
 
 pub(super) fn list_sites(
@@ -154,7 +153,7 @@ pub(super) fn add_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i6
     });
 }
 
-/// The site that a request names, in the form that tasks carry it.
+/// The site that a request names, in the form that tasks use.
 pub(super) fn site_named(text: &str) -> Result<String, Refusal> {
     let named = match text.starts_with('[') {
         true => Some(text.to_owned()),

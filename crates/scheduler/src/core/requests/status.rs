@@ -1,8 +1,8 @@
-//! The answer to `status`: the fleet, machine by machine, the store, and the reasons that crawls wait.
+//! The answer to `status`: the fleet, machine by machine, the store, and why crawls wait.
 //!
-//! The cost is bounded, whatever the number of URLs. All crawls together read a limited number of sites and pass once
-//! over the leases. They are reported as they were up to two seconds ago. Of tasks, only the longest-running one of
-//! each crawl is read.
+//! The cost is bounded, whatever the number of URLs. For all crawls together a limited number of sites is read, and
+//! the leases are scanned once. The result is kept for up to two seconds. Only the longest-running task of each crawl
+//! is read.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ fn state_of(
     }
 }
 
-/// Adds where a supervisor is, and its last report about itself; missing parts are null.
+/// Adds a supervisor's address and its last report about itself. Missing parts are null.
 fn add_particulars(row: &mut Value, particulars: &Particulars, now_ms: i64) {
     row["address"] = particulars.address.as_deref().into();
     row["wire_version"] = particulars.wire_version.into();

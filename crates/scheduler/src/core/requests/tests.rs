@@ -26,7 +26,7 @@ use crate::mappings::Mappings;
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// A core with a clock that the test sets, and perhaps a supervisor that the test speaks for.
+/// A core with a clock that the test sets, and perhaps a supervisor that the test plays.
 struct Fixture {
     dir: TempDir,
     core: Option<Core>,
@@ -34,12 +34,12 @@ struct Fixture {
     asked: u64,
     /// The messages that have left since the test last took them, in order.
     outgoing: Vec<OutgoingMessage>,
-    /// The same for store writes.
+    /// The store writes since the test last took them.
     store_writes: Vec<StoreWrite>,
-    /// And for the audit log.
+    /// The entries for the audit log since the test last took them.
     audited: Vec<Audited>,
     sent_outcomes: u64,
-    /// The wire version of the session with it.
+    /// The wire version of the session with the supervisor.
     version: u8,
 }
 
@@ -85,7 +85,7 @@ fn action(name: &str) -> Value {
     json!({"action": name, "appid": "app", "crawlid": "c1", "uuid": "u1"})
 }
 
-/// `n` requests of one crawl, each for another site.
+/// `n` requests for one crawl, each for a different site.
 fn requests(crawl: &str, n: usize) -> Value {
     let one = |n| request(json!({"crawlid": crawl, "url": format!("http://{crawl}{n}.org/")}));
     (0..n).map(one).collect()
@@ -96,7 +96,7 @@ impl Fixture {
         self.core.as_mut().unwrap()
     }
 
-    /// One turn of the loop.
+    /// Runs one turn of the loop.
     fn turn(&mut self) {
         let now_ms = self.now_ms;
         let core = self.core();
@@ -108,7 +108,7 @@ impl Fixture {
         self.audited.extend(committed.audited);
     }
 
-    /// Asks, and returns the answer if it is there after a turn.
+    /// Sends a request. Returns the answer, if there is one after a turn.
     fn ask(&mut self, question: &Value) -> Option<Value> {
         self.asked += 1;
         let (number, now_ms) = (self.asked, self.now_ms);
@@ -116,7 +116,7 @@ impl Fixture {
         self.core()
             .handle_request(Client::Http(number.into()), asked, now_ms)
             .unwrap();
-        // A long list is taken in pieces.
+        // A long list is fed in pieces.
         while self.core().advance_feeds(now_ms).unwrap() {}
         self.turn();
         self.action_answer(number)
@@ -193,11 +193,11 @@ impl Fixture {
         }));
     }
 
-    /// A heartbeat that confirms this many messages; returns whether the lease was renewed.
+    /// Sends a heartbeat that confirms this many messages. Returns whether the lease was renewed.
     fn is_in_step(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
         self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
-            // A minute ahead.
+            // The supervisor's clock is a minute ahead.
             wall_ms: self.now_ms + 60_000,
             session: 1,
             sent_ms: 2,
@@ -234,7 +234,7 @@ impl Fixture {
         tasks.flatten().collect()
     }
 
-    /// The numbers of the recalls that were sent, to be confirmed.
+    /// The numbers of the recalls that were sent, for the test to confirm.
     fn recalls(&self) -> Vec<u64> {
         let recalls = self.outgoing.iter().filter_map(|message| match message {
             OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { recall, .. }) => {

@@ -1,6 +1,5 @@
-//! Answers that wait for the end of a recall, so that no fetch in its scope starts after the
-//! answer. A supervisor that does not confirm is waited for until its lease is over, see
-//! [`crate::core::recalls`].
+//! Answers that wait for the end of a recall, so that no fetch in its scope starts after the answer. The wait for a
+//! supervisor that does not confirm ends with its lease, see [`crate::core::recalls`].
 
 use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
@@ -13,7 +12,7 @@ use crate::core::recalls::RecallNumber;
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::{FrontierError, if_pruned};
 
-/// At most this many answers wait; a further request that needs one is refused.
+/// The maximum number of waiting answers. A request that needs a further one is refused.
 const MOST_WAITING: usize = 10_000;
 
 /// How far a recall has come.
@@ -47,8 +46,8 @@ pub(super) enum AnswerKind {
 }
 
 impl WaitingAnswers {
-    /// The refusal of a request that would need a waiting answer, if there are too many. Checked
-    /// before the request changes anything.
+    /// The refusal of a request whose answer would have to wait, if too many answers wait already. Check this before
+    /// the request changes anything.
     pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
         let why = "too many answers wait for silent supervisors: try again later";
         (self.0.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))

@@ -1,7 +1,7 @@
-//! The reasons that a crawl waits, in sentences with numbers: the fleet, the crawl itself, and its sites by their
-//! reasons. Also the estimated end of the queued tasks, as far as it can be known.
+//! Why a crawl waits, in sentences with numbers: because of the fleet, of the crawl itself, or of its sites. Also
+//! estimates the end of the queued tasks, as far as possible.
 //!
-//! The cost is bounded: only a limited number of a crawl's sites is checked, and no task.
+//! The cost is bounded: a limited number of the crawl's sites is checked, and no task.
 
 use serde_json::{Value, json};
 use webfill_store::CrawlState;
@@ -15,7 +15,7 @@ use crate::frontier::{FrontierError, QueuedSite};
 use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 
-/// Why the tasks of a crawl at a site wait. The order is that of the answer.
+/// Why the tasks of a crawl at a site wait. The answer lists the reasons in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum HeldFor {
     Leased,
@@ -29,7 +29,7 @@ pub(super) enum HeldFor {
     Rest(BackoffReason),
     Block,
     Limit,
-    /// Why the whole crawl waits.
+    /// A reason that holds the whole crawl.
     Crawl,
 }
 
@@ -51,7 +51,7 @@ impl HeldFor {
         }
     }
 
-    /// Whether time alone does not end it.
+    /// Whether time alone does not end the wait.
     fn has_no_end(self) -> bool {
         matches!(self, HeldFor::Limit | HeldFor::Crawl)
     }
@@ -62,33 +62,32 @@ impl HeldFor {
     }
 }
 
-/// How a crawl gets on.
+/// The progress of a crawl.
 pub(super) struct Progress {
     pub(super) waits: Vec<Value>,
     pub(super) per_second: Option<f64>,
-    /// The earliest end of the queued tasks that the delays of their sites allow.
+    /// The earliest end of the queued tasks that the delays of the sites allow.
     pub(super) not_before_ms: Option<i64>,
     pub(super) end_ms: Option<i64>,
     /// The estimates leave out these sites, which may stay in trouble, and their tasks.
     pub(super) left_out: Option<(u64, u64)>,
 }
 
-/// Sites that are held for the same.
+/// The sites that are held for one reason.
 struct Held {
     by: HeldFor,
     sites: u64,
     example: String,
-    /// For a limit: what is left of it, and its number, if that is known.
+    /// For a limit: what is left of it and its original number, if known.
     limit: (Option<u64>, Option<u64>),
-    /// For a backoff: its beginning.
+    /// For a backoff: when it began.
     since_ms: i64,
-    /// The first and the last end.
+    /// When the first and the last of these sites stop waiting.
     first_ms: i64,
     last_ms: i64,
 }
 
-/// The reasons that a crawl waits, its pace, and the estimated end of its queue; checks at most this many of its
-/// sites.
+/// Why a crawl waits, its pace, and the estimated end of its queue. Checks at most this many of its sites.
 pub(super) fn progress(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -308,7 +307,8 @@ fn held_json(held: &Held, is_whole: bool, now_ms: i64) -> Value {
     row
 }
 
-/// `12 sites wait for their delay, such as a.example: the first for 3 s, the last for 15 min`
+/// Describes sites that wait, such as `12 sites wait for their delay, such as a.example: the first for 3 s, the last
+/// for 15 min`.
 fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
     let one = held.sites == 1;
     let (site, its) = (&held.example, if one { "its" } else { "their" });
@@ -381,7 +381,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
     }
 }
 
-/// When they end.
+/// When the wait of these sites ends, in words.
 fn ends(held: &Held, now_ms: i64) -> String {
     if held.first_ms >= UNTIL_WOKEN_MS {
         return String::from(": until resumed manually");

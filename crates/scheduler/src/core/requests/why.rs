@@ -1,5 +1,5 @@
-//! The state of a URL, and the reason: `webfill why`. The URL is looked up in each crawl of the question, as intake
-//! looks it up. A URL that no crawl has is judged as if it were fed.
+//! The state of a URL, and the reason: `webfill why`. The URL is looked up in each crawl that the question includes,
+//! in the same form as at intake. A URL that no crawl has is judged as if it were fed.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, WhyQuestion};
@@ -17,13 +17,13 @@ use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_json::{task_json, why_ended};
 
-/// Maximum number of crawls in one answer; the next request continues after them.
+/// The maximum number of crawls searched for one answer. The next request continues after them.
 const CRAWLS_AT_ONCE: usize = 10_000;
 
-/// Maximum number of crawls in one answer that have the URL; the next request continues with the others.
+/// The maximum number of crawls with the URL in one answer. The next request continues with the others.
 const MOST_LISTED: usize = 20;
 
-/// For a URL that no crawl has, the answer judges it for this many crawls: those opened last.
+/// The maximum number of crawls for which a URL that no crawl has is judged: the latest opened ones.
 const MOST_JUDGED: usize = 10;
 
 pub(super) fn why(
@@ -81,7 +81,7 @@ pub(super) fn why(
     Ok(Reply::Now(answer))
 }
 
-/// The state of a task, with a sentence that explains it. Counts at most this many tasks before it.
+/// The state of a task, with a sentence that explains it. Counts at most this many tasks ahead of it.
 fn explain_task(
     cx: &mut Context,
     task: &TaskReport,
@@ -118,7 +118,7 @@ fn explain_task(
     Ok(answer)
 }
 
-/// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
+/// Why a task is not handed out, by importance: because of the fleet, its crawl, itself, or its site.
 fn why_queued(
     cx: &mut Context,
     task: &TaskReport,

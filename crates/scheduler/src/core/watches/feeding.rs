@@ -1,4 +1,4 @@
-//! Requests of the process that reads the seeds of a run, and the effect on the run when that process ends.
+//! Requests of the process that feeds the seeds of a run, and the effect on the run when that process ends.
 
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, RunEnd};
@@ -8,7 +8,7 @@ use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 
 impl Watches {
-    /// Sends a feeder its data: the watch, its crawl, and the position up to which the seeds were fed.
+    /// The data for a feeder: the watch, its crawl, and the position up to which the seeds were fed.
     pub(in crate::core) fn run_for_feeder(
         &mut self,
         cx: &mut Context,
@@ -34,7 +34,7 @@ impl Watches {
         }))
     }
 
-    /// Reports to a feeder whether its run is over.
+    /// The answer to a feeder that asks whether its run is over.
     pub(in crate::core) fn run_state(&self, name: &str, run: u64) -> Value {
         let watched = self.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {
@@ -44,7 +44,7 @@ impl Watches {
         json!({"over": !is_under_way})
     }
 
-    /// Adds the counts of a feeder to the record of its run, which is over.
+    /// Adds a feeder's counts to the record of its run, which is over.
     pub(in crate::core) fn count_run(
         &mut self,
         cx: &mut Context,
@@ -68,7 +68,7 @@ impl Watches {
         Ok(json!({"accepted": 1}))
     }
 
-    /// The feeder of a run has ended for good. If the run is not over, it fails.
+    /// Notes that the feeder of a run has ended permanently. If the run is not over, it fails.
     pub(in crate::core) fn feeder_ended(
         &mut self,
         cx: &mut Context,

@@ -10,12 +10,12 @@ use crate::core::notifications::Notifications;
 use crate::core::watches::Watches;
 use crate::frontier::{FrontierError, KeptWatch, if_pruned};
 
-/// There may be this many watches.
+/// The maximum number of watches.
 const MOST_WATCHES: usize = 1_000;
 
 impl Watches {
-    /// Carries out an action on watches; the answer may be a refusal. To a key that is bound to
-    /// applications, there are only their watches.
+    /// Carries out an action on watches; the answer may be a refusal. A key that is bound to applications sees only
+    /// their watches.
     pub(in crate::core) fn act_on_watches(
         &mut self,
         cx: &mut Context,
@@ -62,7 +62,7 @@ impl Watches {
         })
     }
 
-    /// Adds a watch, or changes the one of this name: that holds from its next run on.
+    /// Adds a watch, or changes the one of this name. A change takes effect with the next run.
     fn add_watch(
         &mut self,
         cx: &mut Context,
@@ -115,7 +115,8 @@ impl Watches {
         Ok(Ok(reply))
     }
 
-    /// One that could not be read at the start has no application that is known.
+    /// Whether the sender may act on this watch. The application of a watch that could not be read at the start is
+    /// unknown.
     fn is_permitted(&self, watch: &str, rights: &Rights) -> bool {
         match self.by_name.get(watch) {
             Some(watched) => rights.permit_app(&watched.watch.app),
@@ -155,7 +156,7 @@ impl Watches {
         Ok(Ok(shown))
     }
 
-    /// Asks for a run now. It is on the disk before it is answered, so that a restart begins the run.
+    /// Requests a run now. The request is committed before it is answered, so that a restart does not lose it.
     fn ask_run(
         &mut self,
         cx: &mut Context,
@@ -192,8 +193,8 @@ impl Watches {
         Ok(Ok(reply))
     }
 
-    /// Removes a watch. No further tasks of a current run are handed out. Its crawl, its pages and the records of its
-    /// runs stay.
+    /// Removes a watch. No further tasks of its current run are handed out. Its crawl, its pages and the records of
+    /// its runs stay.
     fn remove_watch(
         &mut self,
         cx: &mut Context,
@@ -216,7 +217,7 @@ impl Watches {
         }
         self.by_name.remove(name);
         notifications.stop_reporting(cx, name)?;
-        // Also one that could not be read at the start.
+        // Also removes a watch that could not be read at the start.
         match cx.frontier.watches().forget(name)? {
             true => Ok(Ok(json!({"name": name}))),
             false => Ok(Err(no_such_watch())),
@@ -224,7 +225,7 @@ impl Watches {
     }
 }
 
-/// The watch that an order names, if it must be there already.
+/// The watch that an order names, if the order requires that it exists.
 fn watch_named(order: &WatchOrder) -> Option<&str> {
     match order {
         WatchOrder::Add(_) | WatchOrder::List => None,
@@ -240,7 +241,7 @@ fn no_such_watch() -> Refusal {
     Refusal::new("$.name", "no watch of this name")
 }
 
-/// A watch in a list. Times are seconds since the epoch.
+/// A watch, as listed. Times are seconds since the epoch.
 fn watch_json(watched: &Watched, now_ms: i64) -> Value {
     let state = match (&watched.under_way, watched.paused) {
         (Some(_), _) => "running",

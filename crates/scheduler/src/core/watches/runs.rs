@@ -1,4 +1,4 @@
-//! The runs of watches: their beginning, and their end.
+//! How runs of watches begin and end.
 
 use webfill_api::{RunEnd, Watch, WatchRun};
 
@@ -27,7 +27,7 @@ impl Watches {
             Some(due_ms) if due_ms <= wall_ms => due_ms,
             _ => wall_ms,
         };
-        // Earlier fetches must be older, however the machine's clock was set meanwhile.
+        // A run must begin later than every earlier fetch, even if the machine's clock was set back.
         let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
         let began_ms = wall_ms.max(now_ms).max(ended_ms.unwrap_or(i64::MIN)) + 1;
         let mut run = WatchRun::begun(number, due_ms, began_ms);
@@ -46,9 +46,9 @@ impl Watches {
             Err(error) => return Err(error),
         };
         cx.dispatch.fleet.forget_crawl(crawl);
-        // A crawl that began no later than its run is in its first run, as the two times show.
+        // Registered with the time of the run: the first run is recognized by beginning no later than its crawl.
         crawls::register_crawl(cx, crawl, began_ms)?;
-        // Records refer to the crawl's document in the store.
+        // The crawl's document must be in the store, because records refer to it.
         crawl_writes::write_crawl(cx, crawl, now_ms)?;
         let under_way = UnderWay {
             crawl,
@@ -75,7 +75,7 @@ impl Watches {
         Ok(())
     }
 
-    /// Records a run that cannot begin.
+    /// Records a run that failed to begin.
     fn refuse_run(
         &mut self,
         cx: &mut Context,
@@ -94,7 +94,7 @@ impl Watches {
         Ok(())
     }
 
-    /// Goes on with a run of before the start.
+    /// Continues a run from before the start.
     pub(super) fn resume_run(
         &mut self,
         cx: &mut Context,
@@ -145,7 +145,7 @@ impl Watches {
         });
     }
 
-    /// Ends a run that is over, and holds back the remaining tasks of one that must end.
+    /// Ends a run that is over, and holds back the remaining tasks of a run that must end.
     pub(super) fn judge_run(
         &mut self,
         cx: &mut Context,
@@ -172,7 +172,7 @@ impl Watches {
         }
         if let Some(ending) = under_way.ending {
             if ending.0 == RunEnd::Window {
-                // The next run has them in its queue.
+                // The unlinked pages stay in the queue for the next run.
                 crawls::queue_unlinked(cx, crawl, now_ms)?;
             }
             let status = cx.frontier.crawls().status(crawl)?;
@@ -200,7 +200,7 @@ impl Watches {
         }
     }
 
-    /// Why a run is to end though something is left of it.
+    /// Why a run must end though some of its tasks are left.
     fn early_end(
         &mut self,
         cx: &mut Context,
@@ -230,7 +230,7 @@ impl Watches {
         Ok(None)
     }
 
-    /// Hands out no more tasks of a run; it ends when its leased tasks have come back.
+    /// Stops handing out tasks of a run. It ends when its leased tasks have come back.
     pub(super) fn hold_run(
         &mut self,
         cx: &mut Context,
@@ -249,12 +249,12 @@ impl Watches {
         }
         under_way.ending = Some(ending);
         let (crawl, kept) = (under_way.crawl, under_way.kept());
-        // In the commit of the pause: a restart must not mistake held-back tasks for a run that continues.
+        // Stored in the commit of the pause, so that a restart does not resume the run.
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
             cx.frontier.watches().record_run(name, &run, Some(kept))?;
         }
         let held = match cx.frontier.crawls().end_of(crawl) {
-            // Its queued tasks end without further action.
+            // The crawl is over already, so its queued tasks are being closed.
             Ok(Some(_)) => Ok(()),
             Ok(None) => cx.frontier.crawls().pause(crawl),
             Err(error) => Err(error),
@@ -262,7 +262,7 @@ impl Watches {
         if_pruned(held, ())
     }
 
-    /// Records the end of a run. What is left in the queue is held back until the next one.
+    /// Records the end of a run. Tasks left in the queue are held back until the next run.
     pub(super) fn end_run(
         &mut self,
         cx: &mut Context,
@@ -280,7 +280,7 @@ impl Watches {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        // Runs that were due since its window has passed are made up for.
+        // The run ended with its window. Runs that were due since then are made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
         let watch = under_way.as_ref().map(|under_way| &under_way.watch);
         let schedule = &watch.unwrap_or(&watched.watch).schedule;

@@ -16,11 +16,11 @@ use crate::watch_sources::WatchSources;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A core without supervisors: seeds are fed by the test, and no page is ever fetched.
+/// A core without supervisors: the test feeds the seeds, and no page is ever fetched.
 struct World {
     folder: TempDir,
     core: Core,
-    /// Feeders that are to be started.
+    /// Orders to start feeders.
     orders: Vec<FeederOrder>,
 }
 
@@ -86,7 +86,7 @@ impl World {
         self.orders.extend(committed.feeder_orders);
     }
 
-    /// The runs whose feeders are to be started.
+    /// Runs a turn. Returns the runs whose feeders are to be started.
     fn tick(&mut self, now_ms: i64) -> Vec<u64> {
         self.core.watches.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
@@ -95,7 +95,7 @@ impl World {
         orders.iter().map(|order| order.run).collect()
     }
 
-    /// Nothing is fed, and the run has nothing left.
+    /// Ends the seeds of a run without feeding any, so that nothing is left of it.
     fn finish(&mut self, run: u64, now_ms: i64) {
         let answer = self.get_run(run);
         let crawl = answer["crawl"]
@@ -263,7 +263,7 @@ fn a_feeder_that_fails_fails_its_run() {
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
 }
 
-/// The crawl of a run, with a seed in it that is never fetched.
+/// Feeds a seed to a run, which is never fetched. Returns the run's crawl.
 fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
     let answer = world.get_run(run);
     let crawl = answer["crawl"]

@@ -34,7 +34,7 @@ fn note(
     egress.note(&attempt(site, reach, was_well, at_ms), Tally::default())
 }
 
-/// An egress over which these sites have answered a while ago.
+/// An egress over which these sites answered some time ago.
 fn after_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {
@@ -67,7 +67,7 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
             assert_eq!(note(&mut egress, 100, Reach::Answered, false, NOW), None);
         }
     }
-    // Nor is it the machine's if another site has answered a moment ago.
+    // Nor is it the machine's fault if another site has answered a moment ago.
     let mut egress = after_answers(0..20);
     note(&mut egress, 100, Reach::Answered, false, NOW);
     for site in 0..20 {
@@ -97,7 +97,7 @@ fn a_machine_without_a_route_is_noticed_at_its_first_sites() {
     let mut egress = Egress::default();
     let found = (0..10).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(4));
-    // One that has reached the web before is given more time: name servers may be dead.
+    // A machine that has reached the web before is given more time, because its name servers may be dead.
     let mut egress = after_answers(0..1);
     let found = (0..30).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(19));
@@ -145,7 +145,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
         }
         assert_eq!(egress.probe_at_ms(), None, "one round at a time");
         assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
-        // Requests that were under way before do not count.
+        // Answers to requests from before the cut-off do not count.
         assert_eq!(note(&mut egress, 7, Reach::Answered, false, now_ms), None);
         for task in tasks {
             let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
@@ -182,7 +182,7 @@ fn a_site_is_excused_once() {
     for site in 0..5 {
         assert_eq!(note(&mut egress, site, SILENCE, true, later_ms), None);
     }
-    // Those that have answered meanwhile are believed again.
+    // Sites that have answered since then count as evidence again.
     let mut egress = after_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     egress.handed_out(60);

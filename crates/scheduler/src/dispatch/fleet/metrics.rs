@@ -3,17 +3,17 @@
 use super::Fleet;
 use crate::dispatch::session::Session;
 
-/// See the module.
+/// The number of supervisors in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FleetMetrics {
-    /// They take tasks.
+    /// Supervisors that take tasks.
     pub connected: usize,
-    /// They have a session, and have not been heard of for most of their lease.
+    /// Supervisors that have a session but were silent for most of their lease.
     pub silent: usize,
     pub draining: usize,
-    /// They may hold tasks from before the dispatcher's start, and have not come back.
+    /// Supervisors that may hold tasks from before the dispatcher's start and have not come back yet.
     pub awaited: usize,
-    /// By how much a wall clock among theirs differs most from the dispatcher's clock.
+    /// The largest difference between a supervisor's wall clock and the dispatcher's clock.
     pub clock_skew_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The fleet's data about its supervisors for people.
+//! What the fleet records about its supervisors for people.
 
 use webfill_wire::SupervisorReport;
 
@@ -6,11 +6,11 @@ use super::Fleet;
 use crate::caller::Caller;
 use crate::dispatch::supervisor::Particulars;
 
-/// The most characters of a text in a report that are kept.
+/// The maximum length of the texts in a report, in characters.
 const MOST_CHARACTERS: usize = 300;
 
 impl Fleet {
-    /// A report of a supervisor about itself. One of another session is ignored.
+    /// Keeps a report of a supervisor about itself. A report of another session is ignored.
     pub(crate) fn note_report(&mut self, peer: &Caller, mut report: SupervisorReport, now_ms: i64) {
         let Some(supervisor) = self.session(peer, report.session) else {
             return;
@@ -20,7 +20,7 @@ impl Fleet {
         supervisor.particulars.report = Some((report, now_ms));
     }
 
-    /// Where a connected supervisor calls from.
+    /// Notes the address of a connected supervisor.
     pub(crate) fn note_address(&mut self, peer: &Caller, address: String) {
         let name = self.names.get(peer);
         if let Some(supervisor) = name.and_then(|name| self.supervisors.get_mut(name)) {

@@ -1,4 +1,4 @@
-//! The fleet's knowledge of its machines' ways out, and the tasks that cut-off machines may get.
+//! What the fleet knows of its machines' egress, and how many tasks cut-off machines may get.
 
 use webfill_wire::Lane;
 
@@ -7,8 +7,7 @@ use crate::dispatch::egress::{Attempt, Change, CutOff, Egress, PROBES_IN_A_ROUND
 use crate::dispatch::session::AvailableCredit;
 
 impl Fleet {
-    /// How many tasks may be sent to a supervisor now; none once its lease is over. If it is cut off,
-    /// only probes.
+    /// How many tasks may be sent to a supervisor now; none once its lease is over, and only probes if it is cut off.
     pub(in crate::dispatch) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
         let Some(supervisor) = self.supervisors.get(name) else {
             return AvailableCredit::default();
@@ -30,13 +29,13 @@ impl Fleet {
         room.unwrap_or(0)
     }
 
-    /// Whether a machine of the same lane has a way out.
+    /// Whether another machine of the same lane has a way out.
     pub(in crate::dispatch) fn has_open_peer(&self, name: &str) -> bool {
         let lane = self.lane_of(name);
         lane.is_some_and(|lane| self.open_in(lane).next().is_some())
     }
 
-    /// Whether machines are connected, and none of them has a way out.
+    /// Whether machines are connected but none of them has a way out.
     pub(in crate::dispatch) fn is_cut_off(&self) -> bool {
         let mut connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected
@@ -90,7 +89,7 @@ impl Fleet {
             .map(|(name, _)| name)
     }
 
-    /// If all connected supervisors are cut off: the one that is so for longest.
+    /// If all connected supervisors are cut off: the cut-off that has lasted longest.
     pub(crate) fn all_cut_off(&self) -> Option<&CutOff> {
         let mut longest: Option<&CutOff> = None;
         for (name, _) in self.present_lanes() {

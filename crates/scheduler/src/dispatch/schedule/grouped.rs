@@ -1,4 +1,4 @@
-//! The sites of the window as members of their groups ([`groups`](super::super::groups)).
+//! The sites of the window as members of [`groups`](super::super::groups).
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
@@ -9,28 +9,28 @@ use super::Schedule;
 use crate::dispatch::groups::{Group, Place};
 use crate::frontier::{Clock, SiteId};
 
-/// A task that was handed out more often than this is not counted for another address any more: its
-/// site's name leads to another one each time.
+/// A task that was handed out more often than this is not moved to the group of another address any more: its site's
+/// name resolves to a different address each time.
 const MOST_DELIVERIES_MOVED: u32 = 5;
 
-/// A worker requests robots.txt again if the last request is this long ago.
+/// A worker requests robots.txt again if the last request to the site is at least this long ago.
 const ROBOTS_KEPT_MS: i64 = 3_600_000;
 
-/// In a group with at most this many waiting sites, all stay in the window.
+/// A group with at most this many waiting sites keeps them all in the window.
 const FEW_WAITING: usize = 64;
 
-/// A site that leaves the window because too many of its group wait is due again within these bounds.
+/// How long a surplus site of a group stays out of the window, at least and at most.
 const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
 
 impl Schedule {
-    /// The group whose bounds hold for a site. While it is unreachable nothing is requested of it, so that
-    /// none do.
+    /// The group whose limits apply to a site. None while the site is unreachable, because nothing is requested of
+    /// it.
     pub(in crate::dispatch) fn group_of(&self, id: SiteId) -> Option<Group> {
         let site = self.sites.get(&id).filter(|site| !site.is_unreachable)?;
         site.group.clone()
     }
 
-    /// Whether tasks of the group may not be handed out now: the ready site waits in it then.
+    /// Whether a ready site's group admits no more tasks now. If so, the site is made to wait in the group.
     pub(in crate::dispatch) fn must_await_group(&mut self, id: SiteId, now_ms: i64) -> bool {
         let Some(group) = self.group_of(id) else {
             return false;
@@ -51,7 +51,7 @@ impl Schedule {
         true
     }
 
-    /// The sites that their groups call become ready.
+    /// Makes the sites ready that their groups call.
     pub(super) fn make_called_ready(&mut self, now_ms: i64) {
         while let Some(id) = self.groups.call(now_ms) {
             if let Some(site) = self.sites.get_mut(&id) {
@@ -61,7 +61,7 @@ impl Schedule {
         }
     }
 
-    /// A site waits no more, or is not ready any more, if its group has called it.
+    /// Takes a site out of its group's waiting sites, and out of its call.
     pub(super) fn leave_group(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id)
             && let Some(group) = &site.group
@@ -70,14 +70,14 @@ impl Schedule {
         }
     }
 
-    /// The most tasks of the site that its group has room for, and when the first may start.
+    /// How many tasks of the site its group has room for, and when the first may start.
     pub(in crate::dispatch) fn room_in_group(&self, id: SiteId) -> (u32, i64) {
         let group = self.group_of(id);
         group.map_or((u32::MAX, i64::MIN), |group| self.groups.room(&group))
     }
 
-    /// Tasks that were handed out put the next start of their group off: they start at this time, and
-    /// robots.txt may be requested before.
+    /// Moves the next start of the site's group after this many tasks were handed out, the first of which starts at
+    /// `start_ms`. A request for robots.txt may precede them.
     pub(in crate::dispatch) fn put_off_group(&mut self, id: SiteId, tasks: usize, start_ms: i64) {
         let Some(site) = self.sites.get(&id).filter(|_| tasks > 0) else {
             return;
@@ -90,7 +90,7 @@ impl Schedule {
         }
     }
 
-    /// A site turns out to be at this address.
+    /// Notes the address of a site, and with it the site's group.
     pub(in crate::dispatch) fn set_address(&mut self, id: SiteId, address: IpAddr) {
         let Some(site) = self.sites.get(&id) else {
             return;
@@ -109,8 +109,8 @@ impl Schedule {
         }
     }
 
-    /// Whether the worker is to compare the address of a task's host with the one that it is counted
-    /// for. A provider's bounds hold wherever the site is.
+    /// Which addresses of a task's host the worker must compare with the one whose limits the task counts for. None
+    /// for a provider, whose limits apply to any address.
     pub(crate) fn address_bounds(&self, id: SiteId, delivery: u32) -> AddressBounds {
         let (Some(bounds), Some(site)) = (self.groups.bounds(), self.sites.get(&id)) else {
             return AddressBounds::None;
@@ -129,8 +129,8 @@ impl Schedule {
         }
     }
 
-    /// Evicts sites while more than `most` wait in groups: the last in order of the group with the
-    /// most, so that a group of many sites keeps no others out of the window.
+    /// Evicts the sites beyond `most` that wait in groups: the last in order of the largest group, so that a large
+    /// group does not fill the window.
     pub(in crate::dispatch) fn evict_surplus_of_groups(
         &mut self,
         most: usize,

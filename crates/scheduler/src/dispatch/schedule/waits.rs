@@ -7,24 +7,24 @@ use crate::frontier::SiteId;
 /// Why a site of the window waits before its next task can be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteWait {
-    /// For the outcomes of the tasks that are leased.
+    /// The outcomes of its leased tasks.
     Leased,
-    /// For its clock, a block or a backoff.
+    /// Its clock, a block or a backoff.
     Time { until_ms: i64 },
-    /// For other sites of its address or provider.
+    /// Other sites of its address or provider.
     Group,
-    /// For another supervisor, because a probe of its machine has failed at it.
+    /// Another supervisor, because a probe of its owner's machine has failed at this site.
     Aside { until_ms: i64 },
-    /// It had nothing to hand out in its turn.
+    /// Another attempt: it had nothing to hand out in its turn.
     SetAside { until_ms: i64 },
-    /// For room at its supervisor, or for one that serves its lane.
+    /// Room at its owner, or at a supervisor that serves its lane.
     Room,
-    /// For its turn.
+    /// Its turn.
     Turn,
 }
 
 impl Schedule {
-    /// Why a site waits, and the delay between two requests to it. `None`: it is not in the window.
+    /// Why a site waits, and the delay between two requests to it. `None`: the site is not in the window.
     pub(crate) fn site_wait(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
         let site = self.site(id)?;
         let delay_ms = site.delay_ms(self.default_delay_ms());
@@ -35,7 +35,8 @@ impl Schedule {
         self.sites().len()
     }
 
-    /// How many sites of the window, beside those that back off, are not due before `ms`, and when the first is.
+    /// How many sites of the window, besides those that back off, are not due before `ms`, and when the first of them
+    /// is.
     pub(crate) fn sites_delayed_until(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.sites().values();
         let waiting = sites.filter(|site| {
@@ -46,7 +47,7 @@ impl Schedule {
         (due.len() as u64, due.iter().min().copied())
     }
 
-    /// How long the slowest site of the window takes at least until nothing of it is queued.
+    /// The least time until no task of the window's slowest site is queued any more.
     pub(crate) fn least_time_left_ms(&self, now_ms: i64) -> i64 {
         let default_delay_ms = self.default_delay_ms();
         let sites = self.sites().values();
@@ -54,7 +55,7 @@ impl Schedule {
         least.max().unwrap_or(0)
     }
 
-    /// How many sites of the window are set aside.
+    /// The number of sites of the window that are set aside.
     pub(crate) fn sites_set_aside(&self) -> usize {
         let sites = self.sites().values();
         sites.filter(|site| site.empty_grants > 1).count()

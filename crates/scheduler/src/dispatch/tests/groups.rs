@@ -1,4 +1,4 @@
-//! Sites that share the bounds of an address or a provider.
+//! Sites that share the limits of an address or a provider.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ const PUBLIC: &str = "93.184.216.34";
 const OTHER: &str = "93.184.216.35";
 const PRIVATE: &str = "10.0.0.1";
 
-/// The clock after a request.
+/// The clock of a site after a request.
 const ASKED: SiteClock = SiteClock {
     next_in_ms: 15_000,
     delay_ms: Some(15_000),
@@ -18,7 +18,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Supervisors `a` and `b` with much credit.
+/// A dispatch with these limits and the supervisors `a` and `b`, which have much credit.
 fn bounded(delay_ms: u32, in_flight: u32) -> Dispatch {
     let bounds = GroupBounds {
         delay_ms,
@@ -38,7 +38,7 @@ fn site_at(id: i64, address: &str) -> SiteDue {
     due
 }
 
-/// Hands out all that may be handed out: the sites and when their requests may start.
+/// Hands out everything that may be handed out. Returns the sites, and when their requests may start.
 fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(i64, i64)> {
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
@@ -233,7 +233,7 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
     };
     dispatch.schedule.change_rule(&blocked, false);
     end(&mut dispatch, 1, NOW);
-    // The third is called, and turns out to have nothing to hand out.
+    // Site 3 is called, but turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
     dispatch.record_handed_out(&grant, &batch(&[], 0, None));

@@ -1,4 +1,4 @@
-//! Leases that come back, and sites that change owners: after a lost supervisor, after a restart.
+//! Leases that come back, and sites that change owners, after a lost supervisor and after a restart.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     );
     dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 4_000);
     let grant = dispatch.next_grant(NOW + 15_000 - LOOKAHEAD_MS);
-    // Nobody was heard for so long that there is room.
+    // The supervisor has not been heard for so long that it gets no tasks.
     assert_eq!(grant, None);
     dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 14_700);
     let grant = dispatch.next_grant(NOW + 14_700).unwrap();
@@ -73,7 +73,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
 }
 
-/// As after a restart: supervisor `a` was known, and held task 7 of site 1.
+/// A dispatch as after a restart: supervisor `a` is known, and held task 7 of site 1.
 fn restarted() -> Dispatch {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     let kept = SavedSupervisor {

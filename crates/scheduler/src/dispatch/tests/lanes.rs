@@ -24,7 +24,7 @@ fn mixed(http: u64, browser: u64) -> Dispatch {
     dispatch
 }
 
-/// The supervisor that gets the next task, and the site; its next turn is the one of before.
+/// Hands out the next task. Returns its supervisor and site. `next` is the site's next turn.
 fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
     dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(next)));

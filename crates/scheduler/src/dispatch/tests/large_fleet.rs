@@ -1,12 +1,11 @@
-//! Sites of fleets of many machines: their shares after a rolling restart, and of a machine that joins
-//! late.
+//! How the sites are shared in fleets of many machines, after a rolling restart and when a machine joins late.
 
 use super::machines::hand_out_all;
 use super::*;
 
 const DELAY_MS: i64 = 15_000;
 
-/// A fleet in which time goes on.
+/// A fleet at work, with its clock.
 struct Warm {
     dispatch: Dispatch,
     names: Vec<String>,
@@ -14,7 +13,7 @@ struct Warm {
 }
 
 impl Warm {
-    /// Each machine has as many sites.
+    /// A fleet in which each machine has this many sites.
     fn new(machines: i64, sites_each: i64) -> Warm {
         let mut warm = Warm {
             dispatch: dispatch(&[]),
@@ -36,7 +35,7 @@ impl Warm {
         self.names.push(name.to_owned());
     }
 
-    /// It has nothing leased.
+    /// Makes a machine leave that has nothing leased.
     fn stop(&mut self, name: &str) {
         self.dispatch
             .fleet
@@ -46,7 +45,7 @@ impl Warm {
         self.names.retain(|other| other != name);
     }
 
-    /// Fetches one page of each site, as often as that.
+    /// Fetches this many pages of each site.
     fn fetch_rounds(&mut self, rounds: usize) {
         for _ in 0..rounds {
             for _ in 0..DELAY_MS / 5_000 {
@@ -66,7 +65,7 @@ impl Warm {
         }
     }
 
-    /// How many sites each machine has.
+    /// The number of sites of each machine.
     fn shares(&self) -> Vec<usize> {
         let sites = |name: &String| self.dispatch.schedule.owned_by(name);
         self.names.iter().map(sites).collect()
@@ -104,7 +103,7 @@ fn a_machine_that_joins_a_large_fleet_late_gets_its_share() {
     assert!(is_even(&warm.shares()), "{:?}", warm.shares());
 }
 
-/// Their owners are stored; they have left the window.
+/// The sites have left the window, but their owners are stored.
 #[test]
 fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
     let mut warm = Warm::new(20, 50);
@@ -124,8 +123,8 @@ fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
     assert!(is_even(&warm.shares()), "{:?}", warm.shares());
 }
 
-/// Sites come and go all the time, so that shares are never quite even; a site that moves begins anew with
-/// its robots.txt.
+/// Sites come and go all the time, so shares are never quite even. Sites must not move without need, because a site
+/// that moves starts over with its robots.txt.
 #[test]
 fn few_sites_move_in_a_fleet_that_is_nearly_even() {
     let mut warm = Warm::new(20, 100);
@@ -134,7 +133,7 @@ fn few_sites_move_in_a_fleet_that_is_nearly_even() {
         (1..=2_000).map(owner).collect()
     };
     let before = owners(&warm);
-    // Seven have some sites more now, all others some less.
+    // Seven machines have some more sites now, all others some fewer.
     for id in (1..=2_000).step_by(23) {
         warm.dispatch
             .schedule

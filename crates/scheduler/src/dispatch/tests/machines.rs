@@ -13,7 +13,7 @@ const WELL: Standing = Standing {
     is_in_trouble: false,
 };
 
-/// The outcome of a task that nobody has answered.
+/// The outcome of a task that got no answer.
 fn unanswered(task: TaskId) -> TaskDone {
     TaskDone {
         outcome: Outcome::NetworkError,
@@ -45,7 +45,7 @@ fn answered(task: TaskId) -> TaskDone {
     }
 }
 
-/// Hands a task of each site out; returns the tasks with their supervisors.
+/// Hands out a task of each site. Returns the tasks with their supervisors.
 pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId, String)> {
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
@@ -56,7 +56,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
     handed_out
 }
 
-/// Ends a task that nobody has answered; it is queued again. Returns the judgement.
+/// Ends a task that got no answer, and queues it again. Returns the judgement.
 fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> Judgement {
     let judgement = dispatch.judge_machine(&unanswered(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());
@@ -158,7 +158,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     assert_eq!(of_a.len(), 1);
 }
 
-/// Lets the next round of probes of `a` go out and fail; returns the site of its first.
+/// Lets the next round of probes by `a` go out and fail. Returns the site of the first probe, and the time.
 fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
     let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in connected {

@@ -129,7 +129,7 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
 
 #[test]
 fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
-    // Shorter and longer than the default.
+    // A shorter and a longer delay than the default.
     for delay_ms in [3_000, 60_000] {
         let mut dispatch = dispatch(&[("a", 10)]);
         let due_at_ms = NOW + i64::from(delay_ms);
@@ -150,7 +150,7 @@ fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
     }
 }
 
-/// Also one whose delay was never known, because its robots.txt could not be had.
+/// This includes a site whose delay was never known, because its robots.txt could not be fetched.
 #[test]
 fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
     for delay_ms in [None, Some(15_000)] {

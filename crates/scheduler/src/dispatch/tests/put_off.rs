@@ -1,10 +1,10 @@
-//! Sites that were granted and had nothing to hand out.
+//! Sites that were granted but had nothing to hand out.
 
 use super::*;
 use crate::frontier::NothingHandedOut;
 
-/// Grants everything at this time; a site from `empty` on has nothing to hand out, and the others one task.
-/// Returns the sites in order.
+/// Grants everything at this time. Sites from `empty` on have nothing to hand out, the others one task each. Returns
+/// the granted sites in order.
 fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
     let mut granted = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
@@ -113,7 +113,8 @@ fn it_comes_again_in_the_next_turn_when_something_has_changed() {
     }
 }
 
-/// Both sites are at one address, of which one task may be out. The first in order has nothing.
+/// Both sites are at one address, at which one task may be leased at a time. The first one in order has nothing to
+/// hand out.
 #[test]
 fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
     let bounds = GroupBounds {
@@ -157,7 +158,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     }
 }
 
-/// Its tasks end without a request: neither its delay nor its clock holds them up.
+/// The tasks of such a site end without a request, so neither its delay nor its clock holds them up.
 #[test]
 fn many_tasks_of_a_site_that_is_unreachable_are_handed_out_at_once() {
     let mut dispatch = dispatch(&[("a", 1_000)]);

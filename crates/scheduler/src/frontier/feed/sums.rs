@@ -1,5 +1,5 @@
-//! The additions of a batch to the counts of its sites and of its crawl: gathered while candidates are judged, and
-//! written once, at the end of the batch.
+//! The additions of a batch to the counts of its sites and its crawl. They are collected while candidates are judged,
+//! and written once, at the end of the batch.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
@@ -11,17 +11,17 @@ use crate::frontier::sites;
 /// A batch's additions to one site.
 #[derive(Default)]
 pub(super) struct FedSite {
-    /// New tasks.
+    /// The number of new tasks.
     accepted: u64,
-    /// New tasks and those that are queued again.
+    /// The number of new tasks and of tasks that are queued again.
     queued: u64,
     top_priority: u8,
-    /// How many tasks of the crawl the site had before the batch; read when first needed.
+    /// How many tasks of the crawl the site had before the batch. Read when first needed.
     accepted_before: Option<u64>,
 }
 
 impl FeedBatch<'_> {
-    /// A task was queued.
+    /// Counts a queued task.
     pub(in crate::frontier) fn count_queued(&mut self, site: SiteId, priority: u8) {
         let fed = self.fed.entry(site).or_default();
         fed.queued += 1;
@@ -29,7 +29,7 @@ impl FeedBatch<'_> {
         *self.queued.entry(priority).or_default() += 1;
     }
 
-    /// A run of a watch applies its budget when it hands out.
+    /// Whether the site's page budget has room. A run of a watch applies its budget only when tasks are handed out.
     pub(super) fn within_budget(&mut self, site: SiteId) -> Result<bool> {
         let spec = &self.crawl.spec;
         let Some(budget) = spec
@@ -47,7 +47,7 @@ impl FeedBatch<'_> {
         Ok(before + fed.accepted < budget)
     }
 
-    /// A URL was accepted and queued.
+    /// Counts a new task.
     pub(in crate::frontier) fn count_accepted(&mut self, site: SiteId, priority: u8) {
         self.count_queued(site, priority);
         self.fed.entry(site).or_default().accepted += 1;
@@ -57,7 +57,7 @@ impl FeedBatch<'_> {
     /// Writes the batch's additions to its sites and its crawl.
     pub(in crate::frontier) fn finish(mut self) -> Result<FeedTally> {
         self.new_tasks.write(self.db)?;
-        // If the crawl is held back, its new tasks do not count for the sites' priorities.
+        // If the crawl is held back, its new tasks do not affect the sites' priorities.
         let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             let priority = if is_held { 0 } else { fed.top_priority };

@@ -1,5 +1,5 @@
-//! How SQLite carries the statements of the frontier out. Tables that grow with the number of URLs or
-//! sites must not be walked as a whole, whatever is asked: that would be seconds.
+//! Checks how SQLite executes the frontier's statements. None may scan a whole table that grows with the number of
+//! URLs or sites, because that takes seconds.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, OptionalExtension};
 
-/// The statements that were run by this process.
+/// The statements that this process has executed.
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Tables that may be walked as a whole: they are small, or all of their rows are needed.
+/// Tables that may be scanned as a whole, because they are small or all of their rows are needed.
 const SMALL: [&str; 17] = [
     "CONSTANT ROW",
     "crawls",
@@ -34,10 +34,10 @@ const SMALL: [&str; 17] = [
 /// Statements that have to visit all sites.
 const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
 
-/// The beginnings of statements that select tasks to hand out: none may sort the queue of a site.
+/// How statements begin that select tasks to hand out. None of them may sort the queue of a site.
 const OF_A_TURN: &str = "SELECT t.id, t.attempt, t.depth";
 
-/// Keeps the statements of a connection from now on.
+/// Records the statements of a connection from now on.
 pub(in super::super) fn watch(db: &mut Connection) {
     let keep = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
@@ -49,7 +49,7 @@ pub(in super::super) fn watch(db: &mut Connection) {
         .unwrap();
 }
 
-/// The statements that walk a whole table, each with the line of its plan.
+/// The statements that scan a whole table, each with the line of its plan.
 pub(in super::super) fn scans(db: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     let judged = run.iter().filter(|sql| {
@@ -61,7 +61,7 @@ pub(in super::super) fn scans(db: &Connection) -> Vec<String> {
 }
 
 fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
-    // A test may have taken a table away.
+    // A test may have dropped a table.
     let Ok(mut explain) = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")) else {
         return Vec::new();
     };
@@ -82,8 +82,8 @@ fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
     scans
 }
 
-/// Whether a step such as `sites USING INDEX sites_backing_off` visits few rows: those of a partial index
-/// are the ones that are wanted.
+/// Whether a step such as `sites USING INDEX sites_backing_off` visits few rows. The rows of a partial index count as
+/// few, because they are exactly the wanted ones.
 fn is_small(db: &Connection, scanned: &str) -> bool {
     let mut words = scanned.split(' ');
     let table = words.next().unwrap_or_default();

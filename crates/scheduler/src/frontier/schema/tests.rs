@@ -5,7 +5,7 @@ use super::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
-/// The text of all tables, and then of what belongs to them, as SQLite keeps it.
+/// The SQL of all tables, and then of their indexes, views and triggers, as SQLite stores it.
 fn schema_text(db: &Connection) -> String {
     let query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
                  ORDER BY type != 'table', type, name";
@@ -41,7 +41,7 @@ fn the_tables_belong_to_their_format() {
     );
 }
 
-/// Those of the present format, and of the one before once there is one.
+/// Opens files of the present format, and of the previous one once there is one.
 #[test]
 fn files_with_the_frozen_tables_are_opened() {
     for version in 1.max(VERSION - 1)..=VERSION {

@@ -26,7 +26,7 @@ fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
     Frontier::open(dir, config, 0).unwrap()
 }
 
-/// A turn of the dispatcher: what can go on does, and all that may be leased is.
+/// A turn of the dispatcher: releases crawls that may continue, and leases everything that may be leased.
 fn turn(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
     fixture.frontier.releases().free_applications(now_ms);
     while fixture.frontier.has_crawls_to_release() {

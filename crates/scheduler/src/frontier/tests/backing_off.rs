@@ -104,7 +104,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     let (found, next) = fixture.frontier.site_states().reports(true, 0, 10).unwrap();
     let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
     assert_eq!((names, next), (vec!["a.org"], None));
-    // Each step checks a limited number of sites, so listing all takes several.
+    // Each call reads a limited number of sites, so listing all takes several calls.
     let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
     while let Some(from) = after {
         let (found, next) = fixture
@@ -205,7 +205,7 @@ fn an_answer_after_a_rest_opens_the_site() {
     assert_eq!(site.trouble, None);
 }
 
-/// A page that is handed out and called back was not tried.
+/// A task that is handed out and called back does not count as tried.
 #[test]
 fn the_page_that_was_requested_least_goes_first_after_a_rest() {
     let mut fixture = fixture_with_backoffs(table());
@@ -300,7 +300,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     fixture.assert_conserved();
 }
 
-/// The sites whose states are to be saved, each with its phase.
+/// The notes of sites whose states have to be saved, each with the site's phase.
 fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
     let unsaved = fixture.frontier.site_states().unsaved(0, 9).unwrap();
     let phase = |one: UnsavedState| {
@@ -324,7 +324,7 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
     let backing_off = |until_ms| Phase::BackingOff { until_ms };
     assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
 
-    // It changes again while the store writes.
+    // The state changes again while the store writes.
     fixture.frontier.site_states().wake("a.org", 500).unwrap();
     fixture.frontier.site_states().saved(1).unwrap();
     assert_eq!(unsaved(&mut fixture), [(2, backing_off(500))]);
@@ -358,7 +358,7 @@ fn all_states_are_saved_again_after_a_start() {
     assert_eq!(unsaved(&mut fixture), [(2, Phase::BackingOff { until_ms })]);
 }
 
-/// Pages served before a site blocked are queued again, and a restart in between forgets none of them.
+/// Pages served before a site blocked are queued again, and a restart in between loses none of them.
 #[test]
 fn doubtful_pages_are_remembered_across_a_restart() {
     let mut fixture = fixture();
@@ -370,7 +370,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
         ..report(task)
     };
     fixture.report(&nothing(&tasks[0]));
-    // Pages before a good page are beyond doubt.
+    // The good page clears the doubts about the pages before it.
     fixture.report(&report(&tasks[1]));
     fixture.report(&nothing(&tasks[2]));
     fixture.frontier.commit().unwrap();
@@ -404,7 +404,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     fixture.assert_conserved();
 }
 
-/// A page is fetched again before the store was asked to take it back: what it brings then is not taken.
+/// The page is fetched again before the store was asked to take it back, so its new values are kept.
 #[test]
 fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     let mut fixture = fixture();

@@ -235,7 +235,7 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
             .map(|nth| format!("http://site{}.org/{pages}/{nth}", nth % 3))
             .collect();
         let texts: Vec<&str> = links.iter().map(String::as_str).collect();
-        // Of a link that a page has twice, one is new.
+        // A page has each link twice; only one of the two is new.
         let twice = [&texts[..], &texts[..]].concat();
         let tally = fixture.done(&task, &twice).links;
         assert_eq!(tally.accepted, links.len() as u64);

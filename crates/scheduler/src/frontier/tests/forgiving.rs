@@ -38,7 +38,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let b = site_of(&mut fixture, "b.org");
     let before = fixture.frontier.site_states().standing(a).unwrap();
     assert_eq!(before, Standing::default());
-    // One ends, the other's site backs off.
+    // One task ends; the site of the other one backs off.
     let ended = fixture
         .frontier
         .tasks()
@@ -104,7 +104,7 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
     assert_eq!(fixture.frontier.sites().admit(100, 9).unwrap().len(), 1);
 }
 
-/// Its first attempt failed on a machine that was cut off, and the second was answered on another.
+/// The first attempt failed on a machine that was cut off, and the second was answered on another machine.
 #[test]
 fn a_task_that_was_answered_since_is_not_queued_again() {
     let mut fixture = fixture();

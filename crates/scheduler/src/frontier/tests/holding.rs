@@ -1,4 +1,4 @@
-//! Pauses, and what is set by hand for sites.
+//! Pauses, and rules of sites set by hand.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn only_site(fixture: &mut Fixture) -> SiteDue {
     sites.remove(0)
 }
 
-/// Lets the sites of all crawls that go on know it.
+/// Releases all crawls that may continue at all of their sites.
 fn release(fixture: &mut Fixture) -> Vec<Woken> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {

@@ -1,4 +1,4 @@
-//! Crawls that need browsers, beside others.
+//! Crawls that need browsers, among other crawls.
 
 use super::*;
 

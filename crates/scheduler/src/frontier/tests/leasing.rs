@@ -126,7 +126,7 @@ fn an_outcome_counts_once() {
     let mut wrong = report(&task);
     wrong.links = owned(&["/a"]);
     let Delivery { epoch, number } = task.delivery;
-    // The second: of a copy of this frontier that was started at another time.
+    // The second delivery is of a copy of this frontier that was started at another time.
     for delivery in [
         Delivery::new(epoch, number + 1),
         Delivery::new(epoch + 1, number),
@@ -246,7 +246,7 @@ fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
         .unwrap();
     assert_eq!(batch, LeaseBatch::default());
     assert_eq!(fixture.outcomes(), [(Outcome::Expired, 1)]);
-    // Tasks handed out in time still count, but their links are not followed.
+    // Tasks that were handed out before the stop still count, but their links are not followed.
     let tally = fixture.report_at(
         &TaskDone {
             links: owned(&["/3"]),

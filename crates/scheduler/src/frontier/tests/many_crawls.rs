@@ -1,10 +1,10 @@
-//! Crawls by the thousand.
+//! Thousands of crawls.
 
 use super::*;
 use crate::frontier::crawl::Crawl;
 use crate::scope::Scope;
 
-/// Takes in as many crawls.
+/// Registers this many crawls.
 fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<CrawlKey> {
     let register = |number| {
         let mut spec = CrawlSpec::new("app", format!("crawl {number}"));
@@ -54,7 +54,7 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     );
 }
 
-/// So nothing is read again, and what is compiled again is only what judges a URL.
+/// So no crawl is read again, and patterns are compiled again only to judge a URL.
 #[test]
 fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
     let mut fixture = fixture();
@@ -99,7 +99,7 @@ fn the_text_of_patterns_that_are_not_compiled_counts_too() {
     assert_eq!(Crawl::new(spec, scope).weight(), 1 + 28 * 300 / 2_048);
 }
 
-/// A counter that is written late, or twice, shows after the crawl was dropped and read again.
+/// A counter that is written late, or twice, shows once its crawl was dropped and read again.
 #[test]
 fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
     let mut fixture = fixture();

@@ -15,7 +15,7 @@ fn committed_changes_survive_a_crash_and_others_are_undone() {
     assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 1);
 }
 
-/// As after a copy of the database alone.
+/// The files are missing after the database alone was copied.
 #[test]
 fn an_index_whose_files_are_missing_is_built_anew() {
     let dir = tempfile::tempdir().unwrap();
@@ -107,8 +107,7 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The clock of a site by the dispatcher's clock after a restart at `now_ms`; the last commit was
-/// made at 13 o'clock.
+/// The clock of a site after a restart at `now_ms`, by the dispatcher's clock. The last commit was made at 13:00.
 fn clock_after_restart(clock: Clock, now_ms: i64) -> Clock {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/"]);
@@ -357,7 +356,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
     assert_eq!(fixture.status().queued, 1);
 }
 
-/// Else lines that were fed for one dataset would never be fed for the next.
+/// Otherwise lines that were fed for one dataset would never be fed for the next.
 #[test]
 fn another_dataset_begins_with_the_first_line() {
     let mut fixture = fixture();

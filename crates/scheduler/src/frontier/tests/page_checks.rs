@@ -4,7 +4,7 @@ use webfill_changes::{PageCheck, Verdict};
 const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
 
-/// A watch whose window has room for so many pages of a site with the usual delay of 15 s.
+/// A watch whose window has room for this many pages of a site with the usual delay of 15 s.
 fn watched(pages: Option<i64>) -> Fixture {
     fixture_with(|spec| {
         spec.run_began_ms = Some(DAY_MS);
@@ -17,7 +17,7 @@ fn begin(fixture: &mut Fixture, day: i64) {
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
 
-/// Checks up to `most` pages, one after another; the list has links to all others.
+/// Checks up to `most` pages, one after another. The list page links to all others.
 fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     let now_ms = day * DAY_MS + 1_000;
     let links: Vec<String> = (0..20).map(|nth| format!("/{nth}")).collect();
@@ -118,7 +118,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
     fixture.crawl = fixture.frontier.crawls().open(&other).unwrap();
     fixture.feed(&["http://a.org/other"]);
     fixture.crawl = watch;
-    // The links of the list are of a lower priority than the other crawl; a seed comes last of all.
+    // The links of the list page have a lower priority than the other crawl. The seed comes last of all.
     fixture.feed_for(&["http://a.org/seed"], &[], DAY_MS + 1);
     let seed = numbers(&mut fixture, "SELECT max(id) FROM task_rows")[0];
     let sql = format!("UPDATE task_rows SET rank = 9000000000000000 WHERE id = {seed}");
@@ -308,7 +308,7 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
     );
 }
 
-/// How long that takes is printed: the dispatcher does nothing else meanwhile.
+/// The test prints how long this takes, because the dispatcher does nothing else meanwhile.
 #[test]
 fn a_run_at_ten_thousand_sites_begins() {
     let mut fixture = watched(None);

@@ -1,4 +1,4 @@
-//! Sites in trouble under the patience of a local crawl: two minutes.
+//! Sites in trouble, under a local crawl's patience of two minutes.
 
 use super::*;
 use webfill_wire::Evidence;
@@ -24,7 +24,7 @@ fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms:
             next_in_ms,
             delay_ms: Some(1_000),
         },
-        // Workers send none of failures that are the page's own.
+        // Workers send no evidence of failures that are the page's own.
         evidence: (!matches!(status_code, Some(404 | 502))).then(|| Evidence {
             url: task.url.clone(),
             status_code,
@@ -35,7 +35,7 @@ fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms:
     }
 }
 
-/// Lets each attempt end so, until nothing is left; returns the times of the attempts, in seconds.
+/// Lets each attempt end with this outcome, until nothing is left. Returns the times of the attempts, in seconds.
 fn attempts(
     fixture: &mut Fixture,
     outcome: Outcome,
@@ -96,7 +96,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
             1_000,
             vec![0, 5, 30, 35, 60, 120],
         ),
-        // A limiter.
+        // A site that limits the number of requests.
         (
             Outcome::HttpError,
             Some(403),
@@ -104,13 +104,13 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
             vec![0, 5, 30, 35, 60, 120],
         ),
         (Outcome::HttpError, Some(502), 1_000, vec![0, 5, 30]),
-        // A second check, by the word of the name server.
+        // The name server has denied the name, so a second check is enough.
         (Outcome::DnsError, None, 1_000, vec![0, 5]),
-        // It asks for an hour, or blocks for one.
+        // Sites that demand a wait of an hour, or block for an hour.
         (Outcome::HttpError, Some(503), 3_600_000, vec![0]),
         (Outcome::RobotsUnreachable, None, 3_600_000, vec![0]),
         (Outcome::Blocked, Some(403), 1_000, vec![0]),
-        // Failures that mostly last.
+        // Failures that are mostly permanent.
         (Outcome::HttpError, Some(404), 1_000, vec![0]),
         (Outcome::TlsError, None, 1_000, vec![0]),
     ] {
@@ -132,7 +132,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     assert!(tried.is_empty(), "{tried:?}");
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 4)]);
 
-    // The next command tries it again.
+    // The next command tries the site again.
     fixture
         .frontier
         .site_states()
@@ -143,7 +143,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     assert_eq!(tried, [1, 26, 121]);
 }
 
-/// The other pages of a site that answers 429 may be well, as long as only one was tried.
+/// As long as only one page of a site that answers 429 was tried, the other pages may be fine.
 #[test]
 fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
     let refused = (Outcome::HttpError, Some(429));
@@ -156,7 +156,7 @@ fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
     let outcomes = [(Outcome::Ok, 1), (Outcome::HttpError, 1)];
     assert_eq!(fixture.outcomes(), outcomes);
 
-    // Several have failed, and none was answered.
+    // Several pages have failed, and none was answered.
     fixture.feed(&["http://a.org/3", "http://a.org/4"]);
     attempts(&mut fixture, refused.0, refused.1, 1_000);
     fixture.feed(&["http://a.org/5"]);
@@ -164,7 +164,7 @@ fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
     assert!(tried.is_empty(), "{tried:?}");
 }
 
-/// A site of two hosts, of which one is dead.
+/// The site has two hosts, one of which is dead.
 #[test]
 fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
     for outcome in [

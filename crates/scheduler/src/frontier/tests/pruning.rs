@@ -5,7 +5,7 @@ fn number(fixture: &Fixture, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Prunes to the end; returns how many commits that took.
+/// Prunes all detached crawls. Returns how many slices that took.
 fn prune(fixture: &mut Fixture) -> usize {
     let mut slices = 0;
     while let Some(mut walk) = fixture.frontier.pruning().begin().unwrap() {
@@ -26,7 +26,7 @@ fn detach(fixture: &mut Fixture, crawl_id: &str) -> Detached {
     detached.unwrap()
 }
 
-/// A crawl that is done beside another one, which has a queued task at the same site.
+/// A crawl that is done, and another one with a queued task at the same site. Returns the key of the former.
 fn done_beside_another() -> (Fixture, CrawlKey) {
     let mut fixture = fixture();
     let done = fixture.crawl;
@@ -152,7 +152,7 @@ fn the_file_gives_the_space_of_pruned_crawls_back() {
     let slices = prune(&mut fixture);
     assert!(slices >= 10, "no commit deletes much: {slices} slices");
     let after = number(&fixture, "PRAGMA page_count");
-    // Each table and index has a page, even if it is empty.
+    // Each table and index takes up a page, even if it is empty.
     assert!(after < before / 2, "{before} pages before, {after} after");
 }
 

@@ -46,7 +46,7 @@ fn each_run_checks_each_page_once_and_the_file_does_not_grow() {
     for run in 0..4 {
         let began_ms = FIRST_MS + run * 4_000;
         begin(&mut fixture, began_ms);
-        // However long the run takes.
+        // The duration of the run does not matter.
         for now_ms in [began_ms + 10, began_ms + 2_000] {
             fixture.feed_for(&["http://a.org/", "http://a.org/list"], &[], now_ms);
             check_all(&mut fixture, &["/", "/list", "/page"], now_ms);

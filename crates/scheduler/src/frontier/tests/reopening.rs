@@ -13,7 +13,7 @@ fn failed(task: &Leased) -> TaskDone {
     }
 }
 
-/// Feeds URLs for a record, and has all of them fail.
+/// Feeds URLs for records, and lets all of them fail.
 fn fed_and_failed(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec<TaskId> {
     fixture.feed_for(urls, records, 0);
     let tasks = fixture.lease_all();

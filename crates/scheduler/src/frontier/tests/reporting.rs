@@ -48,7 +48,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
         ahead(0)
     );
-    // Another crawl knows nothing of it, and stands before it at the site.
+    // Another crawl does not have the URL, and its tasks precede at the site.
     let other = CrawlSpec::new("app", "other");
     let other = fixture.frontier.crawls().open(&other).unwrap();
     assert_eq!(
@@ -172,7 +172,7 @@ fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked
     for task in &leased {
         fixture.done(task, &[]);
     }
-    // The limit of b.org held its only task back.
+    // The page limit of b.org has held its only task back.
     let left = fixture
         .frontier
         .reports()

@@ -1,4 +1,4 @@
-//! Pages that say nothing without their scripts, beside others.
+//! Pages without content unless their scripts run, among other pages.
 
 use webfill_wire::{Finding, ScriptsReport};
 
@@ -224,7 +224,7 @@ fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() 
     fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
-    // A worker of an earlier release does not know the rule.
+    // A worker of an earlier release, which does not know the rule.
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&first, Finding::Wanted, "#app");
     assert!(matches!(

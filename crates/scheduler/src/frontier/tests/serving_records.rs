@@ -223,7 +223,7 @@ fn a_reopened_record_gets_its_links_fetched() {
     assert_eq!(fixture.lease_one().records, ["ada"]);
 }
 
-/// A page that was stopped because `ada`, the record that wanted it, was complete.
+/// A fixture with a page that was stopped because `ada`, the only record that wanted it, was complete.
 fn fixture_with_a_stopped_page() -> Fixture {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);

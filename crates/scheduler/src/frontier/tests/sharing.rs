@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Opens another crawl of this priority, and returns to the first.
+/// Opens another crawl of this priority and feeds it. The fixture's crawl stays the first one.
 fn other_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[&str]) -> CrawlKey {
     let first = fixture.crawl;
     let mut spec = CrawlSpec::new("app", name);
@@ -163,7 +163,7 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
         "the rest waits for a higher limit"
     );
 
-    // It came to nothing, so there is room for another page.
+    // No page was fetched, so there is room for another one.
     let mut failed = report(&batch.tasks[0]);
     (failed.outcome, failed.status_code) = (Outcome::UnsafeAddress, None);
     fixture.report(&failed);

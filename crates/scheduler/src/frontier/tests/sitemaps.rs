@@ -143,7 +143,7 @@ fn where_a_sitemap_redirects_to_is_judged_as_a_sitemap() {
         outcome: Outcome::Redirected,
         ..report(task)
     };
-    // One whose URL could be that of a page, but that robots.txt names.
+    // A sitemap whose URL could be that of a page, but which robots.txt names.
     fixture.done(robots, &[&LinkKind::Sitemap.mark("http://a.org/pages.xml")]);
     let sitemap = fixture.lease_one();
     fixture.report(&moved(&sitemap, "/map.gz"));

@@ -12,13 +12,13 @@ fn watched() -> Fixture {
     })
 }
 
-/// The pages that a night finds, and how the checked ones answer.
+/// What a nightly run finds, and how the checked pages answer.
 struct Night<'n> {
     links: &'n [&'n str],
     missing: &'n [&'n str],
 }
 
-/// Pages that are linked, and all of which are there.
+/// A night on which these pages are linked and all pages are there.
 fn all_there<'n>(links: &'n [&'n str]) -> Night<'n> {
     Night {
         links,
@@ -45,7 +45,7 @@ impl Night<'_> {
     }
 }
 
-/// Checks all that is queued.
+/// Checks everything that is queued. Returns the paths of the checked pages.
 fn check_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<String> {
     let mut checked = Vec::new();
     loop {
@@ -60,7 +60,7 @@ fn check_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<St
     }
 }
 
-/// Queues unlinked pages until there are none, and returns how many that were.
+/// Queues unlinked pages until there are no more. Returns their number.
 fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
     let mut queued = 0;
     loop {
@@ -76,7 +76,7 @@ fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
     }
 }
 
-/// A whole run; the unlinked pages that it checks.
+/// Carries out a whole run. Returns the unlinked pages that it checks.
 fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
@@ -141,7 +141,7 @@ fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gon
         .collect();
     assert_eq!(checked[..3], [true; 3]);
     assert_eq!(checked[3..], [false; 6]);
-    // Found again, it is a page as any other.
+    // Once it is found again, it is a page like any other.
     run(&mut fixture, 11, &all_there(&["/there", "/lost"]));
     assert_eq!(run(&mut fixture, 12, &gone), ["/lost"]);
 }

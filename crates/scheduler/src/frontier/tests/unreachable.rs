@@ -1,10 +1,10 @@
-//! The tasks of a formerly unreachable site that are handed out, whatever else is queued there.
+//! The tasks of an unreachable site are handed out, whatever else is queued there.
 
 use super::backing_off::{backoff, fixture_with_backoffs, unreachable};
 use super::*;
 use crate::backoff_table::BackoffTable;
 
-/// One rest of a second, and then a site is unreachable; this is the last backoff as well.
+/// One backoff of a second, after which a site is unreachable. It is the last backoff as well.
 fn table() -> BackoffTable {
     BackoffTable {
         robots: vec![1.0],
@@ -12,11 +12,11 @@ fn table() -> BackoffTable {
     }
 }
 
-/// When `a.org` is given up.
+/// When `a.org` becomes unreachable.
 const UNREACHABLE_MS: i64 = 1_000;
 
-/// The site `a.org` is given up by two failures, of its first page and of one that was not requested before; the others
-/// are handed out and called back.
+/// Makes the site `a.org` unreachable by two failures, of its first page and of one that was not requested before.
+/// The other tasks are handed out and called back.
 fn give_up(fixture: &mut Fixture) {
     for (now_ms, backoffs_after) in [(0, true), (UNREACHABLE_MS, false)] {
         let mut tasks = lease(fixture, now_ms).tasks;
@@ -41,7 +41,7 @@ fn site_id(fixture: &mut Fixture) -> SiteId {
     report.expect("it is known").id
 }
 
-/// The tasks of the site for a supervisor that takes all.
+/// Leases the tasks of the site to a supervisor that takes them all.
 fn lease(fixture: &mut Fixture, now_ms: i64) -> LeaseBatch {
     lease_up_to(fixture, 1_000, now_ms)
 }
@@ -55,7 +55,7 @@ fn lease_up_to(fixture: &mut Fixture, limit: usize, now_ms: i64) -> LeaseBatch {
     batch.unwrap()
 }
 
-/// Opens a crawl, if it is not there yet, and feeds it.
+/// Opens a crawl, if it is not open yet, and feeds it.
 fn feed_as(
     fixture: &mut Fixture,
     name: &str,
@@ -93,7 +93,7 @@ fn assert_all_end(batch: &LeaseBatch) {
     );
 }
 
-/// Calls until nothing more is handed out for now; the site is never ready in vain.
+/// Leases until nothing more is handed out for now. Checks that the site is never ready with nothing to hand out.
 fn lease_to_the_end(fixture: &mut Fixture, now_ms: i64) -> Vec<String> {
     let mut ended = Vec::new();
     for _ in 0..100 {
@@ -122,7 +122,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
         assert_eq!(paths(&batch), ["a", "c"], "newer ones of {newer}");
         assert_all_end(&batch);
         for task in &batch.tasks {
-            // They say nothing of the site, which backs off by now.
+            // These outcomes say nothing about the site, which backs off by now.
             let done = TaskDone {
                 evidence: None,
                 ..unreachable(task)
@@ -167,7 +167,7 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     fixture.assert_conserved();
 }
 
-/// How a crawl with older tasks at the site may be held back.
+/// The test covers all ways in which a crawl with older tasks at the site may be held back.
 #[test]
 fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
     for kind in ["paused", "at its limit", "without a browser", "stopped"] {
@@ -201,7 +201,7 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
     }
 }
 
-/// Without newer tasks it does not rest: a crawl that goes on ends at once.
+/// Without newer tasks the site does not back off, so a crawl that is resumed ends at once.
 #[test]
 fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     let mut fixture = fixture_with_backoffs(table());
@@ -224,7 +224,7 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     fixture.assert_conserved();
 }
 
-/// More crawls with newer tasks of a higher priority than one call passes over.
+/// There are more crawls with newer tasks of a higher priority than one call passes over.
 #[test]
 fn older_tasks_are_found_behind_many_crawls() {
     let mut fixture = fixture_with_backoffs(table());
@@ -270,7 +270,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
         ..unreachable(&batch.tasks[0])
     };
     fixture.report_at(&done, UNREACHABLE_MS);
-    // One that came back unended is queued, and is requested now.
+    // A task that was given back before it ended is queued, and is requested now.
     let left = &batch.tasks[1];
     let back = fixture
         .frontier
@@ -290,7 +290,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     fixture.assert_conserved();
 }
 
-/// Lets four probes in a row fail; returns the crawls whose pages they were.
+/// Lets four consecutive probes fail. Returns the crawls of their pages.
 fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
     let mut crawls = Vec::new();
     let mut now_ms = 0;

@@ -10,7 +10,7 @@ fn watch(when: &str, about: &[&str]) -> Value {
            "schedule": "0 0 29 2 *", "notify": [hook]}})
 }
 
-/// A store with two changes, and a watch with a recipient.
+/// A world with two changes in the store, and a watch with one recipient.
 fn asked_for(when: &str, about: &[&str]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::of(core_in(&folder, 0), folder);
@@ -21,7 +21,7 @@ fn asked_for(when: &str, about: &[&str]) -> World {
 }
 
 impl World {
-    /// So many pages change.
+    /// Changes this many pages.
     fn change(&mut self, pages: usize) {
         self.change_at(pages, 0);
     }
@@ -42,7 +42,7 @@ impl World {
         self.core.pages_checked(&[check], 0).unwrap();
     }
 
-    /// Runs once, and returns what it reports and delivers to its receiver.
+    /// Runs the watch once. Returns the lines that were reported and delivered.
     fn run_once(&mut self, number: u64, now_ms: i64) -> Vec<String> {
         let reported = self.fail_a_run(number, now_ms);
         self.deliver(reported, now_ms + 1_000)
@@ -135,7 +135,7 @@ fn a_dispatcher_that_dies_before_it_has_reported_reports_after_its_start() {
     let store = world.store.take();
     assert_eq!(world.run_once(1, 1_000), [""; 0]);
     world.store = store;
-    // It has counted what the run has found, and dies before the next check.
+    // The core has counted the findings of the run, and dies before the next check.
     assert!(world.answer(3_000));
     let mut world = world.kill(4_000);
     let reported = world.tick(5_000);
@@ -155,7 +155,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
     assert_eq!(world.run_once(2, 10_000), [""; 0]);
     world.change(1);
     assert_eq!(world.run_once(3, 20_000), [gone(4)]);
-    // An interval without questions counts as without subscription.
+    // The watch has no interest in changes in between, so the changes of that time are not reported.
     world.ask(watch("digest", &["runs"]), 30_000);
     world.change(1);
     world.tick(31_000);
@@ -207,7 +207,7 @@ fn changes_while_the_store_is_away_are_reported_to_a_subscriber() {
         let store = world.store.take();
         world.ask(watch(when, &["changes"]), 1_000);
         assert!(world.tick(2_000).is_empty());
-        // Since when it is asked for is known after a crash.
+        // The time of the subscription is known even after a crash.
         let mut world = world.kill(3_000);
         assert!(world.tick(3_000).is_empty());
         world.store = store;
@@ -225,7 +225,7 @@ fn the_rest_of_a_digest_is_reported_after_a_crash() {
     let mut world = asked_for("digest", &["changes"]);
     world.change(1_000);
     let first = world.fail_a_run(1, 1_000);
-    // Its further notifications are not made before the first one is on its way.
+    // Further notifications of the digest are made only once the first one is on its way.
     let mut reported = world.deliver(first, 2_000);
     assert!(reported.len() < 1_000, "{}", reported.len());
     let mut world = world.kill(3_000);

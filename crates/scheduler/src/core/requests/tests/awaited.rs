@@ -1,4 +1,4 @@
-//! `info` about requests that are leased, and about those that do not move.
+//! `info` about tasks that are leased, and about those that make no progress.
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn info_says_why_something_pending_does_not_move() {
     let rule = json!({"action": "site", "site": "a.org", "limit": null, "block_until": until});
     fixture.ask(&rule);
     waits(&mut fixture, Some("the end of the block of a.org"));
-    // The state of a crawl says that it is paused; an application has none.
+    // A paused crawl has that state, so it needs no further reason; an application has no state.
     fixture.ask(&action("pause"));
     let info = fixture.accept(&action("info"));
     assert_eq!(

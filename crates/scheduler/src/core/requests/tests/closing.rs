@@ -82,10 +82,10 @@ fn a_second_stop_gets_the_same_answer() {
     );
 }
 
-/// The duration of a lease, with the difference between clocks.
+/// The duration of a lease, with the slack for the difference of clocks.
 const LEASE_MS: i64 = 11_000;
 
-/// Whether the answer leaves at this time after now, and not before.
+/// Whether the answer leaves exactly `wait_ms` from now, and not earlier.
 fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
     fixture.now_ms += wait_ms - 1;
     fixture.turn();

@@ -1,4 +1,4 @@
-//! Crawls that need browsers, as their applications see them.
+//! Crawls that need browsers, from their applications' point of view.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Mappings are named, and given to who asks for them.
+//! The mappings in force are named to supervisors, and sent to those that request them.
 
 use webfill_wire::MappingSource;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// More tasks than two slices queue.
+/// More tasks than two slices can queue.
 const MANY: usize = 600;
 
 fn retry(outcomes: &[&str]) -> Value {
@@ -19,7 +19,7 @@ fn failed(task: &Task) -> TaskDone {
     }
 }
 
-/// A fixture with a crawl of ten sites whose tasks have all failed.
+/// A fixture with a crawl of `n` pages at ten sites, all of which have failed.
 fn all_failed(n: usize) -> Fixture {
     let mut fixture = fixture();
     let page = |page| request(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
@@ -30,7 +30,7 @@ fn all_failed(n: usize) -> Fixture {
     fixture
 }
 
-/// Has tasks fail until this many have failed.
+/// Lets tasks fail until this many have failed.
 fn fail_all(fixture: &mut Fixture, n: usize) {
     let mut failures = 0;
     for _ in 0..n {

@@ -1,10 +1,9 @@
-//! A dispatcher that was restored waits until nothing of the former fleet can be
-//! under way.
+//! A restored dispatcher waits until no request of the former fleet can be in flight.
 
 use super::*;
 use crate::frontier::{Backups, Restoring};
 
-/// A lease, a request, and a second because clocks differ.
+/// The duration of a lease and of a request, and a second for the difference of clocks.
 const QUIET_MS: i64 = 40_000;
 
 fn config(backups: Backups) -> FrontierConfig {
@@ -21,7 +20,7 @@ fn config(backups: Backups) -> FrontierConfig {
 }
 
 impl Fixture {
-    /// Ends the dispatcher and starts the next one.
+    /// Ends the dispatcher and starts another one.
     fn restart_with(&mut self, backups: Backups) {
         self.core = None;
         self.core = Some(open_with(&self.dir, self.now_ms, config(backups)));
@@ -75,7 +74,7 @@ fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() 
     }
     turns(&mut fixture, 25);
     assert_eq!(fixture.holds(), None);
-    // The wait is over for good.
+    // The wait does not begin again, even if the clock is set back.
     fixture.now_ms -= 3_600_000;
     fixture.restart_with(Backups::Refused);
     assert_eq!(fixture.holds(), None);

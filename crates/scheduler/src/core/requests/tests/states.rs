@@ -1,4 +1,4 @@
-//! The states of crawls and sites, and their records.
+//! The states of crawls and sites, and how they are written.
 
 use webfill_store::CrawlState;
 
@@ -91,7 +91,7 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
     assert_eq!(state(&mut fixture), Some("running"));
 }
 
-/// The notes and states of crawls that are written within the next seconds, and when they ended.
+/// The crawls that are written within the next seconds: their notes, their states, and when they ended.
 fn written(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
     fixture.now_ms += 5_000;
     fixture.turn();
@@ -120,7 +120,7 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
     fixture.turn();
     let ended_ms = Some(fixture.now_ms);
-    // It dies before it hands the end to the store, and again before the store has it.
+    // The dispatcher dies before it passes the end to the store, and again before the store has it.
     for _ in 0..2 {
         fixture.restart();
         let ends = written(&mut fixture);
@@ -128,7 +128,7 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
         assert_eq!((ends[0].1, ends[0].2), (CrawlState::Finished, ended_ms));
         assert_eq!(written(&mut fixture), [], "once for each start");
     }
-    // More of it comes, and ends: what is saved of the first end does not count for the second one.
+    // The crawl continues and ends again. The note of its first end does not count for the second.
     fixture.restart();
     let first = written(&mut fixture)[0].0.unwrap();
     fixture.accept(&request(json!({"url": "http://a.org/more"})));
@@ -211,7 +211,7 @@ fn a_supervisor_forgets_crawls_before_they_are_too_many() {
     assert!((10_000..10_100).contains(&most), "{most}");
 }
 
-/// How many crawls are in memory is bounded; how quick it is, is for the benchmark.
+/// This test shows that the number of crawls in memory is bounded; the benchmark measures the speed.
 #[test]
 fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
     let mut fixture = fixture();

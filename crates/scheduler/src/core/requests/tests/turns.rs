@@ -1,4 +1,4 @@
-//! A turn ends by time: what it leaves is done in the next ones.
+//! A turn is limited in time. Work that it leaves is done in the next turns.
 
 use super::*;
 use crate::core::turn::TurnEnd;
@@ -42,7 +42,7 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
     assert_eq!(answered.count(), 3, "{stops:?}");
 }
 
-/// For two seconds, a large crawl is reported with the same counts of its sites, whatever others feed.
+/// For two seconds, reports on a large crawl have the same counts of its sites, whatever is fed meanwhile.
 #[test]
 fn counts_over_many_sites_are_reported_again_for_a_moment() {
     let mut fixture = fixture();

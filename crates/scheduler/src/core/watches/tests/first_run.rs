@@ -1,9 +1,10 @@
-//! In its first run a watch meets all of its pages: they are not reported as new.
+//! All pages are new to the first run of a watch, so they are not reported as new.
 
 use super::*;
 use crate::effects::StoreWrite;
 
-/// The crawl as it is written when a run begins: when that run began, and the crawl.
+/// Begins a run, and returns two times from the crawl that is written then: the beginning of the run, and that of the
+/// crawl.
 fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
     world.core.watches.check_at_ms = now_ms;
     world.core.on_tick(now_ms).unwrap();
@@ -22,7 +23,7 @@ fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
 #[test]
 fn the_first_run_of_a_crawl_is_known_by_when_both_began() {
     let mut world = World::new("0 2 * * *");
-    // Judgement takes a run for the first one if it began no later than the crawl.
+    // A run counts as the first one if it began no later than the crawl.
     let (run_ms, crawl_ms) = written_at(&mut world, 2 * HOUR_MS);
     assert!(run_ms <= crawl_ms, "{run_ms} {crawl_ms}");
     world.finish(1, 2 * HOUR_MS + 1_000);
