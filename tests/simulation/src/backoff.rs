@@ -1,5 +1,5 @@
-//! The backoffs of sites, as the witness has seen them begin in the dispatcher's database. While a site backs off, it
-//! gets no requests, whatever happens to the dispatcher, except for tasks that were handed out before.
+//! The backoffs of sites, as seen by the witness when they begin in the dispatcher's database. While a site backs
+//! off, it gets no requests, whatever happens to the dispatcher, except for tasks that were handed out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use crate::web::Request;
 use crate::worker::site_number;
 use crate::world::World;
 
-/// A task and its delivery.
+/// A leased task and the number of its delivery.
 pub(crate) type Lease = (i64, u32);
 
 #[derive(Debug, Default)]
 pub(crate) struct SeenBackoffs {
-    /// By the number of the site.
+    /// The backoffs, by the number of the site.
     of_sites: BTreeMap<usize, SeenBackoff>,
-    /// Some turned out to be a machine's fault, and were forgotten.
+    /// Whether backoffs may have been ended, because they turned out to be a machine's fault.
     pub(crate) may_be_over: bool,
     /// When the dispatcher last committed a turn.
     committed_ms: u64,
@@ -28,14 +28,14 @@ impl SeenBackoffs {
 
 #[derive(Debug)]
 struct SeenBackoff {
-    /// The site's name in the database.
+    /// The site's id in the database.
     site: i64,
     until_ms: u64,
     handed_out_before: BTreeSet<Lease>,
 }
 
 impl World {
-    /// Reads the backoffs that are committed now. Outcomes make them begin.
+    /// Reads the committed backoffs. Called after outcomes, which may begin them.
     pub(crate) fn note_backoffs(&mut self) {
         if !self.plan.backoff {
             return;
@@ -66,8 +66,8 @@ impl World {
         }
     }
 
-    /// The dispatcher restarts. While it was down, no backoff has passed. A probe that was handed out shortly before
-    /// the end of a backoff still goes at its time.
+    /// Prolongs the backoffs when the dispatcher restarts, because none of them has run while it was down. A probe
+    /// that was handed out shortly before the end of a backoff still goes at its time.
     pub(crate) fn prolong_backoffs(&mut self) {
         let committed_ms = self.backoff.committed_ms;
         let down_ms = self.now_ms - committed_ms;
@@ -80,8 +80,8 @@ impl World {
         }
     }
 
-    /// A request of a task that was handed out while its site was backing off. Not judged if the clock of the
-    /// backoffs is set, or if an operator ends the backoff.
+    /// Judges a request by the backoff of its site. Tasks that were handed out before the backoff are permitted.
+    /// Nothing is judged if clocks are set, or if an operator ends the backoff.
     pub(crate) fn judge_by_backoffs(
         &mut self,
         machine: usize,

@@ -7,13 +7,13 @@ use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
-    /// Calls are never answered.
+    /// Whether the cache never answers.
     is_away: bool,
     robots: BTreeMap<String, RobotsEntry>,
     sites: BTreeMap<String, SiteEntry>,
 }
 
-/// The cache is out of reach.
+/// The error of an unreachable cache.
 #[derive(Debug)]
 pub(crate) struct Away;
 
@@ -25,7 +25,7 @@ impl SharedCache {
         }
     }
 
-    /// The robots.txt of an origin, fresh or not.
+    /// The robots.txt of an origin, fresh or stale.
     pub(crate) fn robots(&self, origin: &str, wall_ms: i64) -> Result<Option<RobotsEntry>, Away> {
         self.reach()?;
         let entry = self.robots.get(origin);
@@ -54,7 +54,7 @@ impl SharedCache {
         Ok(entry.filter(is_kept).cloned())
     }
 
-    /// Moves clocks: last start and block only move forward; delay and owner follow the latest start.
+    /// Merges site clocks: last start and block only move forward; delay and owner follow the latest start.
     pub(crate) fn put_sites(&mut self, entries: Vec<SiteEntry>) -> Result<(), Away> {
         self.reach()?;
         for entry in entries {

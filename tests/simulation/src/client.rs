@@ -1,4 +1,4 @@
-//! The simulated client: opens its crawls, feeds their seeds in batches, repeating each until it is accepted, and
+//! The simulated client. It opens its crawls, feeds their seeds in batches, repeating each until it is accepted, and
 //! asks whether the crawls are finished.
 
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ pub(crate) struct Client {
     crawls: Vec<Crawl>,
     pub(crate) ended: bool,
     finished: bool,
-    /// All crawls are opened before the first is fed.
+    /// Whether all crawls are opened before the first one is fed.
     opens_first: bool,
-    /// The dispatcher leaves its answer here.
+    /// The dispatcher's answer, which the world puts here.
     pub(crate) answer: Option<Value>,
 }
 
@@ -35,7 +35,7 @@ struct Crawl {
 }
 
 impl Client {
-    /// The first page of each site is a seed.
+    /// A client whose seeds are the first pages of all sites.
     pub(crate) fn new(plan: &Plan) -> Client {
         let asked = plan.priorities.iter().zip(&plan.crawl_lanes).enumerate();
         let crawls = asked.map(|(number, (priority, lane))| Crawl {
@@ -66,7 +66,7 @@ impl Client {
         self.finished
     }
 
-    /// The first crawl that is not fed yet, or one that must be opened before.
+    /// The next crawl to open or to feed.
     fn next_crawl(&self) -> Option<usize> {
         let unopened = self.crawls.iter().position(|crawl| crawl.key.is_none());
         let mut unfed: Vec<usize> = (0..self.crawls.len()).collect();
@@ -77,14 +77,14 @@ impl Client {
         unopened.filter(|_| self.opens_first).or(next)
     }
 
-    /// The time of its next action.
+    /// When the client acts next.
     fn acts_at_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
         next.map_or(0, |crawl| crawl.feeds_at_ms)
     }
 
-    /// Its next request.
+    /// The client's next request.
     fn question(&self) -> Value {
         let Some(crawl) = self.next_crawl().map(|next| &self.crawls[next]) else {
             let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// By the wall clock of the dispatcher's machine, unless the clock is set.
+/// When a crawl expires, by the wall clock of the dispatcher's machine as long as nobody sets it.
 fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     let expires_at_ms = plan.expires_at_ms(crawl)?;
     Some(EPOCH_MS as u64 + expires_at_ms)

@@ -1,5 +1,5 @@
-//! The simulated dispatcher process: the real decisions and the real database, under a clock that
-//! can be set, a network that loses messages, and deaths within a turn.
+//! The simulated dispatcher process: the real core and the real database, under a clock that can be set, a network
+//! that loses messages, and deaths within a turn.
 
 use webfill_scheduler::effects::{BackfillWrite, Client, Committed, OutgoingMessage, StoreWrite};
 use webfill_scheduler::frontier::{Frontier, FrontierConfig, FrontierError};
@@ -16,26 +16,26 @@ use crate::witness::Witness;
 use crate::worker::{place_of, url};
 use crate::world::{Event, Place, World};
 
-/// The number of the request for the dispatcher's status; orders of the operator have others.
+/// The number of the requests for the dispatcher's status. Orders of the operator have other numbers.
 const STATUS: u64 = u64::MAX;
 
 /// The wall clock at the beginning.
 pub(crate) const EPOCH_MS: i64 = 1_800_000_000_000;
 
-/// The most deaths of the dispatcher within turns. Without a limit some worlds would not end: if the answer to
-/// robots.txt has a `Retry-After` longer than robots.txt is remembered, the page waits for that long. A dispatcher
-/// that dies meanwhile ends the session, so the task is called back, and the next delivery has to request robots.txt
-/// again.
+/// The maximum number of the dispatcher's deaths within turns. Without a limit some worlds would not end: if
+/// robots.txt is answered with a `Retry-After` that is longer than robots.txt is remembered, the page waits for that
+/// long. A dispatcher that dies meanwhile ends the session, so the task is called back, and the next delivery has to
+/// request robots.txt again.
 const MOST_DEATHS_IN_TURN: u64 = 1_000;
 
 pub(crate) struct Coordinator {
     folder: tempfile::TempDir,
     dispatcher: Option<Core>,
-    /// Counts the starts.
+    /// The number of the dispatcher's starts.
     pub(crate) life: u32,
-    /// The wall clock minus the true time.
+    /// How far the wall clock is ahead of the true time.
     pub(crate) clock_ahead_ms: i64,
-    /// The dispatcher's time since its start minus the true one.
+    /// How far the dispatcher's clock is ahead of the true time.
     ahead_ms: i64,
     wakes_at_ms: u64,
     turns: u64,
@@ -52,7 +52,7 @@ enum Turn {
 
 impl Coordinator {
     pub(crate) fn new() -> Coordinator {
-        // In memory, if there is such a folder: the disk is not under test here.
+        // In memory, if there is such a folder, because the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -97,14 +97,13 @@ impl Coordinator {
         }
     }
 
-    /// The lanes of the supervisors that are connected, if each of them has credit and no other may come
-    /// back.
+    /// The lanes of the connected supervisors, if each of them has credit and no other may come back.
     pub(crate) fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
         let dispatcher = self.dispatcher.as_ref();
         dispatcher.map_or(Vec::new(), |dispatcher| dispatcher.lanes_with_room(now_ms))
     }
 
-    /// The dispatcher's time since its start minus the true one.
+    /// How far the dispatcher's clock is ahead of the true time.
     pub(crate) fn ahead_ms(&self) -> i64 {
         self.ahead_ms
     }
@@ -114,14 +113,15 @@ impl Coordinator {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
 
-    /// The database as another program sees it.
+    /// A connection to the database, as another program would have.
     pub(crate) fn witness(&mut self) -> &mut Witness {
         let folder = self.folder.path();
         self.witness.get_or_insert_with(|| Witness::open(folder))
     }
 }
 
-/// As if from a machine that is cut off: its failures were not its sites' fault.
+/// Whether a message recalls all tasks of a supervisor, as if its machine was cut off: then its failures were not its
+/// sites' fault.
 fn calls_all_back(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
         if *scope == RecallScope::default())
@@ -188,7 +188,7 @@ impl World {
     }
 
     pub(crate) fn wake_dispatcher(&mut self) {
-        // An earlier wake has replaced others.
+        // A wake may be outdated, because an earlier one has replaced it.
         if self.now_ms >= self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = u64::MAX;
             self.turn(|_, _| Ok(()));
@@ -222,7 +222,8 @@ impl World {
         self.judge_machine(attempts.filter(|_| turned == Turn::Done));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
-            // Other parts of a turn may lease tasks or take them back, or end a stopped crawl.
+            // Other work of the turn may lease tasks or take them back, or end a stopped crawl, which changes the
+            // counters.
             let ends_others = (0..self.plan.priorities.len()).any(|n| self.plan.ends_early(n));
             let ended = before.done != after.done && !ends_others;
             if ended || before.discovered != after.discovered {
@@ -232,7 +233,7 @@ impl World {
         }
     }
 
-    /// A request of the client. Returns the answer, if it arrives.
+    /// Passes on a request of the client. Returns the answer, if one arrives.
     pub(crate) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
         if !self.coordinator.is_up() || self.is_stopped(Place::Dispatcher) {
             return None;
@@ -246,7 +247,7 @@ impl World {
         self.client.answer.take()
     }
 
-    /// A request of the operator. The answer may come later, or not at all.
+    /// Passes on a request of the operator. The answer may come later, or not at all.
     pub(crate) fn ask_as(&mut self, number: u64, frame: &[u8]) {
         if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
             self.turn(|dispatcher, now_ms| {
@@ -256,7 +257,7 @@ impl World {
         }
     }
 
-    /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
+    /// Runs one turn of the dispatcher's loop around `work`. The dispatcher may die before or after the commit.
     fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
         let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
@@ -271,7 +272,7 @@ impl World {
             return Turn::Died;
         };
         if hurried {
-            // Then expires the lease of a supervisor last heard of a second ago.
+            // This ends the waits for supervisors that were last heard of a second ago or earlier.
             dispatcher.expire_recalls(now_ms + self.plan.lease_ms as i64);
         }
         let mut worked = work(dispatcher, now_ms).and_then(|()| dispatcher.on_tick(now_ms));
@@ -302,13 +303,14 @@ impl World {
             match write {
                 StoreWrite::Backfill(application) => self.hand_to_store(application),
                 StoreWrite::SiteStates(states) => self.write_site_states(states),
-                // Its workers mark no page as similar to a block.
+                // The store's writes of these kinds have no effect here: the workers mark no page as similar to a
+                // block.
                 StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
             }
         }
         self.note_statuses(&committed.outgoing);
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
-        // Even where no machine loses its way out, one with only dead hosts is taken for cut off.
+        // Even if no machine loses its way out, one whose hosts are all dead is taken for cut off.
         self.backoff.may_be_over |= committed.outgoing.iter().any(calls_all_back);
         for message in committed.outgoing {
             match message {
@@ -330,7 +332,7 @@ impl World {
         Turn::Done
     }
 
-    /// The answer about all machines precedes the messages to them.
+    /// Notes the dispatcher's statuses first, because the status precedes the messages that depend on it.
     fn note_statuses(&mut self, messages: &[OutgoingMessage]) {
         for message in messages {
             if let OutgoingMessage::ToClient(Client::Http(asker), status) = message
@@ -341,7 +343,7 @@ impl World {
         }
     }
 
-    /// The store applies a page to a further record, with some delay.
+    /// Lets the store apply a page to a further record, after some time.
     fn hand_to_store(&mut self, application: BackfillWrite) {
         let applied = Event::Applied {
             life: self.coordinator.life,
@@ -351,7 +353,7 @@ impl World {
         self.later(takes_ms, applied);
     }
 
-    /// The dispatcher gets the result of an application, unless it has died meanwhile.
+    /// Reports the result of an application to the dispatcher, unless it has died meanwhile.
     pub(crate) fn apply(&mut self, life: u32, application: &BackfillWrite) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
@@ -367,7 +369,7 @@ impl World {
         });
     }
 
-    /// The dispatcher learns that the store has states of sites, unless it has died meanwhile.
+    /// Reports to the dispatcher that the store has states of sites, unless the dispatcher has died meanwhile.
     pub(crate) fn confirm_site_states(&mut self, life: u32, last: i64) {
         if life == self.coordinator.life && self.coordinator.is_up() {
             self.turn(|dispatcher, _| dispatcher.site_states_written(last));
@@ -383,7 +385,7 @@ impl World {
         self.faults.extend(found);
     }
 
-    /// Schedules the dispatcher's next turn for when there is something to do.
+    /// Schedules the dispatcher's next turn for the time of its next work.
     fn schedule_wake(&mut self) {
         let Some(dispatcher) = &self.coordinator.dispatcher else {
             return;

@@ -1,5 +1,5 @@
-//! Worlds with unreachable hosts, while crawls of several priorities are held back there: paused, limited, in another
-//! lane, or expired. They are fed again and again, so that newer tasks precede older ones.
+//! Worlds with unreachable hosts, while crawls of several priorities are held back at them: paused, limited, in
+//! another lane, or expired. The crawls are fed at different times, so that newer tasks precede older ones.
 
 use webfill_scheduler::ApplicationLimits;
 use webfill_wire::Lane;
@@ -10,7 +10,7 @@ use crate::orders::pause;
 use crate::plan::{Plan, REST_S};
 use crate::robots::RobotsPlan;
 
-/// The crawls from this one on belong to an application with limits.
+/// The first of the crawls that belong to an application with limits.
 const FIRST_LIMITED: usize = 2;
 
 #[derive(Debug)]
@@ -19,13 +19,14 @@ pub(crate) struct DeadHosts {
     pub(crate) most_backoffs: usize,
     /// When each crawl is fed. All are opened at the beginning.
     pub(crate) feeds_at_ms: Vec<u64>,
-    /// When each crawl expires, if it does.
+    /// When each crawl expires; `None`: it does not.
     pub(crate) expires_at_ms: Vec<Option<u64>>,
     pub(crate) limits: ApplicationLimits,
 }
 
 impl Plan {
-    /// Added last. Not in worlds where machines lose their ways out: their failures would make sites unreachable.
+    /// Adds dead hosts to some worlds. Must be called last. Skips worlds where machines lose their ways out, because
+    /// their failures would make sites unreachable.
     pub(crate) fn add_dead_hosts(&mut self, dice: &mut Dice) {
         if dice.once_in(4) && self.backoff && !self.loses_ways() {
             self.have_dead_hosts(dice);
@@ -49,7 +50,7 @@ impl Plan {
                 site.blocks = None;
             }
         }
-        // From the first failure of a host to its end.
+        // The time from the first failure of a host until it is unreachable.
         let most_backoffs = dice.between(1, 2) as usize;
         let unreachable_ms =
             (most_backoffs as f64 * REST_S * 1e3) as u64 + 2 * self.longest_request_ms;
@@ -96,7 +97,7 @@ impl Plan {
         self.dead_hosts.as_ref()?.expires_at_ms[crawl]
     }
 
-    /// Whether a crawl ends before all of it has been tried.
+    /// Whether a crawl ends before everything in it was tried.
     pub(crate) fn ends_early(&self, crawl: usize) -> bool {
         self.stops(crawl) || self.expires_at_ms(crawl).is_some()
     }

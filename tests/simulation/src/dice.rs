@@ -1,4 +1,4 @@
-//! Repeatable chance: the same seed gives the same numbers.
+//! Repeatable randomness: the same seed yields the same numbers.
 
 use fastrand::Rng;
 
@@ -15,19 +15,19 @@ impl Dice {
         }
     }
 
-    /// From `low` to `high`, inclusive.
+    /// A number from `low` to `high`, inclusive.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.rng.u64(low..=high)
     }
 
-    /// The same range, with each order of magnitude equally likely.
+    /// A number from `low` to `high`, with each order of magnitude equally likely.
     pub(crate) fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let span = (high as f64 / low as f64).ln();
         let share = self.rng.f64();
         ((low as f64 * (span * share).exp()) as u64).clamp(low, high)
     }
 
-    /// True once in `throws` throws; never for 0.
+    /// True with a probability of one in `throws`; never for 0.
     pub(crate) fn once_in(&mut self, throws: u64) -> bool {
         throws > 0 && self.rng.u64(..throws) == 0
     }

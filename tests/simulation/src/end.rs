@@ -1,8 +1,8 @@
 //! The checks at the end of a world: which pages became tasks, how each of them ended, and how often it was
 //! requested.
 //!
-//! A page's links are followed if the page ended well. So the reached pages depend on how the others ended, which
-//! robots.txt files and records decide.
+//! A page's links are followed if the page ended well. So which pages are reached depends on how the others ended,
+//! and that depends on robots.txt files and records.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -31,7 +31,7 @@ pub(crate) fn check_end(world: &mut World) {
     let records = world.coordinator.witness().records();
     let mut faults = Vec::new();
     for number in 0..world.plan.priorities.len() {
-        // The client opens them in order.
+        // The client opens the crawls in order, so their keys follow from that.
         let crawl = number as CrawlKey + 1;
         let of_crawl = all.iter().filter(|((key, _), _)| *key == crawl);
         let outcomes: Outcomes = of_crawl
@@ -53,8 +53,8 @@ fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
     records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
 }
 
-/// The tasks of a crawl are its seeds and the links of pages that ended well, except for links that no incomplete
-/// record needed any more.
+/// Checks which pages became tasks: the seeds, and the links of pages that ended well, except links that no
+/// incomplete record needed any more.
 fn check_reach<'a>(
     world: &World,
     number: usize,
@@ -64,8 +64,8 @@ fn check_reach<'a>(
     let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
     let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
     let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
-    // A page may be in the store although its task was stopped: the outcome was lost with the worker, and then the
-    // records were complete. A record that comes later makes the crawl follow its links.
+    // A page may be in the store although its task was stopped: its outcome was lost with the worker, and by then the
+    // records were complete. If a record comes later, the crawl follows the page's links for it.
     let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
     let reachable = reached(&world.plan, |place| is_ok(place) || is_saved(place));
     let due = reached(&world.plan, goes_on);
@@ -81,7 +81,7 @@ fn check_reach<'a>(
     faults
 }
 
-/// The pages that are reached from the seeds, if the links of these pages are followed.
+/// The pages that are reached from the seeds by following the links of those pages for which `follows` is true.
 fn reached(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
     let mut found: BTreeSet<Place> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
     let mut unread: VecDeque<Place> = found.iter().copied().collect();
@@ -96,7 +96,7 @@ fn reached(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
     found
 }
 
-/// How a page ended in a crawl, and how often it was requested.
+/// Checks how a page ended in a crawl, and how often it was requested.
 fn check_page(
     world: &World,
     crawl: CrawlKey,
@@ -110,7 +110,7 @@ fn check_page(
     let expected = expected(planned);
     let is_tried_in_vain = world.lost_ways.had_cost((crawl, site, page));
     if outcome != Some(expected) {
-        // A crawl that has ended tries nothing again.
+        // A crawl that has ended retries nothing.
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
@@ -120,7 +120,7 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        // Because of backoffs, a machine with too few sites to be judged costs their tasks nothing, unless attempts
+        // With backoffs, even a machine with too few sites to be judged costs its tasks nothing, unless the attempts
         // of two losses add up.
         let may_be_machines = is_tried_in_vain
             && (was_stopped
@@ -141,7 +141,7 @@ fn check_page(
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let may_become_unreachable = world.plan.backoff || is_tried_in_vain;
     if asked.is_none() && may_become_unreachable && planned.fails == FAILS_FOR_GOOD {
-        // Its site was already unreachable.
+        // The site was already unreachable, so the page was not requested.
         return Vec::new();
     }
     let attempts = planned.attempts();
@@ -176,9 +176,9 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
     (page.fails > 0).then_some(failure)
 }
 
-/// Whether a site may have become unreachable because of a page that always fails. Its failure may be the last one in
-/// a row in two cases: it is the first page after the backoffs caused by a robots.txt, or the only page left beside
-/// the planned one, which always fails as well.
+/// Whether a site may have become unreachable because of a page that always fails. That page's failure may be the
+/// last one in a row in two cases: if it is the first page after the backoffs caused by a robots.txt, or if it is the
+/// only page left besides the planned one, which always fails as well.
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
@@ -189,8 +189,8 @@ fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
         })
 }
 
-/// The outcomes of tasks if sites with temporary trouble become unreachable after few backoffs: without a request, or
-/// by the last failure itself.
+/// Whether a task may have this outcome if sites with temporary trouble become unreachable after few backoffs: either
+/// without a request, or with the last failure itself.
 fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let outcomes = [
         "robots_unreachable",
@@ -208,9 +208,9 @@ fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) 
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
         "robots_unreachable" => site.robots.fails(),
-        // Its site was unreachable.
+        // The page's site was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
-        // The page lacks the attempts that robots.txt used.
+        // The attempts that robots.txt used up are missing for the page.
         outcome => site.robots.fails() && failure(page) == Some(outcome),
     }
 }

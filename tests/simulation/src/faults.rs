@@ -14,7 +14,7 @@ pub(crate) struct NetworkPlan {
     pub(crate) reorders: bool,
 }
 
-/// A fault. The time is how long it lasts.
+/// A fault. The time in it is its duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     DispatcherDies {
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
         supervisor: usize,
         down_ms: u64,
     },
-    /// Is asked to drain, and comes back later.
+    /// The supervisor is asked to drain, and comes back later.
     SupervisorLeaves {
         supervisor: usize,
         down_ms: u64,
@@ -60,7 +60,7 @@ pub(crate) enum Fault {
     ClockIsSet {
         ahead_ms: i64,
     },
-    /// No request of its workers leaves the machine.
+    /// No request of the machine's workers leaves it.
     LosesWay {
         supervisor: usize,
         loss: Loss,
@@ -76,8 +76,8 @@ pub(crate) enum Fault {
 const HOUR_MS: i64 = 3_600_000;
 
 impl Plan {
-    /// The machine on which everything runs restarts, and sets its clock. Without a shared cache, only the
-    /// dispatcher's stored state is known then.
+    /// In some worlds, restarts the machine on which everything runs, and sets its clock. Without a shared cache,
+    /// only the dispatcher's stored state is known after that.
     pub(crate) fn add_reboot(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;
@@ -100,7 +100,7 @@ impl Plan {
     pub(crate) fn fault(&self, dice: &mut Dice) -> Fault {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
-        // A short moment, or long enough for the sites to be given to others.
+        // Either a short moment, or long enough for the sites to be given to others.
         let hand_over_ms = self.lease_ms + self.longest_request_ms;
         let for_ms = match dice.once_in(3) {
             true => dice.between(hand_over_ms, 4 * hand_over_ms),

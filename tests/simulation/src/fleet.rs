@@ -1,5 +1,4 @@
-//! The simulated supervisor processes: the real decisions, with simulated workers, connections and
-//! deaths around them.
+//! The simulated supervisor processes: the real cores, with simulated workers, connections and deaths around them.
 
 use std::collections::BTreeSet;
 
@@ -16,27 +15,27 @@ use crate::worker::Worker;
 /// A machine with a supervisor and its workers.
 pub(crate) struct Machine {
     terms: Terms,
-    /// In odd and in even lives.
+    /// The supervisor's lane in odd and in even lives.
     lanes: [Lane; 2],
-    /// Counts the starts of the supervisor.
+    /// The number of the supervisor's starts.
     pub(crate) life: u32,
     pub(crate) core: Option<Supervisor>,
     pub(crate) workers: Vec<Worker>,
-    /// Names its connection to the dispatcher; a new one is a new peer.
+    /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
     pub(crate) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
     pub(crate) unsent: Vec<Upwards>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
-    /// It has no way out to the web until this time.
+    /// The loss of the way out to the web, and until when it lasts.
     pub(crate) lost_way: Option<(Loss, u64)>,
-    /// The leases of tasks that wait for name servers, as reported by its workers.
+    /// The leases of tasks that wait for name servers, as reported by the workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
     /// How long the supervisor stays away when it leaves.
     pub(crate) away_ms: u64,
     /// When the supervisor's next message is scheduled.
     pub(crate) speaks_at_ms: u64,
-    /// The latest arrivals on each way, for ways that keep the order.
+    /// The latest arrivals on each way, for networks that keep the order.
     pub(crate) last_arrival_ms: [u64; 3],
     boot_ms: u64,
 }
@@ -83,12 +82,13 @@ impl Machine {
         &self.terms.id
     }
 
-    /// Its lane in this life.
+    /// The supervisor's lane in its present life.
     pub(crate) fn lane(&self) -> Lane {
         self.terms.lane
     }
 
-    /// The version of its messages: a different one in each life, as if it were upgraded or downgraded.
+    /// The protocol version of the supervisor's messages: another one in each life, as if it were upgraded or
+    /// downgraded.
     pub(crate) fn version(&self) -> u8 {
         let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
         let turn = self.terms.instance.wrapping_add(self.life.into());
@@ -104,13 +104,13 @@ impl Machine {
         boot_ms - self.boot_ms
     }
 
-    /// The loss that affects its requests, if they do not leave it.
+    /// How requests fail at present, if they do not leave the machine.
     pub(crate) fn loss(&self, now_ms: u64) -> Option<Loss> {
         let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
         lost.map(|(loss, _)| loss)
     }
 
-    /// Starts a new process.
+    /// Starts a new supervisor process.
     pub(crate) fn start(&mut self, connection: u64) {
         self.life += 1;
         self.terms.lane = self.lanes[self.life as usize % 2];
@@ -121,7 +121,7 @@ impl Machine {
         self.waiting.clear();
     }
 
-    /// Tasks that wait for a name server do not count against the queue.
+    /// Notes which tasks wait for a name server, because they do not count against the queue.
     pub(crate) fn note_waiting(&mut self, message: &WorkerToSupervisor) {
         self.waiting.extend(&message.waiting);
         for done in &message.done {
@@ -132,7 +132,7 @@ impl Machine {
         }
     }
 
-    /// It was asked to drain, and nothing is left.
+    /// Whether the supervisor was asked to drain, and nothing is left.
     pub(crate) fn has_drained(&self) -> bool {
         let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
         is_drained && !self.workers.iter().any(|worker| worker.is_alive)

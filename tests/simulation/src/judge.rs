@@ -1,15 +1,15 @@
 //! The checks that every site makes on its requests:
 //!
-//! - no two overlap, none starts closer to the page before than the current delay, and no redirect of robots.txt
-//!   starts closer than that to the answer that led to it;
+//! - no two requests overlap, none starts closer to the page before than the current delay, and no redirect of
+//!   robots.txt starts closer than that to the answer that led to it;
 //! - a page is fetched only under a robots.txt that its worker knew when it decided, that was valid then, and that
-//!   allows the page. A file is valid for an hour. After that, while a new one cannot be fetched, it stays valid for
+//!   allows the page. A file is valid for an hour. If a new one cannot be fetched after that, it stays valid for some
 //!   minutes after each attempt, until it is a day old;
 //! - robots.txt is not requested by a worker that knows a valid one;
 //! - after an overload, a silence or a robots.txt that cannot be fetched, the same worker leaves the site alone as
 //!   long as `Retry-After` and the back-off require; after a slow answer, for as long as that took.
 //!
-//! A worker's knowledge is tracked from outside: by the answers from the web, and the entries from the shared cache.
+//! A worker's knowledge is derived from outside: from the answers of the web, and the entries from the shared cache.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) type Process = (usize, u16, u32);
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// If robots.txt could not be fetched, it is requested again after this long while an older one is valid.
+/// If robots.txt could not be fetched, an older one stays valid for this long before it is requested again.
 const TRY_AGAIN_MS: u64 = 300_000;
 /// Failures are forgotten this long after the wait that they may have caused.
 const FAILURES_COUNT_MS: u64 = 60_000;
@@ -37,11 +37,11 @@ pub(crate) struct Judge {
     sites: Vec<Site>,
     known: BTreeMap<(Process, usize), Known>,
     pub(crate) faults: Vec<String>,
-    /// Pages whose robots.txt expired while they waited for their turn.
+    /// The number of pages whose robots.txt expired while they waited for their turn.
     pub(crate) stale_pages: u64,
 }
 
-/// A worker's knowledge of a site's robots.txt.
+/// What a worker knows of a site's robots.txt.
 #[derive(Debug)]
 struct Known {
     fetched_ms: u64,
@@ -58,12 +58,12 @@ struct Site {
     /// The end of the last request.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
-    /// The worker that sent the last request for a page, and under which delay.
+    /// The worker that sent the last request for a page, and the delay at that time.
     page_by: Option<(Process, u64)>,
     last: Request,
     /// The worker that was last required to leave the site alone.
     back_off: Option<BackOff>,
-    /// An operator has ordered that the back-off be forgotten, so it is no longer judged.
+    /// Whether an operator has ordered that the back-off be forgotten, so that it is no longer judged.
     back_off_is_void: bool,
 }
 
@@ -71,7 +71,7 @@ struct Site {
 struct BackOff {
     process: Process,
     until_ms: u64,
-    /// Consecutive requests that were not served.
+    /// The number of consecutive requests that were not served.
     failures: u32,
 }
 
@@ -96,18 +96,18 @@ impl Judge {
         }
     }
 
-    /// An operator may request this delay from now on.
+    /// Notes that an operator may request this delay from now on.
     pub(crate) fn may_want(&mut self, site: usize, delay_ms: u64) {
         let wanted = &mut self.sites[site].wanted_ms;
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
-    /// An operator requests that the site's back-off be forgotten.
+    /// Notes that an operator requests that the site's back-off be forgotten.
     pub(crate) fn void_back_off(&mut self, site: usize) {
         self.sites[site].back_off_is_void = true;
     }
 
-    /// A request arrives. Its answer will be complete at `ends_ms`.
+    /// Judges an arriving request. Its answer will be complete at `ends_ms`.
     pub(crate) fn begins(
         &mut self,
         site: usize,
@@ -156,8 +156,8 @@ impl Judge {
             found.push(String::from("overlap"));
         }
         let page_ends_ms = seen.page_ends_ms;
-        // A longer delay in a changed robots.txt is measured from the last page by the worker that has sent that
-        // page.
+        // A longer delay in a changed robots.txt is measured from the last page only if the same worker has sent
+        // that.
         let by_another = seen.page_by.filter(|(by, _)| *by != process);
         let known_ms = by_another.map_or(delay_ms, |(_, before_ms)| delay_ms.min(before_ms));
         if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + known_ms > now_ms) {
@@ -190,7 +190,7 @@ impl Judge {
         }
     }
 
-    /// An answer has reached the worker that sent the request.
+    /// Notes that an answer has reached the worker that sent the request.
     pub(crate) fn answered(
         &mut self,
         site: usize,
@@ -225,14 +225,14 @@ impl Judge {
         self.known.insert((process, site), known);
     }
 
-    /// robots.txt could not be fetched: the worker's last one stays valid for some time, if it has one.
+    /// Prolongs the worker's last robots.txt, if it has one, because a new one could not be fetched.
     fn fall_back(&mut self, site: usize, process: Process, now_ms: u64) {
         if let Some(known) = self.known.get_mut(&(process, site)) {
             known.until_ms = (known.fetched_ms + DAY_MS).min(now_ms + TRY_AGAIN_MS);
         }
     }
 
-    /// The shared cache has given a worker an entry.
+    /// Notes that the shared cache has given an entry to a worker.
     pub(crate) fn cached(
         &mut self,
         site: usize,
@@ -254,7 +254,7 @@ impl Judge {
         }
     }
 
-    /// The worker that sent the last request is gone, and its connection is closed.
+    /// Notes that the worker that sent the last request is gone and its connection is closed.
     pub(crate) fn cut(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));

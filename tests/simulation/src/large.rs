@@ -1,6 +1,6 @@
-//! A large fleet whose dispatcher is restarted once: how soon all supervisors are welcome again, how evenly the sites
-//! are shared, and how many messages a task takes. There are many machines and times are short, so that a world takes
-//! seconds. It is judged like all others.
+//! A large fleet whose dispatcher is restarted once. Measures how soon all supervisors are welcome again, how evenly
+//! the sites are shared, and how many messages a task takes. There are many machines and times are short, so that a
+//! world takes seconds. The world is judged like all others.
 
 use serde_json::Value;
 use webfill_wire::Lane;
@@ -17,7 +17,7 @@ const SITES_EACH: usize = 12;
 const PAGES: usize = 8;
 const DELAY_MS: u64 = 12_000;
 
-/// When the dispatcher dies, and how long it is down. Messages are counted before that.
+/// When the dispatcher dies, and for how long. Messages are counted before that.
 const DIES_AT_MS: u64 = 30_000;
 const AWAY_MS: u64 = 1_000;
 const COUNTED_FROM_MS: u64 = 10_000;
@@ -28,16 +28,16 @@ const CHECK_EVERY_MS: u64 = 100;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LargeFleet {
     pub pages: u64,
-    /// From the first start until all are welcome.
+    /// The time from the first start until all supervisors are welcome.
     pub welcome_ms: u64,
-    /// From the dispatcher's second start until all are welcome again.
+    /// The time from the dispatcher's second start until all supervisors are welcome again.
     pub welcome_again_ms: u64,
-    /// From the dispatcher's second start until each has its share of the sites, within a fifth.
+    /// The time from the dispatcher's second start until each machine has its share of the sites, within a fifth.
     pub even_again_ms: u64,
-    /// The number of sites of the machines with the fewest and the most, before the restart and after.
+    /// The numbers of sites of the machines with the fewest and the most, before and after the restart.
     pub shares_before: (u64, u64),
     pub shares_after: (u64, u64),
-    /// Between supervisors and dispatcher, in both directions.
+    /// The number of messages between supervisors and dispatcher per task, in both directions.
     pub messages_per_task: f64,
     pub messages_per_s: f64,
 }
@@ -87,13 +87,13 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
     plan.slow_names = 0;
     plan.group_bounds = None;
     plan.dead_hosts = None;
-    // Each check reads all tasks, and there are many.
+    // Each check reads all tasks, and there are many, so checks are rare.
     plan.turns_between_checks = 20_000;
     plan.judges_standstill = false;
     plan
 }
 
-/// Its first page leads to all others.
+/// A site whose first page links to all others.
 fn site(number: usize, dice: &mut Dice) -> SitePlan {
     let page = |page: usize| PagePlan {
         links: match page {
@@ -117,7 +117,7 @@ struct Observer {
     supervisors: usize,
     next_check_ms: u64,
     seen: LargeFleet,
-    /// The start of counting, with the messages and finished tasks at that time.
+    /// When counting began, and the numbers of messages and finished tasks at that time.
     counted_from: Option<(u64, u64, u64)>,
 }
 

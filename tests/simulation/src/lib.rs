@@ -91,9 +91,9 @@ use crate::world::World;
 /// A world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// Its duration in simulated time.
+    /// The duration of the world, in simulated time.
     pub ms: u64,
-    /// Pages fetched under a robots.txt that had expired while they waited for their turn.
+    /// The number of pages fetched under a robots.txt that had expired while they waited for their turn.
     pub stale_pages: u64,
     /// How often the dispatcher reported a machine as cut off from the web.
     pub cut_offs: u64,
@@ -104,7 +104,7 @@ pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_to_end(World::new(seed, Plan::of(seed), None, traces))
 }
 
-/// Whether a sabotage is found in a suitable world of this seed, and nothing is found without it.
+/// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
 pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::suited_to(sabotage, seed);
@@ -117,7 +117,7 @@ fn run_to_end(world: World) -> Result<Passed, Vec<String>> {
     run_watched(world, |_| {})
 }
 
-/// Runs a world to its end, and shows it after each event.
+/// Runs a world to its end, and calls `watch` after each event.
 fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Passed, Vec<String>> {
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
@@ -148,7 +148,7 @@ fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Pa
     }
 }
 
-/// The longest run in simulated time: far longer than it should take, whatever goes wrong in it.
+/// The maximum duration of a world, in simulated time: far longer than it should take, whatever goes wrong in it.
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
@@ -157,7 +157,7 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // So is a page that is always refused, while its site waits as long as each answer requires.
+    // Likewise a page that is always refused, while its site waits as long as each answer requires.
     let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
     let refusals_ms = refusals_ms.unwrap_or(0);
     50 * shares * sites * plan.estimate_ms

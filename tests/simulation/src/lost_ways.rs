@@ -1,5 +1,5 @@
-//! Machines that lose their way out to the web, and get it back. Meanwhile none of their requests reaches a site, but
-//! they still reach the dispatcher. The dispatcher's reaction is judged in [`machines`](crate::machines).
+//! Machines that lose their way out to the web, and get it back. Meanwhile their requests reach no site, but the
+//! machines still reach the dispatcher. [`machines`](crate::machines) judges how the dispatcher reacts.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,22 @@ use crate::world::{Event, World};
 /// How requests fail on such a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The system knows no route.
+    /// The operating system knows no route.
     NoRoute,
     /// The name servers do not answer.
     NoNames,
-    /// Nothing comes back.
+    /// Nothing is answered.
     Silence,
 }
 
 /// How long name look-ups wait for an answer.
 const NAMES_ARE_AWAITED_MS: u64 = 5_000;
 
-/// Longer look-ups are reported to the supervisor.
+/// Look-ups that take longer than this are reported to the supervisor.
 const MOMENT_MS: u64 = 500;
 
 impl Loss {
-    /// The response that a worker sees.
+    /// The result of a request, as a worker sees it.
     pub(crate) fn response(self) -> Response {
         let (outcome, error, no_route) = match self {
             Loss::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
@@ -55,7 +55,7 @@ impl Loss {
     }
 }
 
-/// With its site.
+/// A page of a crawl, with its site.
 pub(crate) type PageOfCrawl = (CrawlKey, usize, usize);
 
 pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {
@@ -63,7 +63,7 @@ pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {
     (task.crawl, site, page)
 }
 
-/// The results of lost ways.
+/// The effects of lost ways out.
 #[derive(Debug)]
 pub(crate) struct LostWays {
     dice: Dice,
@@ -79,13 +79,13 @@ impl LostWays {
         }
     }
 
-    /// Whether a task was tried without a way out.
+    /// Whether a task of this page was tried without a way out.
     pub(crate) fn had_cost(&self, page: PageOfCrawl) -> bool {
         self.tried.contains(&page)
     }
 }
 
-/// The possible outcome of a task that was tried without a way out.
+/// Whether a task that was tried without a way out may have this outcome.
 pub(crate) fn is_failure(outcome: &str) -> bool {
     [
         "network_error",
@@ -96,16 +96,16 @@ pub(crate) fn is_failure(outcome: &str) -> bool {
     .contains(&outcome)
 }
 
-/// A site that backs off for all of this time does not become unreachable.
+/// The longest loss of a way out. A site that backs off for all of this time does not become unreachable.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
 impl Plan {
-    /// In some worlds one machine or all machines lose their way out while they have many healthy sites.
+    /// In some worlds, lets one or all machines lose their way out while they have many healthy sites.
     pub(crate) fn add_lost_ways(&mut self, dice: &mut Dice) {
         if !dice.once_in(8) {
             return;
         }
-        // A machine with few sites cannot be judged.
+        // More sites are added, because a machine with few sites cannot be judged.
         self.add_well_sites(dice, 7 * self.supervisors);
         self.window_sites = self.window_sites.max(30);
         self.queue = self.queue.max(20);
@@ -143,7 +143,7 @@ impl Plan {
         at_ms.len() > 1
     }
 
-    /// Whether a machine loses its way out at any time.
+    /// Whether any machine loses its way out at any time.
     pub(crate) fn loses_ways(&self) -> bool {
         let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
         self.faults.iter().any(loses)
@@ -151,7 +151,7 @@ impl Plan {
 }
 
 impl World {
-    /// Requests in progress are lost, too.
+    /// Takes the way out from a machine. Requests in progress are lost, too.
     pub(crate) fn lose_way(&mut self, machine: usize, loss: Loss, for_ms: u64) {
         let until_ms = self.now_ms + for_ms;
         self.machines[machine].lost_way = Some((loss, until_ms));
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// The duration of a request that is sent now, and its answer if it does not leave the machine.
+    /// The duration of a request that is sent now, and its result if it does not leave the machine.
     pub(crate) fn leaves(
         &mut self,
         machine: usize,
@@ -179,7 +179,7 @@ impl World {
         (takes_ms, Some(loss.response()))
     }
 
-    /// A task may wait long for a name server: its supervisor is informed.
+    /// Reports to the supervisor, in some cases, that a task waits long for a name server.
     pub(crate) fn may_wait_for_name(
         &mut self,
         (machine, slot, incarnation): (usize, u16, u32),

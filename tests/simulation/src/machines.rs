@@ -1,7 +1,8 @@
-//! The checks while machines lose their ways out, based on the dispatcher's input, its messages, and its `status`:
+//! The checks while machines lose their ways out, based on what the dispatcher is told, its messages, and its
+//! `status`:
 //!
 //! - a machine that fails at one healthy site after another is cut off;
-//! - its failures then, and those just before, do not end tasks;
+//! - its failures from then on, and those just before, do not end tasks;
 //! - it gets only probes from time to time, one at a time if another machine is not cut off, and keeps getting them
 //!   as long as there is work;
 //! - it is not open again before a probe was answered.
@@ -16,46 +17,46 @@ use crate::lost_ways::is_failure;
 use crate::worker::site_number;
 use crate::world::World;
 
-/// This many healthy sites, within this time, are enough evidence,
+/// How many healthy sites must fail, within which time, to show that a machine is cut off.
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
-/// if none of the machine's sites has answered for this long.
+/// For this long, none of the machine's sites must have answered.
 const QUIET_MS: u64 = 4_000;
 
-/// A round has at most this many probes, and rounds are no closer than this.
+/// The maximum number of probes in a round, and the minimum time between two rounds.
 const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
 /// The longest time between rounds while there is work for them.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// After this long there must have been a probe, if others got this many tasks after the longest pause, at healthy
-/// sites: a machine is probed at no others.
+/// After this long there must have been a probe, if other machines got this many tasks since the longest pause. Only
+/// tasks at healthy sites count, because a machine is probed at no others.
 const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
-/// After this long the dispatcher gives a machine another chance.
+/// After this long the dispatcher may open a machine again without an answer.
 const LONGEST_CUT_OFF_MS: u64 = 6 * 3_600_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct SeenMachines {
-    /// By the name of the supervisor.
+    /// The machines, by the name of the supervisor.
     of_names: BTreeMap<String, Seen>,
-    /// The dispatcher is about to learn that a request of this machine was answered.
+    /// The machine that had a request answered, as the dispatcher is about to learn.
     answering: Option<String>,
-    /// The dispatcher is about to learn of attempts of this machine.
+    /// The machine whose attempts the dispatcher is about to learn of.
     attempting: Option<String>,
-    /// The same, or a machine joins.
+    /// Whether the dispatcher is about to learn of attempts, or a machine joins.
     pub(crate) is_attentive: bool,
-    /// How often one was cut off.
+    /// How often any machine was cut off.
     pub(crate) cut_offs: u64,
 }
 
 impl SeenMachines {
-    /// The dispatcher's report about them matters now.
+    /// Whether the dispatcher's report about the machines matters now.
     pub(crate) fn are_watched(&self) -> bool {
         self.is_attentive || self.of_names.values().any(|seen| seen.cut_off.is_some())
     }
 
-    /// A new dispatcher knows nothing of them.
+    /// Forgets all machines, because a new dispatcher knows nothing of them.
     pub(crate) fn forget(&mut self) {
         self.of_names.clear();
     }
@@ -64,22 +65,22 @@ impl SeenMachines {
 #[derive(Debug, Default)]
 struct Seen {
     cut_off: Option<SeenCutOff>,
-    /// It was cut off earlier in this session, so some sites may be excused.
+    /// Whether the machine was cut off earlier in this session, so that some sites may be excused.
     was_cut_off: bool,
     answered_ms: u64,
-    /// Its failures since then at healthy sites: site, task, and time.
+    /// The machine's failures at healthy sites since the last answer: site, task, and time.
     failed: Vec<(usize, u64, u64)>,
 }
 
-/// A cut-off reported by the dispatcher.
+/// A cut-off that the dispatcher has reported.
 #[derive(Debug)]
 struct SeenCutOff {
     since_ms: u64,
-    /// When the last probe was sent; before the first one, since when it is cut off.
+    /// When the last probe was sent; before the first one, when the cut-off began.
     probed_ms: u64,
     /// The probes of the last round.
     probes: Vec<Lease>,
-    /// The number of tasks of others that a probe could have been.
+    /// The number of other machines' tasks that could have been probes.
     tasks_of_others: usize,
 }
 
@@ -88,9 +89,9 @@ struct SeenCutOff {
 pub(crate) struct Attempts {
     supervisor: String,
     has_answer: bool,
-    /// A failure at an unhealthy site may be no evidence.
+    /// Whether some of the failures may be no evidence, because their sites were not healthy.
     is_unclear: bool,
-    /// Sites and tasks.
+    /// The sites and tasks of unanswered attempts.
     failed: Vec<(usize, u64)>,
 }
 
@@ -103,14 +104,14 @@ fn is_unanswered(done: &TaskDone) -> bool {
     done.evidence.is_some() && !is_answered(done) && is_failure(done.outcome.as_str())
 }
 
-/// A name server has answered that the name does not exist.
+/// Whether a name server has answered that the name does not exist.
 fn has_no_name(done: &TaskDone) -> bool {
     let no_route = done.evidence.as_ref().is_some_and(|seen| seen.no_route);
     done.outcome == Outcome::DnsError && !no_route
 }
 
 impl World {
-    /// The evidence of outcomes about the machine that they come from.
+    /// What outcomes show about the machine that they come from.
     pub(crate) fn attempts(&mut self, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
         if !self.plan.loses_ways() {
             return None;
@@ -140,7 +141,7 @@ impl World {
         Some(attempts)
     }
 
-    /// Compares a supervisor's report with the dispatcher's reaction.
+    /// Judges the dispatcher's reaction to a supervisor's report.
     pub(crate) fn judge_machine(&mut self, attempts: Option<Attempts>) {
         self.machines_seen.answering = None;
         self.machines_seen.attempting = None;
@@ -149,7 +150,7 @@ impl World {
             return;
         };
         let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
-        // A new dispatcher does not know how long nothing was answered before.
+        // A new dispatcher does not know since when nothing was answered.
         let unknown = || Seen {
             answered_ms: now_ms,
             ..Seen::default()
@@ -179,7 +180,8 @@ impl World {
         }
     }
 
-    /// A crawl that has ended tries nothing again.
+    /// Checks that none of these tasks has ended with a failure. A crawl that has ended retries nothing, so it is not
+    /// checked.
     fn judge_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
         for task in tasks {
             let ended = self.coordinator.witness().outcome_of(task);
@@ -193,7 +195,7 @@ impl World {
         }
     }
 
-    /// The dispatcher's report about all machines, before any other message.
+    /// Notes the dispatcher's report about all machines, which precedes any other message.
     pub(crate) fn note_status(&mut self, status: &Value) {
         let supervisors = status["supervisors"].as_array();
         let supervisors = supervisors.expect("a status has supervisors").iter();
@@ -207,7 +209,8 @@ impl World {
             let seen = self.machines_seen.of_names.entry((*name).to_owned());
             let seen = seen.or_default();
             if seen.cut_off.is_none() {
-                // Because of earlier attempts, if it has just joined: then a probe may be due.
+                // A machine that has just joined is cut off because of earlier attempts, so its probe may be due
+                // already.
                 let is_new = self.machines_seen.attempting.as_deref() == Some(name);
                 let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
                 seen.was_cut_off = true;
@@ -221,7 +224,7 @@ impl World {
                 self.backoff.may_be_over = true;
             }
         }
-        // Whether a machine that has not come back yet is cut off is not reported, but it still forgets backoffs.
+        // The report leaves out machines that have not come back yet, but a cut-off of theirs also ends backoffs.
         if supervisors.clone().count() < self.plan.supervisors {
             self.backoff.may_be_over |= self.plan.loses_ways();
         }
@@ -248,7 +251,7 @@ impl World {
         seen.is_some_and(|seen| seen.cut_off.is_some())
     }
 
-    /// The dispatcher sends tasks to a supervisor.
+    /// Judges the tasks that the dispatcher sends to a supervisor.
     pub(crate) fn judge_tasks(&mut self, name: &str, tasks: &[Task]) {
         let now_ms = self.now_ms;
         let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
@@ -267,7 +270,7 @@ impl World {
             };
             let waited_ms = now_ms - cut_off.probed_ms;
             if other == name {
-                // The last round continues until one of its probes has ended.
+                // A round continues until one of its probes has ended.
                 let goes_on = cut_off.probes.iter().all(|probe| witness.is_leased(*probe));
                 if !goes_on || waited_ms >= PROBES_EVERY_MS {
                     cut_off.probes.retain(|probe| witness.is_leased(*probe));

@@ -1,5 +1,5 @@
-//! The simulated operator: pauses and stops crawls, sets delays and limits of sites, blocks them, and repeats each
-//! order until there is an answer.
+//! The simulated operator: pauses and stops crawls, sets delays and limits of sites, blocks sites, and repeats each
+//! order until it is answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,17 @@ use crate::orders::Order;
 use crate::shared_servers::site_name;
 use crate::world::{Event, World};
 
-/// Without an answer, an order is repeated after this long, and not before the leases of stopped supervisors have
-/// expired.
+/// An unanswered order is repeated after this long, and not before the leases of stopped supervisors have expired.
 const AGAIN_AFTER_MS: u64 = 3_000;
 const AGAIN_AFTER_LEASES: u64 = 2;
 
-/// The orders, and the events that they rule out.
+/// The orders given so far, and the requests that they rule out.
 #[derive(Debug, Default)]
 pub(crate) struct Operator {
     answered: BTreeSet<usize>,
     /// When each order was first given.
     given_ms: BTreeMap<usize, u64>,
-    /// Orders followed by another one that may change their effect, so that their answers are no evidence.
+    /// Orders whose answers show nothing, because a later order may have changed their effect.
     overtaken: BTreeSet<usize>,
     paused: BTreeSet<CrawlKey>,
     stopped: BTreeSet<CrawlKey>,
@@ -50,7 +49,7 @@ impl World {
             .crawl()
             .is_some_and(|crawl| !self.client.has_opened(crawl))
         {
-            // A crawl opened after the order is not the one that the order was about.
+            // The order was not meant for a crawl that is opened later.
             return;
         }
         let now_ms = self.now_ms;
@@ -81,7 +80,7 @@ impl World {
         self.ask_as(number as u64, question.as_bytes());
     }
 
-    /// The answers to other orders given so far are no longer evidence.
+    /// Notes that the answers to other orders given so far show nothing any more.
     fn overtake(&mut self, number: usize, changes: impl Fn(Order) -> bool) {
         let orders = self.plan.orders.iter().enumerate();
         let given = &self.operator.given_ms;
@@ -114,7 +113,7 @@ impl World {
         }
     }
 
-    /// The answer to an order. The order is in force from now on, and is reverted later.
+    /// Handles the answer to an order. The order is in force from now on, and is reverted later.
     pub(crate) fn take_operators_answer(&mut self, number: usize, answer: &Value) {
         if !self.operator.answered.insert(number) {
             return;
@@ -131,7 +130,7 @@ impl World {
             }
             Order::Stop { crawl } if is_done => drop(self.operator.stopped.insert(key(crawl))),
             Order::Block { site, for_ms } => {
-                // The time is given by the wall clock, so the order is not judged if that is set.
+                // The block ends by the wall clock, so it is not judged if that is set.
                 if is_done && !self.plan.sets_clocks() {
                     let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
                     self.operator.blocked.insert(site, until_ms);
@@ -143,7 +142,7 @@ impl World {
         }
     }
 
-    /// A page is requested although an order ruled that out.
+    /// Judges a request for a page by the orders that are in force.
     pub(crate) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
         if !self.operator.permits(crawl, site, self.now_ms) {
             let fault = format!("against orders: site {site} for crawl {crawl} by {who}");
@@ -152,7 +151,7 @@ impl World {
     }
 }
 
-/// The client opens them in order.
+/// The key of a crawl. The client opens the crawls in order.
 fn key(crawl: usize) -> CrawlKey {
     crawl as CrawlKey + 1
 }

@@ -1,4 +1,4 @@
-//! The operator's planned orders, with their times.
+//! The planned orders of the operator, with their times.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -42,7 +42,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The crawl of the order, if it concerns one.
+    /// The crawl that the order concerns, if it concerns one.
     pub(crate) fn crawl(self) -> Option<usize> {
         match self {
             Order::Pause { crawl, .. } | Order::Resume { crawl } | Order::Stop { crawl } => {
@@ -52,7 +52,7 @@ impl Order {
         }
     }
 
-    /// Whether it is given when the previous one is answered.
+    /// Whether the order reverts the previous one, and is given after the answer to that.
     pub(crate) fn takes_back(self) -> bool {
         matches!(
             self,
@@ -72,8 +72,8 @@ impl Plan {
         }
     }
 
-    /// A supervisor or worker is stopped or cut off for no longer than a lease, and an order is given during that
-    /// time. It does not receive the order, and violates it if it still starts tasks.
+    /// Gives orders to supervisors or workers that cannot receive them, because they are stopped or cut off for no
+    /// longer than a lease. They violate the order if they still start tasks.
     pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
         if dice.once_in(4) {
             self.add_order_to_the_deaf(dice);

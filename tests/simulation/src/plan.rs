@@ -20,62 +20,62 @@ pub(crate) struct Plan {
     pub(crate) window_sites: usize,
     pub(crate) supervisors: usize,
     pub(crate) workers: u16,
-    /// The most tasks held by a supervisor.
+    /// The maximum number of tasks held by a supervisor.
     pub(crate) queue: u64,
     pub(crate) sites: Vec<SitePlan>,
     pub(crate) network: NetworkPlan,
-    /// Faults with their times.
+    /// The faults, with their times.
     pub(crate) faults: Vec<(u64, Fault)>,
-    /// The shared cache is always unavailable: each worker requests robots.txt itself.
+    /// Whether the shared cache is always unavailable, so that each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
     /// The dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(crate) deaths_in_turn: u64,
-    /// About how long the crawl would take without faults.
+    /// The approximate duration of the crawl without faults.
     pub(crate) estimate_ms: u64,
-    /// The crawls' priorities: one, or several that go to the same sites.
+    /// The priorities of the crawls: one crawl, or several that go to the same sites.
     pub(crate) priorities: Vec<u8>,
     /// The lane that each crawl requires.
     pub(crate) crawl_lanes: Vec<Lane>,
-    /// The number of records of each crawl's seeds; 0: no records.
+    /// The number of records that the seeds of each crawl have; 0: none.
     pub(crate) records: Vec<usize>,
-    /// A page whose robots.txt is unreachable is tried again.
+    /// Whether a page is retried if its robots.txt is unreachable.
     pub(crate) retries_unreachable: bool,
-    /// Sites in trouble back off.
+    /// Whether sites in trouble back off.
     pub(crate) backoff: bool,
     /// The lanes of each supervisor in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
-    /// The operator's orders, with their times. An order that reverts another comes after it.
+    /// The operator's orders, with their times. An order that reverts another one follows it.
     pub(crate) orders: Vec<(u64, Order)>,
-    /// One request in this many waits long for a name server; 0: none does.
+    /// One in this many requests waits long for a name server; 0: none does.
     pub(crate) slow_names: u64,
-    /// The limits on requests to all sites of one provider, or at one address.
+    /// The limits on the requests to all sites of one provider, or at one address.
     pub(crate) group_bounds: Option<GroupBounds>,
     pub(crate) dead_hosts: Option<DeadHosts>,
-    /// The database is checked each time after this many turns.
+    /// The database is checked whenever this many turns have passed.
     pub(crate) turns_between_checks: u64,
     /// Whether standstill is judged, which requires reading all sites.
     pub(crate) judges_standstill: bool,
 }
 
-/// The longest that a server can make the crawler wait (`politeness.max_delay`).
+/// The longest wait that a server can demand (`politeness.max_delay`).
 pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 
 /// The waits before the two further attempts of a page.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
-/// How long a site backs off, and how often in a row.
+/// The duration of a backoff, and the number of consecutive ones.
 pub(crate) const REST_S: f64 = 30.0;
 pub(crate) const MOST_BACKOFFS: usize = 20;
 
 impl Plan {
-    /// The world of a seed for ordinary runs.
+    /// The plan of a seed for ordinary runs.
     pub(crate) fn of(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         plan.add_dead_hosts(&mut Dice::new(seed ^ 0xDEAD));
         plan
     }
 
-    /// The world for sabotages: unreachable hosts would only hide them.
+    /// The plan of a seed for sabotages, which unreachable hosts would only hide.
     pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
@@ -84,7 +84,7 @@ impl Plan {
         add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // Heartbeats come in tenths of it, and each takes time to simulate.
+        // A lease must not be too short: there are ten heartbeats per lease, and each takes time to simulate.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
@@ -124,7 +124,7 @@ impl Plan {
             plan.network = NetworkPlan::perfect();
             plan.deaths_in_turn = 0;
         }
-        // With dice of their own, so that everything above is the same with and without them.
+        // These use dice of their own, so that everything above is the same with and without them.
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
         if most_faults > 0 {
@@ -139,7 +139,7 @@ impl Plan {
         plan
     }
 
-    /// A second crawl, records, orders of an operator.
+    /// Adds, in some worlds, a second crawl, records, and orders of an operator.
     fn add_demand(&mut self, dice: &mut Dice) {
         if dice.once_in(2) {
             self.priorities.push(dice.one_of(&[40, 50, 50, 90]));
@@ -149,7 +149,7 @@ impl Plan {
         self.add_orders(dice);
     }
 
-    /// The records that a seed, the first page of a site in a crawl, serves.
+    /// The records that the first page of a site serves, as a seed of a crawl.
     pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
         match self.records[crawl] {
             0 => Vec::new(),
@@ -157,7 +157,8 @@ impl Plan {
         }
     }
 
-    /// Some supervisors have browsers, one of them always, and some crawls require them.
+    /// In some worlds, gives browsers to some supervisors, one of which always has them, and lets some crawls require
+    /// them.
     fn add_lanes(&mut self, dice: &mut Dice) {
         let crawls = self.priorities.len();
         if dice.once_in(2) {
@@ -203,8 +204,9 @@ impl Plan {
         }
     }
 
-    /// Long enough that no site with temporary trouble becomes unreachable, except in worlds with dead hosts. Even
-    /// there, a site that blocks everyone for a while does not become unreachable: its pages would end as blocked.
+    /// The backoff table. It is long enough that no site with temporary trouble becomes unreachable, except in worlds
+    /// with dead hosts. Even there, a site that blocks everyone for a while must not become unreachable, because its
+    /// pages would end as blocked.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
         let most_backoffs = dead_hosts.map_or(MOST_BACKOFFS, |dead_hosts| dead_hosts.most_backoffs);
@@ -221,7 +223,7 @@ impl Plan {
         }
     }
 
-    /// Nothing goes wrong, so nothing may be requested twice.
+    /// Whether nothing goes wrong, so that nothing may be requested twice.
     pub(crate) fn is_peaceful(&self) -> bool {
         let network = &self.network;
         self.faults.is_empty()
@@ -230,7 +232,7 @@ impl Plan {
             && !self.sites.iter().any(SitePlan::has_killers)
     }
 
-    /// Whether an operator has a site forgotten at any time, and its backoff with it.
+    /// Whether an operator ever orders that a site be forgotten, and its backoff with it.
     pub(crate) fn forgets(&self, site: usize) -> bool {
         let forgets = |order: &Order| matches!(order, Order::Forget { site: forgotten } if *forgotten == site);
         self.orders.iter().any(|(_, order)| forgets(order))

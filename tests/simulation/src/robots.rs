@@ -11,7 +11,7 @@ use crate::web::Response;
 /// A site's answers for robots.txt over time.
 #[derive(Debug, Clone)]
 pub(crate) struct RobotsPlan {
-    /// In the order of time; the first begins at 0.
+    /// The phases in the order of time; the first begins at 0.
     phases: Vec<Phase>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum RobotsState {
     TooMany {
         retry_after_ms: Option<u64>,
     },
-    /// Each redirect leads to another one, which in effect allows everything.
+    /// Redirects without end, which in effect allow everything.
     EndlessRedirect,
     /// 500: nothing is allowed.
     Error,
@@ -44,20 +44,20 @@ pub(crate) enum RobotsState {
     NoName,
 }
 
-/// A robots.txt.
+/// A planned robots.txt file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RobotsFile {
     pub(crate) crawl_delay_ms: Option<u64>,
     pub(crate) disallowed: Vec<usize>,
-    /// The redirects that lead to it.
+    /// The number of redirects that lead to the file.
     pub(crate) redirects: u32,
 }
 
-/// The most redirects that a fetch follows, by RFC 9309.
+/// The maximum number of redirects that a fetch follows, by RFC 9309.
 pub(crate) const MOST_REDIRECTS: u32 = 5;
 
 impl RobotsState {
-    /// Whether no page may be fetched.
+    /// Whether robots.txt counts as unreachable, so that no page may be fetched.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -69,7 +69,7 @@ impl RobotsState {
         )
     }
 
-    /// How long it requires the site to be left alone.
+    /// How long the site demands to be left alone.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
             RobotsState::TooMany { retry_after_ms }
@@ -91,7 +91,7 @@ impl RobotsState {
 }
 
 impl RobotsPlan {
-    /// One file that never changes.
+    /// A single file that never changes.
     pub(crate) fn steady(crawl_delay_ms: Option<u64>) -> RobotsPlan {
         let file = RobotsFile {
             crawl_delay_ms,
@@ -105,7 +105,7 @@ impl RobotsPlan {
         }
     }
 
-    /// It never answers successfully.
+    /// A robots.txt that is never answered successfully.
     pub(crate) fn dead(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,
@@ -129,12 +129,12 @@ impl RobotsPlan {
         &self.phases[phase].state
     }
 
-    /// Whether it ever fails.
+    /// Whether robots.txt ever fails.
     pub(crate) fn fails(&self) -> bool {
         self.states().any(RobotsState::is_unreachable)
     }
 
-    /// The answer to a request that begins now, `hop` redirects after the first.
+    /// The answer to a request that begins now, `hop` redirects after the first one.
     pub(crate) fn response(&self, hop: u32, now_ms: u64) -> Response {
         let begun = |phase: &Phase| phase.from_ms <= now_ms;
         let phase = self.phases.iter().rposition(begun).unwrap_or(0);
@@ -156,7 +156,7 @@ impl RobotsPlan {
         }
     }
 
-    /// The meaning of a final answer: the phase named in a file, or the status.
+    /// The state that a final answer means: that of the phase named in a file, or that of a status.
     pub(crate) fn meaning(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
@@ -174,7 +174,7 @@ fn redirect(hop: u32) -> Response {
     }
 }
 
-/// The number of redirects before a URL of robots.txt.
+/// The number of redirects that lead to a URL of robots.txt.
 pub(crate) fn hop_of(path: &str) -> u32 {
     let hop = path.strip_prefix("/robots-");
     hop.map_or(0, |hop| hop.parse().expect("a path of ours"))
@@ -182,7 +182,7 @@ pub(crate) fn hop_of(path: &str) -> u32 {
 
 const PHASE: &str = "# phase ";
 
-/// The text of the file. Its first line names its phase for the judge; to the crawler it is a comment.
+/// The text of a file. Its first line names the phase for the judge; to the crawler it is a comment.
 fn text(phase: usize, file: &RobotsFile) -> String {
     let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
     if let Some(delay_ms) = file.crawl_delay_ms {
@@ -204,7 +204,7 @@ fn phase_of(body: &str) -> usize {
         .expect("a file of ours")
 }
 
-/// In some worlds robots.txt changes, fails, moves and forbids.
+/// In some worlds, lets robots.txt change, fail, move and forbid.
 pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
     if dice.once_in(2) {
         return;
@@ -221,7 +221,7 @@ pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
         for _ in 0..dice.between(1, 5) {
             let state = state(dice, crawl_delay_ms, pages);
             phases.push(Phase { from_ms, state });
-            // Some changes come while the previous file is still remembered, some long after.
+            // Some changes come while the previous file is still remembered, some long after that.
             from_ms += dice.magnitude(1_000, lasts_ms.max(4_000_000));
         }
         site.robots = RobotsPlan { phases };
@@ -261,12 +261,12 @@ fn file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFil
     }
 }
 
-/// The time that an overloaded site requires: none, or some.
+/// The wait that an overloaded site demands, or none.
 pub(crate) fn retry_after_ms(dice: &mut Dice) -> Option<u64> {
     dice.once_in(2).then(|| dice.magnitude(500, 7_200_000))
 }
 
-/// The crawler's wait after an overload.
+/// What an overload means to the crawler.
 pub(crate) fn overload(retry_after_ms: Option<u64>) -> Answer {
     Answer::Overloaded {
         retry_after: retry_after_ms.map(std::time::Duration::from_millis),

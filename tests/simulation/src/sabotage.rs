@@ -1,11 +1,11 @@
-//! Deliberate faults, which show that the simulation finds faults. Each disables something that protects sites, or
-//! that enforces an operator's orders.
+//! Deliberate faults, which show that the simulation finds faults. Each disables something that protects sites or
+//! enforces an operator's orders.
 
 use webfill_wire::{SupervisorOutcomes, SupervisorToWorker};
 
 use crate::world::World;
 
-/// Each has a test in `tests/worlds.rs` with a seed that finds it.
+/// The deliberate faults. Each has a test in `tests/worlds.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// Workers start requests without a lease.
@@ -14,19 +14,19 @@ pub enum Sabotage {
     AnswersStretchTheLease,
     /// Workers keep tasks that were handed out under a lost lease.
     RecallsAreIgnored,
-    /// A worker does not learn which sites the previous one was requesting.
+    /// A worker does not learn which sites its predecessor was requesting.
     NothingIsInherited,
     /// Workers do not learn when another worker last sent a request.
     LastRequestsAreNotSent,
     /// The database does not record the owners of sites.
     OwnersAreForgotten,
-    /// Two supervisors with one name cannot be distinguished.
+    /// Two supervisors with one name cannot be told apart.
     NamesakesShareAHome,
     /// The wall clock jumps farther than the tolerance.
     TheClockIsSetByADay,
     /// The database does not record which crawls require browsers.
     LanesAreForgotten,
-    /// Answers wait a second for supervisors, instead of until their leases have expired.
+    /// Answers wait for supervisors only a second, instead of until their leases have expired.
     AnswersDoNotWaitForLeases,
     /// Workers forget the back-off of a site after each answer.
     BackOffIsForgotten,
@@ -38,13 +38,13 @@ pub enum Sabotage {
     RefusalsMoveNoClock,
     /// A redirect of robots.txt is followed immediately.
     RobotsHopsTakeNoTurn,
-    /// A site does not back off after a block, which ends the task that met it.
+    /// A site does not back off after a block; instead, the task that met it ends.
     BlocksEndTasks,
     /// The database does not record which sites back off.
     BackoffsAreForgotten,
     /// Workers do not report the details of failures, so that a machine's failures are taken for its sites'.
     FailuresEndTasks,
-    /// Failures of a machine that is cut off count as answers, so that it gets its sites back.
+    /// Failures of a cut-off machine count as answers, so that it gets its sites back.
     CutOffMachinesKeepTheirSites,
     /// The dispatcher learns that the store has the states of sites before it has them.
     StatesAreConfirmedUnwritten,
@@ -52,16 +52,16 @@ pub enum Sabotage {
     AddressesAreNotSent,
     /// From some turn on, the dispatcher hands nothing out any more.
     HandingOutStops,
-    /// An unreachable site serves its crawls in turns, as it once did, so that its older tasks wait behind newer
-    /// ones.
+    /// An unreachable site serves its crawls in turns, as in former versions, so that its older tasks wait behind
+    /// newer ones.
     UnreachableSitesGoByTurns,
 }
 
-/// By then a fleet is at work.
+/// The number of turns after which handing out stops. By then a fleet is at work.
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 impl World {
-    /// Whether the dispatcher hands tasks out in the turn of this number.
+    /// Whether the dispatcher hands out tasks in this turn.
     pub(crate) fn hands_out(&self, turn: u64) -> bool {
         !self.suffers(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
     }
@@ -70,7 +70,7 @@ impl World {
         self.sabotage == Some(sabotage)
     }
 
-    /// The effect on outcomes on their way to the dispatcher.
+    /// Applies the sabotage to outcomes on their way to the dispatcher.
     pub(crate) fn sabotaged_outcomes(
         &self,
         mut outcomes: SupervisorOutcomes,
@@ -89,7 +89,7 @@ impl World {
         outcomes
     }
 
-    /// The effect on a message to a worker.
+    /// Applies the sabotage to a message to a worker.
     pub(crate) fn sabotaged(
         &self,
         machine: usize,

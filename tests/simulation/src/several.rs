@@ -50,17 +50,18 @@ use self::world::World;
 /// A world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// Its duration in simulated time.
+    /// The duration of the world, in simulated time.
     pub ms: u64,
     pub pages: u64,
-    /// Repeated requests, because a dispatcher that had died took its supervisor for lost.
+    /// The number of repeated requests, made because a dispatcher that had died took its supervisor for lost.
     pub repeats: u64,
-    /// Links sent from one dispatcher to another, and the messages with them, including repeated ones.
+    /// The number of links sent from one dispatcher to another, and of the messages with them, including repeated
+    /// ones.
     pub sent: u64,
     pub messages: u64,
-    /// Links to others that were not sent again.
+    /// The number of links to others that were not sent again.
     pub spared: u64,
-    /// The most links in the outbox of one dispatcher.
+    /// The maximum number of links in the outbox of one dispatcher.
     pub longest_outbox: u64,
 }
 
@@ -69,7 +70,7 @@ pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_plan(World::new(seed, Plan::of(seed), None, traces))
 }
 
-/// Whether a sabotage is found in a suitable world of this seed, and nothing is found without it.
+/// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
 pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::suited_to(sabotage, seed);
@@ -78,14 +79,14 @@ pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
     !passes(Some(sabotage)) && passes(None)
 }
 
-/// Measures a world without faults: this many sites, each with this many pages, each with this many links to
+/// Measures a world without faults: `sites` sites with `pages` pages each, and `links` links on each page, to
 /// anywhere.
 pub fn measure(sites: usize, pages: usize, links: usize) -> Result<Passed, Vec<String>> {
     let plan = Plan::to_measure(sites, pages, links);
     run_plan(World::new(1, plan, None, false))
 }
 
-/// Longer than any crawl here should take, whatever goes wrong.
+/// The maximum duration of a world: longer than any crawl here should take, whatever goes wrong.
 const PATIENCE_MS: u64 = 1_200_000;
 
 fn run_plan(mut world: World) -> Result<Passed, Vec<String>> {

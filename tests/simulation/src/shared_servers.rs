@@ -1,5 +1,5 @@
-//! Sites that share a server. In some worlds all of them are at one hosting company, half of them below its suffix
-//! and the others at one of its addresses. Provider and address see the requests to all of their sites, from all
+//! Sites that share a server. In some worlds all sites are at one hosting company, half of them below its suffix and
+//! the others at one of its addresses. The provider and the address see the requests to all of their sites, from all
 //! workers, and check them against the limits given to the dispatcher (`politeness.address_delay`,
 //! `politeness.address_in_flight`).
 
@@ -15,10 +15,10 @@ use crate::web::Request;
 /// The address of all sites that are not below a provider's suffix.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The dispatcher hands tasks out less than this long before the next start.
+/// The dispatcher hands out tasks less than this long before the group's next start.
 const LOOKAHEAD_MS: u64 = 1_000;
 
-/// The servers of a company that its sites share.
+/// The two servers that the sites of the company share.
 const SERVERS: [&str; 2] = ["provider", "address"];
 
 pub(crate) fn site_name(number: usize) -> String {
@@ -34,7 +34,7 @@ pub(crate) fn addresses() -> [IpAddr; 1] {
 }
 
 impl Plan {
-    /// In some worlds the limits of groups are in force, and in some of those there are many more sites.
+    /// In some worlds, puts limits on groups in force, and in some of those adds many sites.
     pub(crate) fn add_group_bounds(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;
@@ -51,7 +51,7 @@ impl Plan {
         self.estimate_ms = self.estimate_ms.max(self.estimate_of_groups_ms(bounds));
     }
 
-    /// The duration if each request of a group waits for the others.
+    /// The duration of the crawl if each request of a group waits for the others.
     fn estimate_of_groups_ms(&self, bounds: GroupBounds) -> u64 {
         let site_ms = |site: &crate::sites::SitePlan| {
             let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;
@@ -61,7 +61,7 @@ impl Plan {
     }
 }
 
-/// The requests to their sites, as seen by provider and address.
+/// The requests to the sites of the provider and of the address, as these see them.
 #[derive(Debug)]
 pub(crate) struct SharedServers {
     bounds: Option<GroupBounds>,
@@ -70,9 +70,9 @@ pub(crate) struct SharedServers {
 
 #[derive(Debug, Default)]
 struct Server {
-    /// Sites with requests in progress, and the ends of these.
+    /// The sites with requests in progress, and when these end.
     under_way: Vec<(usize, u64)>,
-    /// The earliest time at which as many pages could have been requested, each the delay after the previous one.
+    /// The earliest time at which as many pages could have been requested, with the delay between each two of them.
     earliest_ms: u64,
 }
 
@@ -84,7 +84,7 @@ impl SharedServers {
         }
     }
 
-    /// A request arrives. Returns any violation.
+    /// Judges an arriving request. Returns the violation, if there is one.
     pub(crate) fn begins(
         &mut self,
         site: usize,
@@ -105,7 +105,8 @@ impl SharedServers {
         }
         if matches!(request, Request::Page { .. }) {
             let delay_ms = u64::from(bounds.delay_ms);
-            // Tasks that were handed out and wait for their turn at their site come later than planned, all together.
+            // Tasks that were handed out and wait for their turn at their site may all come later than planned, at
+            // the same time.
             let in_hand_ms = (u64::from(bounds.in_flight) + 1) * delay_ms + LOOKAHEAD_MS;
             server.earliest_ms = server.earliest_ms.max(now_ms) + delay_ms;
             if server.earliest_ms > now_ms + in_hand_ms {
@@ -117,7 +118,7 @@ impl SharedServers {
         None
     }
 
-    /// The worker that sent a request to a site has gone, and its connection is closed.
+    /// Notes that the worker that sent a request to a site is gone and its connection is closed.
     pub(crate) fn cut(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);

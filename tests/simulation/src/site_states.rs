@@ -1,5 +1,6 @@
 //! The store's copy of the states of sites in trouble. The dispatcher's store writer is slow, and dies with the
-//! dispatcher: before a batch is in the store, or before its confirmation arrives. The next dispatcher writes again.
+//! dispatcher: before a batch is in the store, or before its confirmation arrives. The next dispatcher writes the
+//! states again.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub(crate) const UNTIL_WOKEN: Rest = i64::MAX;
 #[derive(Debug)]
 pub(crate) struct SiteStates {
     dice: Dice,
-    /// The longest time that the store takes for a batch.
+    /// The maximum time that the store takes for a batch.
     takes_ms: u64,
     in_trouble: BTreeMap<String, Rest>,
 }
@@ -66,7 +67,7 @@ impl World {
         self.later(confirmed_ms, Event::SiteStatesConfirmed { life, last });
     }
 
-    /// If the dispatcher has died meanwhile, its last write may have been on its way to the store.
+    /// Stores a batch. If the dispatcher has died meanwhile, its last write may or may not have reached the store.
     pub(crate) fn store_site_states(&mut self, life: u32, write: SiteStatesWrite) {
         let is_on_its_way = life == self.coordinator.life;
         if is_on_its_way && (self.coordinator.is_up() || self.site_states.dice.once_in(2)) {
@@ -74,7 +75,7 @@ impl World {
         }
     }
 
-    /// The store's states of the sites that the dispatcher believes to be written.
+    /// Checks the store's copy for the sites whose states the dispatcher believes to be written.
     pub(crate) fn check_site_states(&mut self) {
         for (site, rest) in self.coordinator.witness().saved_states() {
             let stored = self.site_states.in_trouble.get(&site).copied();

@@ -9,7 +9,7 @@ use crate::plan::{LONGEST_WAIT_MS, Plan, REST_S, RETRY_AFTER_S};
 use crate::robots::{RobotsPlan, retry_after_ms};
 use crate::web::Response;
 
-/// The most retries of a page that answers 429 while its site answers others.
+/// The maximum number of retries of a page that answers 429 while its site answers others.
 const MOST_RETRIES_OF_429: u32 = 20;
 
 /// All attempts fail.
@@ -20,26 +20,26 @@ pub(crate) struct SitePlan {
     pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
-    /// When it blocks everyone who requests a page.
+    /// When the site blocks everyone who requests a page.
     pub(crate) blocks: Option<Range<u64>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct PagePlan {
-    /// Sites and pages.
+    /// The links, each as a site and a page.
     pub(crate) links: Vec<(usize, usize)>,
     pub(crate) kills_its_worker: bool,
-    /// How many requests in each crawl fail before one succeeds.
+    /// How many requests for the page fail in each crawl before one succeeds.
     pub(crate) fails: u32,
     pub(crate) failure: PageFailure,
-    /// It completes the records that it serves.
+    /// Whether the page completes the records that it serves.
     pub(crate) completes: bool,
 }
 
-/// How the requests for a page fail before one may succeed.
+/// How requests for a page fail before one may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageFailure {
-    /// 503 or 429.
+    /// A status 503 or 429.
     Overloaded {
         status: u16,
         retry_after_ms: Option<u64>,
@@ -70,7 +70,7 @@ impl PageFailure {
 }
 
 impl PagePlan {
-    /// How often each crawl requests it if nothing goes wrong.
+    /// How often each crawl requests the page if nothing goes wrong.
     pub(crate) fn attempts(&self) -> u32 {
         let most = match self.failure {
             PageFailure::Overloaded { status: 429, .. } => MOST_RETRIES_OF_429,
@@ -79,7 +79,7 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// How long its refusals hold its site back in one crawl.
+    /// How long the refusals of the page hold its site back in one crawl.
     fn refusals_ms(&self) -> u64 {
         match self.failure {
             PageFailure::Overloaded {
@@ -96,7 +96,7 @@ impl SitePlan {
         self.pages.iter().any(|page| page.kills_its_worker)
     }
 
-    /// Whether anything on it fails, temporarily or permanently.
+    /// Whether anything at the site fails, temporarily or permanently.
     pub(crate) fn fails(&self) -> bool {
         self.robots.fails() || self.pages.iter().any(|page| page.fails > 0)
     }
@@ -105,19 +105,19 @@ impl SitePlan {
         self.fails() || self.blocks.is_some()
     }
 
-    /// The longest time that refusals of its pages hold it back in one crawl.
+    /// The maximum time that refusals of the site's pages hold it back in one crawl.
     pub(crate) fn refusals_ms(&self) -> u64 {
         self.pages.iter().map(PagePlan::refusals_ms).sum()
     }
 
-    /// The longest delay at any time.
+    /// The longest delay that ever applies at the site.
     fn longest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
         delays.fold(default_delay_ms, u64::max)
     }
 
-    /// The shortest delay at any time.
+    /// The shortest delay that ever applies at the site.
     fn shortest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
@@ -160,13 +160,13 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> Page
 }
 
 impl Plan {
-    /// Sites that always answer soon, and are crawled within a minute or so.
+    /// Adds sites that always answer soon, and take about a minute to crawl.
     pub(crate) fn add_well_sites(&mut self, dice: &mut Dice, count: usize) {
         let first = self.sites.len();
         for number in first..first + count {
             let pages = dice.between(4, 12) as usize;
             let crawl_delay_ms = dice.magnitude(300, 5_000);
-            // Each page leads to the next two.
+            // Each page links to the next two.
             let page = |page: usize| PagePlan {
                 links: (page + 1..pages)
                     .take(2)
@@ -187,7 +187,7 @@ impl Plan {
     }
 }
 
-/// In some worlds pages fail temporarily or permanently.
+/// In some worlds, lets pages fail temporarily or permanently.
 pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     let failing = dice.one_of(&[0, 0, 5]);
     for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
@@ -198,12 +198,13 @@ pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     }
 }
 
-/// A site's last backoff is never reached: each failed request takes at least a backoff.
+/// The maximum number of backoffs during a block. Each failed request takes at least one backoff, so the last one of
+/// the table is never reached.
 const MOST_BACKOFFS_OF_A_BLOCK: u64 = 10;
 
 impl Plan {
-    /// In some worlds sites block for a while. Only sites without other trouble do, because other trouble would count
-    /// for the same backoffs.
+    /// In some worlds, lets sites block for a while. Only sites without other trouble do, because other trouble would
+    /// use up the same backoffs.
     pub(crate) fn add_blocks(&mut self, dice: &mut Dice) {
         let blocking = dice.one_of(&[0, 1, 3]);
         for site in &mut self.sites {
@@ -222,7 +223,7 @@ impl Plan {
     }
 }
 
-/// A delay that robots.txt can express exactly: it is read as a number of seconds in single precision.
+/// A delay that robots.txt can express exactly. It is read as a number of seconds in single precision.
 fn exact_ms(delay_ms: u64) -> u64 {
     match delay_ms {
         0..1_000_000 => delay_ms,
@@ -233,7 +234,7 @@ fn exact_ms(delay_ms: u64) -> u64 {
 pub(crate) fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
     let longest = sites.iter().map(|site| {
         let delay_ms = site.longest_delay_ms(default_delay_ms);
-        // Each page may wait for an answer of robots.txt.
+        // Each page may have to wait until robots.txt is answered.
         let back_off_ms = match site.robots.fails() {
             true => (8 * default_delay_ms).clamp(60_000, LONGEST_WAIT_MS),
             false => 0,

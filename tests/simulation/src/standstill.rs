@@ -1,34 +1,34 @@
-//! Nothing stands still: if a site is due and the supervisors have credit, something is handed out within a bounded
-//! number of the dispatcher's turns.
+//! Checks that nothing stands still: if a site is due and the supervisors have credit, something is handed out within
+//! a bounded number of the dispatcher's turns.
 //!
 //! Judged by the database, as another program reads it, and by which supervisors are connected and have credit.
-//! Nothing is judged if it is unclear who may get a task (a supervisor is silent, leaves or has not come back, or a
-//! machine has lost its way).
+//! Nothing is judged while it is unclear who may get a task, because a supervisor is silent, leaves or has not come
+//! back, or a machine has lost its way out.
 
 use webfill_wire::Lane;
 
 use crate::world::World;
 
-/// After this many consecutive turns without a hand-out the database is checked, and again after as many.
+/// The database is checked whenever this many consecutive turns have handed out nothing.
 const TURNS_PER_CHECK: u32 = 8;
 
-/// The most consecutive checks that may find a site due.
+/// The maximum number of consecutive checks that may find a site due.
 const MOST_CHECKS: u32 = 6;
 
-/// How long limits of groups may delay tasks that are due.
+/// How long the limits of groups may delay due tasks.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
-    /// Turns since something was handed out, in the dispatcher's life.
+    /// The number of turns since something was handed out, in the dispatcher's present life.
     quiet_turns: u32,
-    /// The last consecutive checks that found a site due, and the time of the first.
+    /// The number of the latest consecutive checks that found a site due, and the time of the first of them.
     due_checks: u32,
     due_since_ms: u64,
 }
 
 impl World {
-    /// After a turn of the dispatcher, in which something was handed out or not.
+    /// Judges a turn of the dispatcher. `handed_out`: something was handed out in it.
     pub(crate) fn judge_standstill(&mut self, handed_out: bool) {
         if handed_out || !self.plan.judges_standstill || self.plan.loses_ways() {
             self.standstill = Standstill::default();
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// A site with tasks that every possible receiver has credit for.
+    /// A due site whose tasks any supervisor with credit could get.
     fn due_in_vain(&mut self) -> Option<String> {
         let now_ms = self.coordinator.ahead_ms() + self.now_ms as i64;
         let lanes = self.coordinator.lanes_with_room(now_ms);

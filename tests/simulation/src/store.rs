@@ -1,4 +1,4 @@
-//! The simulated store: the saved pages, and the complete records. A page either completes every record that it
+//! The simulated store: the saved pages, and the complete records. A page completes either every record that it
 //! serves or none.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,13 +7,13 @@ use webfill_scheduler::effects::BackfillWrite;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// For each crawl the URLs of saved pages, and whether the page was fetched in full.
+    /// The saved pages, by crawl and URL, and whether each was fetched in full.
     pages: BTreeMap<(String, String), bool>,
     resolved: BTreeSet<String>,
 }
 
 impl Store {
-    /// Saves a page. Returns the records among `records` that are complete now.
+    /// Saves a page. Returns those of `records` that are complete now.
     pub(crate) fn save(
         &mut self,
         crawl: &str,
@@ -41,7 +41,7 @@ impl Store {
         (self.is_resolved(&page.record), is_ok)
     }
 
-    /// Whether a page was saved that had been fetched in full.
+    /// Whether the page was saved and had been fetched in full.
     pub(crate) fn has_page(&self, crawl: &str, url: &str) -> bool {
         let key = (crawl.to_owned(), url.to_owned());
         self.pages.get(&key).copied().unwrap_or(false)

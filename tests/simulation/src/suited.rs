@@ -1,5 +1,5 @@
-//! Worlds in which a deliberate fault is likely to show. In a random world some of them do harm once in thousands of
-//! seeds, because several things must go wrong together.
+//! Worlds in which a deliberate fault is likely to show. In random worlds some of the faults do harm only once in
+//! thousands of seeds, because several things must go wrong together.
 
 use webfill_wire::Lane;
 
@@ -24,14 +24,14 @@ impl Plan {
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
             Sabotage::HandingOutStops => plan.gives_up_sites(dice),
-            // A random world must show it.
+            // This sabotage must show in a random world.
             Sabotage::UnreachableSitesGoByTurns => plan = Plan::of(seed),
             _ => {}
         }
         plan
     }
 
-    /// Healthy sites, and no faults yet.
+    /// Replaces the sites by healthy ones, and removes all faults.
     fn calm_down(&mut self, dice: &mut Dice) {
         self.sites.clear();
         self.supervisors = 2;
@@ -49,7 +49,7 @@ impl Plan {
         self.estimate_ms = sites::estimate_ms(&self.sites, self.default_delay_ms);
     }
 
-    /// Supervisors are silent for longer than their leases, while messages to them are late.
+    /// Makes supervisors silent for longer than their leases, while messages to them are late.
     fn loses_supervisors(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.calm_down(dice);
@@ -68,8 +68,8 @@ impl Plan {
         }
     }
 
-    /// Supervisors die one after the other, most of them before they have reported that sites require long delays.
-    /// The supervisors that get their sites then know it from the shared cache.
+    /// Lets supervisors die one after the other, most of them before they have reported that sites require long
+    /// delays. The supervisors that get these sites know it only from the shared cache.
     fn forgets_what_supervisors_learnt(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 0;
         self.calm_down(dice);
@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// No request leaves a machine for longer than its tasks are retried.
+    /// Lets no request leave a machine for longer than its tasks are retried.
     fn loses_one_way_for_long(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
         self.backoff = true;
@@ -100,14 +100,15 @@ impl Plan {
         self.faults.push((dice.between(500, 8_000), fault));
     }
 
-    /// Dead hosts, and no other faults.
+    /// Adds dead hosts, and no other faults.
     fn gives_up_sites(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
         self.backoff = true;
         self.have_dead_hosts(dice);
     }
 
-    /// Supervisors and workers do not receive orders, and have waiting tasks that the orders concern.
+    /// Gives orders that supervisors and workers do not receive, though they have waiting tasks that the orders
+    /// concern.
     fn orders_the_deaf(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.calm_down(dice);

@@ -1,5 +1,5 @@
-//! The events of supervisors, and their messages: the real decisions produce them, the simulated network delivers
-//! them.
+//! The events of supervisors, and their messages: the real cores produce the messages, and the simulated network
+//! delivers them.
 
 use webfill_scheduler::Caller;
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
@@ -24,7 +24,7 @@ impl World {
         self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
     }
 
-    /// Its workers die with it.
+    /// Kills a supervisor, and its workers with it.
     pub(crate) fn kill_supervisor(&mut self, machine: usize) {
         for slot in 0..self.plan.workers {
             self.end_worker(machine, slot);
@@ -33,14 +33,14 @@ impl World {
     }
 
     pub(crate) fn let_supervisor_speak(&mut self, machine: usize) {
-        // An earlier message has replaced others.
+        // The event may be outdated, because an earlier one has replaced it.
         if self.now_ms >= self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = u64::MAX;
             self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
         }
     }
 
-    /// The connection is a new one from now on.
+    /// Replaces the machine's connection by a new one.
     pub(crate) fn reconnect(&mut self, machine: usize) {
         self.connections += 1;
         self.machines[machine].connection = self.connections;
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Lets the supervisor act, and sends the resulting messages.
+    /// Lets the supervisor act, and sends its messages.
     pub(crate) fn with_supervisor(
         &mut self,
         machine: usize,

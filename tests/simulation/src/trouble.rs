@@ -1,4 +1,4 @@
-//! The faults, as they happen to the world.
+//! Applies the planned faults to the world.
 
 use crate::faults::Fault;
 use crate::fleet::Machine;
@@ -68,7 +68,7 @@ impl World {
             true => supervisor,
             false => machine,
         };
-        // If lanes matter, possibly with another one.
+        // If supervisors have different lanes in odd and even lives, the namesake begins with the other one.
         let [odd, even] = self.plan.lanes[supervisor];
         let namesake = Machine::new(&self.plan, supervisor, instance as u64, [even, odd]);
         self.machines.push(namesake);

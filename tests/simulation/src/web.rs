@@ -1,5 +1,5 @@
-//! The simulated web: the answers of its sites, and the requests that they see. It sees every request with its times,
-//! and nothing of webfill's state.
+//! The simulated web: how its sites answer, and which requests they see. It sees every request with its times, and
+//! nothing of webfill's state.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,9 +16,9 @@ use crate::sites::PageFailure;
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// robots.txt, `hop` redirects after the first request.
+    /// A request for robots.txt, `hop` redirects after the first one.
     Robots { hop: u32 },
-    /// A page of a crawl, under a permission that was decided at `decided_ms`.
+    /// A request for a page of a crawl, permitted at `decided_ms`.
     Page {
         crawl: CrawlKey,
         page: usize,
@@ -34,11 +34,11 @@ pub(crate) struct Response {
     pub(crate) body: String,
     pub(crate) redirect: Option<String>,
     pub(crate) answer: Answer,
-    /// Why there is no answer.
+    /// Why there was no answer.
     pub(crate) error: Option<String>,
-    /// The requesting machine may be the cause.
+    /// Whether the requesting machine may be the cause.
     pub(crate) no_route: bool,
-    /// The site is not the cause: the requesting machine has lost its way out.
+    /// Whether the requesting machine has lost its way out, so that the site is not the cause.
     pub(crate) is_lost: bool,
 }
 
@@ -71,7 +71,7 @@ impl Response {
         }
     }
 
-    /// No answer at all.
+    /// The result of a request that gets no answer.
     pub(crate) fn none(outcome: Outcome) -> Response {
         Response {
             status: None,
@@ -82,7 +82,7 @@ impl Response {
     }
 }
 
-/// All sites.
+/// The sites of the web.
 #[derive(Debug)]
 pub(crate) struct Web {
     robots: Vec<RobotsPlan>,
@@ -105,7 +105,7 @@ impl Web {
         }
     }
 
-    /// A request arrives. Its answer will be complete at `ends_ms`. Returns the answer.
+    /// Handles an arriving request, and returns its answer, which will be complete at `ends_ms`.
     pub(crate) fn begins(
         &mut self,
         site: usize,

@@ -11,12 +11,12 @@ use crate::backoff::Lease;
 use crate::lost_ways::is_failure;
 use crate::site_states::{UNREACHABLE, UNTIL_WOKEN};
 
-/// The dispatcher's value for the end of a backoff that only a person ends.
+/// How the dispatcher stores the end of a backoff that only a person ends.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct Witness {
     db: Connection,
-    /// Tasks that were done, with their outcomes and times.
+    /// The tasks that were done, with their outcomes and times.
     done: BTreeMap<i64, (String, i64)>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Counters {
     pub(crate) done: i64,
 }
 
-/// The tasks are counted once, not for each site: there are worlds with thousands of them.
+/// Tasks are counted in one pass, not per site, because there are worlds with thousands of sites.
 const FAULTS: &str = "
     WITH at_sites AS MATERIALIZED (
         SELECT crawl, site, count(*) AS n FROM tasks WHERE state = 0 GROUP BY crawl, site
@@ -86,8 +86,8 @@ impl Witness {
         texts.collect::<Result<_, _>>().expect("it is text")
     }
 
-    /// Inconsistencies, and changes that must not happen. Where sites block, good pages may be fetched again: they
-    /// may have been the block.
+    /// Finds inconsistencies, and changes that must not happen. At sites that block, good pages may be fetched again,
+    /// because they may have been the block.
     pub(crate) fn faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.texts(FAULTS);
         for fault in &mut faults {
@@ -103,7 +103,7 @@ impl Witness {
             if now.get(task) == Some(ended) {
                 continue;
             }
-            // Tasks whose failures turn out to be the site's, or the machine's, are queued again.
+            // Tasks may be queued again if their failures turn out to be the site's or the machine's.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => {
                     self.serves_several_records(*task) || self.is_wanted_by_another_crawl(*task)
@@ -132,7 +132,7 @@ impl Witness {
         sites.contains(&name)
     }
 
-    /// Whether another crawl also wants the record of a task, which opens it again.
+    /// Whether another crawl also wants a record of this task, which makes the record incomplete again.
     fn is_wanted_by_another_crawl(&self, task: i64) -> bool {
         let sql = "SELECT EXISTS (SELECT 1 FROM task_records mine
                        JOIN tasks ON tasks.id = mine.task
@@ -144,7 +144,7 @@ impl Witness {
         is_wanted.expect("there is one row")
     }
 
-    /// Whether a further record may want the page of a task. A task that was stopped because its records were
+    /// Whether a further record may come to want the page of a task. A task that was stopped because its records were
     /// complete is then queued again.
     fn serves_several_records(&self, task: i64) -> bool {
         let sql = "SELECT count(*) > 1 FROM task_records WHERE task = ?1";
@@ -163,10 +163,10 @@ impl Witness {
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    /// The sites that back off after this time, by the dispatcher's clock, each with its id and the end of
-    /// its backoff.
+    /// The sites that back off beyond this time, by the dispatcher's clock, each with its id and the end of its
+    /// backoff.
     pub(crate) fn backoff(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        // By the index of the sites that back off.
+        // Read by the index of the sites that back off.
         let sql = "SELECT id, name, backoff_until_ms FROM sites
                    WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -175,7 +175,7 @@ impl Witness {
         rows.expect("its types")
     }
 
-    /// The sites with states in the store, as far as the dispatcher knows, each with the end of its backoff.
+    /// The sites whose states are in the store, as far as the dispatcher knows, each with the end of its backoff.
     pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
         let sql = "SELECT name, iif(unreachable_to NOT NULL, ?1, iif(backoff_until_ms >= ?2, ?3,
                        nullif(backoff_until_ms, 0)))
@@ -188,7 +188,7 @@ impl Witness {
         rows.expect("its types")
     }
 
-    /// The site of a valid lease, and whether it has answered before and has no trouble.
+    /// The site of a valid lease, and whether the site is healthy: it has answered before and is not in trouble.
     pub(crate) fn site_of(&self, task: u64, delivery: u32) -> Option<(String, bool)> {
         let sql = "SELECT name, delay_ms NOT NULL
                        AND NOT EXISTS (SELECT 1 FROM site_states WHERE site = sites.id)
@@ -205,7 +205,7 @@ impl Witness {
         self.site_of(task as u64, delivery).is_some()
     }
 
-    /// The outcome of a task of a crawl, if it has ended. Tasks wanted by records are left out.
+    /// The outcome of a task, if it has ended, with its crawl. Tasks that records want are left out.
     pub(crate) fn outcome_of(&self, task: u64) -> Option<(CrawlKey, String)> {
         let sql = "SELECT crawl, outcome FROM tasks WHERE id = ?1 AND state = 2
                        AND NOT EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)";
@@ -214,7 +214,7 @@ impl Witness {
         row.optional().expect("its types")
     }
 
-    /// The tasks of a site that are handed out.
+    /// The leased tasks of a site.
     pub(crate) fn leases(&self, site: i64) -> BTreeSet<Lease> {
         let sql = "SELECT id, attempt FROM tasks WHERE site = ?1 AND state = 1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -243,7 +243,7 @@ impl Witness {
         counters.expect("there is one row")
     }
 
-    /// Whether none of the leases in the outcomes is valid.
+    /// Whether none of the leases in the outcomes is valid any more.
     pub(crate) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
         let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
@@ -259,9 +259,9 @@ impl Witness {
         })
     }
 
-    /// A site with a task that could be handed out now, according to the database: no task of it is out, and a crawl
-    /// without restrictions has something queued there. If an application has limits, only crawls of another are
-    /// considered.
+    /// A site with a task that could be handed out now, according to the database: no task of the site is leased, and
+    /// a crawl that is not held back has something queued there. With `only_app`, only crawls of this application are
+    /// considered, because others have limits.
     pub(crate) fn due_site(
         &self,
         now_ms: i64,

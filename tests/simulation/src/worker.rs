@@ -1,6 +1,6 @@
 //! A simulated worker process. The real code of `webfill-worker` decides what is known of sites, when a request may
 //! start, whether a page may be fetched, and which permits are in force. Only the runner around it is simulated:
-//! instead of waiting it returns until when it would wait, and instead of sending a request it names it.
+//! instead of waiting it returns until when it would wait, and instead of sending a request it returns the request.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ use crate::web::{Request, Response};
 
 mod runner;
 
-/// Clocks go to the shared cache as often as in the real worker.
+/// How often clocks are written to the shared cache, as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
 
 /// One worker process.
@@ -45,7 +45,7 @@ pub(crate) struct Worker {
     permits: Permits,
     runners: BTreeMap<usize, Runner>,
     clocks_kept_ms: u64,
-    /// Pages that are being saved.
+    /// The number of pages that are being saved.
     pub(crate) saving: usize,
 }
 
@@ -55,14 +55,14 @@ struct Runner {
     permit: Permit,
     stage: Stage,
     request: Option<Pending>,
-    /// It has sent a request.
+    /// Whether the runner has sent a request.
     has_asked: bool,
 }
 
 enum Stage {
-    /// It checks whether the page may be fetched.
+    /// The runner checks whether the page may be fetched.
     Checking(Box<PermissionCheck>),
-    /// It waits for the page's turn, or for the page.
+    /// The runner waits for the page's turn, or for the page.
     Permitted {
         delay: Duration,
         turn: Turn,
@@ -91,10 +91,10 @@ pub(crate) struct FinishedTask {
     evidence: Option<Evidence>,
 }
 
-/// The next action of a runner.
+/// What a runner does next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// It has nothing to do, or waits for an answer.
+    /// The runner has nothing to do, or waits for an answer.
     Nothing,
     WakeAt(Instant),
     Ask(Request),
@@ -112,7 +112,7 @@ enum Waited {
 /// The environment of a worker at one moment.
 pub(crate) struct Around<'a> {
     pub(crate) cache: &'a mut SharedCache,
-    /// Sees the answers of the shared cache.
+    /// The judge, which observes the answers of the shared cache.
     pub(crate) judge: &'a mut Judge,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) process: Process,
@@ -200,14 +200,14 @@ impl Worker {
         (touched.into_iter().collect(), says)
     }
 
-    /// In an order that is the same for the same seed.
+    /// Takes back queued tasks in a scope, in an order that is the same for the same seed.
     fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut queued = self.sites.borrow_mut().take_queued(scope);
         queued.sort_by_key(|task| task.task);
         queued.iter().map(|task| unstarted(task, None)).collect()
     }
 
-    /// A request that [`Next::Ask`] named has been sent.
+    /// Notes that the request that [`Next::Ask`] returned was sent.
     pub(crate) fn sent(&mut self, number: usize, pending: Pending) {
         if let Some(runner) = self.runners.get_mut(&number) {
             runner.permit.note_request(true);
@@ -216,7 +216,8 @@ impl Worker {
         }
     }
 
-    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if that is due, or the process ends.
+    /// Writes the clocks that have moved to the shared cache, and forgets idle sites, if that is due or the process
+    /// ends.
     pub(crate) fn keep_clocks(&mut self, owner: &str, around: &mut Around<'_>) {
         if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
@@ -243,7 +244,7 @@ impl Worker {
         Some(&self.runners.get(&site)?.task)
     }
 
-    /// The same, with its delivery.
+    /// The lease of the current task of a site's runner.
     pub(crate) fn lease(&self, site: usize) -> Option<Lease> {
         let task = self.task(site)?;
         Some((task.task as i64, task.delivery.number))
@@ -261,21 +262,21 @@ impl Worker {
         lost
     }
 
-    /// Sites with a request in progress.
+    /// The sites with a request in progress.
     pub(crate) fn asking(&self) -> Vec<usize> {
         let asking = |runner: &Runner| runner.request.is_some();
         let runners = self.runners.iter().filter(|(_, runner)| asking(runner));
         runners.map(|(number, _)| *number).collect()
     }
 
-    /// Drained: nothing is in progress any more.
+    /// Whether the worker has drained, so that nothing is in progress any more.
     pub(crate) fn has_drained(&self) -> bool {
         self.draining && self.saving == 0 && self.runners.is_empty()
     }
 }
 
 impl FinishedTask {
-    /// The message about its end. A page that completes all of its records has no links to follow.
+    /// The message about the end of the task. A page that completes all of its records has no links to follow.
     pub(crate) fn done(&self, links: Vec<String>, resolved: Vec<String>, now: Now) -> TaskDone {
         let records = &self.task.records;
         let is_complete = !records.is_empty() && resolved.len() >= records.len();

@@ -9,13 +9,13 @@ use crate::web::Request;
 use crate::worker::{Around, FinishedTask, Next, Pending, Worker, page_of, site_number, url};
 use crate::world::{Event, Place, World};
 
-/// The same value as in the real supervisor.
+/// The same values as in the real supervisor.
 const CHECK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
 
 impl World {
-    // In the view of their supervisor.
+    // The worker, as its supervisor sees it.
 
     pub(crate) fn start_worker(
         &mut self,
@@ -43,7 +43,7 @@ impl World {
         self.later(50, ready);
     }
 
-    /// A worker dies, possibly because of a page.
+    /// Ends a worker that dies, possibly because of a page.
     pub(crate) fn kill_worker(&mut self, machine: usize, slot: u16, blamed: Option<u64>) {
         if !self.machines[machine].workers[usize::from(slot)].is_alive {
             return;
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// A worker is stopped, and killed if that lasts too long.
+    /// Stops a worker, and kills it if that lasts too long.
     pub(crate) fn stop_worker(&mut self, machine: usize, slot: u16, for_ms: u64) {
         self.stop(Place::Worker(machine, slot), for_ms);
         let incarnation = self.machines[machine].workers[usize::from(slot)].incarnation;
@@ -136,7 +136,7 @@ impl World {
         self.later(1, event);
     }
 
-    // In their own view.
+    // The worker, as it sees itself.
 
     pub(crate) fn is_alive(&self, machine: usize, slot: u16, incarnation: u32) -> bool {
         let worker = &self.machines[machine].workers[usize::from(slot)];
@@ -187,7 +187,7 @@ impl World {
         self.end_if_drained(machine, slot);
     }
 
-    /// The worker, and its current environment.
+    /// A worker, and its present environment.
     fn worker_and_around(&mut self, machine: usize, slot: u16) -> (&mut Worker, Around<'_>) {
         let (now, boot_ms) = (self.now(), self.machines[machine].boot_ms(self.now_ms));
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
@@ -204,8 +204,8 @@ impl World {
         (worker, around)
     }
 
-    /// A worker's clocks go to the shared cache. This is done when something happens to the worker, and some time
-    /// after each answer, instead of every two seconds of its life.
+    /// Writes a worker's clocks to the shared cache. This is done when something happens to the worker, and some time
+    /// after each answer, instead of every two seconds.
     pub(crate) fn keep_clocks(&mut self, machine: usize, slot: u16) {
         let owner = self.machines[machine].name().to_owned();
         let (worker, mut around) = self.worker_and_around(machine, slot);
@@ -247,7 +247,7 @@ impl World {
         self.end_if_drained(machine, slot);
     }
 
-    /// A runner gives its task back, or has a page or a refusal to save.
+    /// Ends the task of a runner, which gives it back, or has a page or a refusal to save.
     fn end_task(&mut self, machine: usize, slot: u16, over: Next) {
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         match over {
@@ -310,9 +310,9 @@ impl World {
         self.at(ends_ms, answered);
     }
 
-    /// A page of a crawl in the lane `browser` must not go to a supervisor without browsers.
+    /// Judges that no page of a crawl in the lane `browser` goes to a supervisor without browsers.
     fn judge_by_lane(&mut self, machine: usize, crawl: CrawlKey, who: &str) {
-        // The client opens them in order.
+        // The client opens the crawls in order, so the key is the position plus one.
         let needed = self.plan.crawl_lanes[crawl as usize - 1];
         if needed == Lane::Browser && self.machines[machine].lane() == Lane::Http {
             let fault = format!("without a browser: a page of crawl {crawl} by {who}");
@@ -320,7 +320,7 @@ impl World {
         }
     }
 
-    /// While nothing goes wrong, robots.txt is requested only if the cache has no fresh one.
+    /// Judges that robots.txt is requested only if the cache has no fresh one, as long as nothing goes wrong.
     fn judge_by_cache(&mut self, site: usize, request: Request, who: &str) {
         let origin = format!("http://{}", crate::shared_servers::site_name(site));
         let wall_ms = self.now().wall_ms;

@@ -48,7 +48,7 @@ pub(crate) struct World {
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: LostWays,
     pub(crate) machines_seen: SeenMachines,
-    /// The start value of monotonic clocks.
+    /// The time at which monotonic clocks start.
     epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
@@ -56,7 +56,7 @@ pub(crate) struct World {
     pub(crate) faults: Vec<String>,
 }
 
-/// A process.
+/// A place where events happen, which may be stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Nowhere,
@@ -65,7 +65,7 @@ pub(crate) enum Place {
     Worker(usize, u16),
 }
 
-/// An event of a process.
+/// An event at one of the processes.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     DispatcherWakes,
@@ -138,14 +138,14 @@ pub(crate) enum Event {
         slot: u16,
         incarnation: u32,
     },
-    /// The task of a site's runner waits for a name server.
+    /// A runner's task waits for a name server.
     WorkerWaits {
         machine: usize,
         slot: u16,
         incarnation: u32,
         site: usize,
     },
-    /// The store has states of sites, and then the dispatcher learns of it.
+    /// The store has written states of sites; the dispatcher learns that later.
     SiteStatesStored {
         life: u32,
         write: Box<SiteStatesWrite>,
@@ -254,7 +254,7 @@ impl World {
         self.at(self.now_ms + wait_ms, event);
     }
 
-    /// Runs the next event. Returns false when the crawl is finished, or nothing is left.
+    /// Runs the next event. Returns false when the crawls are finished or nothing is left.
     pub(crate) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
@@ -358,7 +358,7 @@ impl World {
         }
     }
 
-    /// This moment for workers. Their wall clocks are right.
+    /// The present moment, for workers. Their wall clocks are right.
     pub(crate) fn now(&self) -> Now {
         Now {
             instant: self.epoch + Duration::from_millis(self.now_ms),
@@ -378,7 +378,7 @@ impl World {
         *stopped = until_ms.max(*stopped);
     }
 
-    /// A new process is not stopped.
+    /// Ends the stop of a place, because a new process is not stopped.
     pub(crate) fn unstop(&mut self, place: Place) {
         self.stopped_until_ms.remove(&place);
     }

@@ -18,7 +18,7 @@ fn run(supervisors: usize) -> LargeFleet {
     assert!(seen.welcome_again_ms > 0, "they were not welcome again");
     assert!(seen.welcome_again_ms <= 30_000, "{seen:?}");
     assert!(seen.even_again_ms > 0, "the sites were not shared evenly");
-    // A share of two tasks and two outcomes, and of the heartbeats.
+    // Batches of two tasks and of two outcomes, and a share of the heartbeats.
     assert!(seen.messages_per_task <= 6.0, "{seen:?}");
     seen
 }

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use webfill_simulation::several::{Passed, Sabotage, finds, measure, run};
 
-/// Runs by default.
+/// The default number of seeds.
 const RUNS: u64 = 40;
 
-/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds is limited
-/// to this time, so that the test ends.
+/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds ends after
+/// this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn setting(name: &str) -> Option<u64> {
@@ -27,7 +27,7 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-/// Runs seeds on all cores. Panics with the first ones that fail.
+/// Runs seeds on all cores. Panics with the first seeds that fail.
 fn run_all(seeds: &[u64]) {
     let started = Instant::now();
     let next = AtomicU64::new(0);
@@ -82,7 +82,7 @@ fn whatever_goes_wrong_between_them_nothing_is_lost_or_fetched_twice() {
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
-/// The measurements in `tests/simulation/several.md`. Nothing goes wrong here.
+/// The measurements in `tests/simulation/several.md`, in worlds without faults.
 #[test]
 #[ignore = "measures, and takes a minute"]
 fn figures_of_several_dispatchers() {
@@ -114,8 +114,8 @@ fn the_same_seed_is_the_same_world_of_several() {
     }
 }
 
-/// Tries the noted seed, then others. The environment may set the seeds to search instead, in order to find a seed to
-/// note. The time is not limited then.
+/// Tries the noted seed, then others. To find a seed to note, the environment may set the seeds to search instead;
+/// then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let found = match setting("WEBFILL_SIMULATION_RUNS") {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use webfill_simulation::{Sabotage, finds, run};
 
-/// Seeds that once found a fault, one line each, with its description.
+/// Seeds that once found a fault, one per line, each with its description.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
-/// Runs by default.
+/// The default number of seeds.
 const RUNS: u64 = 300;
 
-/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds is limited
-/// to this time, so that the test ends.
+/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds ends after
+/// this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn setting(name: &str) -> Option<u64> {
@@ -23,7 +23,7 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-/// Runs seeds on all cores. Panics with the first ones that fail.
+/// Runs seeds on all cores. Panics with the first seeds that fail.
 fn run_all(seeds: &[u64]) {
     let started = Instant::now();
     let (next, passed_ms) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -100,8 +100,8 @@ fn the_same_seed_is_the_same_world() {
     }
 }
 
-/// Tries the noted seed, then others. The environment may set the seeds to search instead, in order to find a seed to
-/// note. The time is not limited then.
+/// Tries the noted seed, then others. To find a seed to note, the environment may set the seeds to search instead;
+/// then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let (first, runs) = (
@@ -140,7 +140,8 @@ fn workers_that_ignore_recalls_are_found() {
     assert_is_found(Sabotage::RecallsAreIgnored, 65);
 }
 
-/// Seed 528 found it, until the order of tasks within a lease changed. Thousands of others do not find it.
+/// Seed 528 found this fault until the order of tasks within a lease changed. Thousands of other seeds do not find
+/// it.
 #[test]
 #[ignore = "does no harm in the worlds of chance any more: it needs one that suits it"]
 fn a_worker_that_inherits_no_requests_under_way_is_found() {

@@ -1,11 +1,11 @@
-//! The client of a crawl: opens it at its home, feeds the seeds, stops it if that is planned, and asks until it has
-//! ended. Unanswered requests are repeated.
+//! The client of a crawl. It opens the crawl at its home, feeds the seeds, stops the crawl if that is planned, and
+//! asks until it has ended. Unanswered requests are repeated.
 
 use super::dispatcher::{Answer, Dispatcher};
 use super::message::CrawlNumber;
 use super::plan::CrawlPlan;
 
-/// Seeds in one message.
+/// The number of seeds in one message.
 const BATCH: usize = 2;
 
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Client {
     is_open: bool,
     fed: usize,
     seeds_ended: bool,
-    /// The answer to the stop has come: nothing of the crawl may start any more.
+    /// Whether the stop was answered. After that, nothing of the crawl may start any more.
     pub(super) is_stopped: bool,
     pub(super) is_over: bool,
 }

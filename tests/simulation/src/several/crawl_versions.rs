@@ -1,5 +1,5 @@
-//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first opens it, a later one stops
-//! it. The home sends a version until every dispatcher has carried it out.
+//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first version opens the crawl, a
+//! later one stops it. The home sends a version until every dispatcher has carried it out.
 
 use serde_json::{Value, json};
 use webfill_scheduler::control;
@@ -10,7 +10,7 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// Requests under this number are answered immediately.
+/// Requests to the core with this number are answered immediately.
 const AT_ONCE: u64 = u64::MAX;
 
 impl Dispatcher {
@@ -21,7 +21,7 @@ impl Dispatcher {
         self.memory.answers.push(Answer::Opened(crawl));
     }
 
-    /// Accepts up to `most` seeds after the first `fed`. Those of other dispatchers go into the outbox.
+    /// Accepts up to `most` seeds after the first `fed`. Seeds for other dispatchers go into the outbox.
     pub(super) fn feed_seeds(&mut self, crawl: CrawlNumber, fed: usize, most: usize, now_ms: i64) {
         let mut row = self.crawl(crawl).expect("it is open");
         let plan = self.plan.clone();
@@ -64,7 +64,7 @@ impl Dispatcher {
         self.answer_stop(crawl);
     }
 
-    /// A version is in force here from the next commit on.
+    /// Carries out a version, which is in force here from the next commit on.
     fn carry_out(&mut self, crawl: CrawlNumber, version: u64, stopped: bool, now_ms: i64) {
         let known = self.crawl(crawl);
         let is_open = known.as_ref().is_some_and(|row| !row.stopped);
@@ -79,7 +79,7 @@ impl Dispatcher {
         }
     }
 
-    /// A crawl with a page limit begins without any share of it.
+    /// Opens a crawl in the core. If it has a page limit, it begins without any share of it.
     fn open_in_core(&mut self, crawl: CrawlNumber, now_ms: i64) -> u32 {
         let planned = &self.plan.crawls[crawl];
         let (id, most_pages) = (planned.id, planned.most_pages);
@@ -111,7 +111,7 @@ impl Dispatcher {
         done.expect("the database is healthy");
     }
 
-    /// The core has answered: nothing of the crawl starts here any more.
+    /// Handles the core's answer to a stop: nothing of the crawl starts here any more.
     pub(super) fn take_answer_of_core(&mut self, number: u64) {
         if number == AT_ONCE {
             return;
@@ -150,14 +150,14 @@ impl Dispatcher {
         }
     }
 
-    /// A stop was committed, but the core may have died before it carried the stop out.
+    /// Repeats a committed stop, because the core may have died before it carried the stop out.
     fn stop_again(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
         if stopped && !self.memory.stops.contains_key(&crawl) {
             self.stop_in_core(crawl, now_ms);
         }
     }
 
-    /// Sends others the current version until they have carried it out.
+    /// Sends the current version to the others until they have carried it out.
     pub(super) fn spread_version(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         self.stop_again(crawl, row.stopped, now_ms);
@@ -201,7 +201,7 @@ impl Dispatcher {
         others == DISPATCHERS - 1
     }
 
-    /// A stop is answered when nothing of the crawl can start anywhere.
+    /// Answers a stop once nothing of the crawl can start anywhere.
     fn answer_stop(&mut self, crawl: CrawlNumber) {
         let is_asked = self.memory.stops_asked.contains(&crawl);
         let is_own_done = self.memory.stops.get(&crawl) == Some(&true);

@@ -1,6 +1,6 @@
 //! One of the dispatchers: the real core with its real frontier, and the additional parts that several dispatchers
-//! need. Its durable state is in the frontier's own file and commits ([`tables`](super::tables)). State in memory is
-//! lost when it dies, which does no harm.
+//! need. Its durable state is in the frontier's own file and commits ([`tables`](super::tables)). Its state in memory
+//! is lost when it dies, which does no harm.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -24,22 +24,22 @@ pub(super) struct Dispatcher {
     pub(super) folder: PathBuf,
     pub(super) sabotage: Option<Sabotage>,
     core: Option<Core>,
-    /// Counts the starts.
+    /// The number of the dispatcher's starts.
     pub(super) life: u32,
     pub(super) memory: Memory,
 }
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Messages to send after the next commit: to others, and to the client.
+    /// Messages to send after the next commit; `letters` go to other dispatchers, `answers` to the client.
     pub(super) letters: Vec<(usize, Message)>,
     pub(super) answers: Vec<Answer>,
-    /// Links that are or were in the outbox, so that they are not added again.
+    /// Links that are or were in the outbox, so that they are not added twice.
     pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
-    /// For each receiver with links in transit, when they are sent again.
+    /// When to send links again, for each receiver with links in transit.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
-    /// For crawls with their home here: who has carried out the current version.
+    /// For crawls whose home is here: which dispatchers have carried out the current version.
     pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
     /// Crawls that the core was asked to stop, and whether it has done so.
     pub(super) stops: BTreeMap<CrawlNumber, bool>,
@@ -47,17 +47,17 @@ pub(super) struct Memory {
     pub(super) stops_asked: BTreeSet<CrawlNumber>,
     pub(super) waves: BTreeMap<CrawlNumber, Wave>,
     pub(super) waves_begun: u64,
-    /// By sabotage: links for the outbox that wait for another commit.
+    /// With a sabotage: links for the outbox that wait for another commit.
     pub(super) uncommitted: Vec<(usize, Link)>,
-    /// By sabotage: the shares that were reported as kept.
+    /// With a sabotage: the shares that were reported as kept.
     pub(super) kept: BTreeMap<CrawlNumber, u64>,
 }
 
-/// To the client.
+/// An answer to the client.
 #[derive(Debug)]
 pub(super) enum Answer {
     Opened(CrawlNumber),
-    /// This many seeds are accepted.
+    /// The number of accepted seeds.
     Fed(CrawlNumber, usize),
     SeedsEnded(CrawlNumber),
     Stopped(CrawlNumber),
@@ -116,7 +116,7 @@ impl Dispatcher {
         assert!(committed.outgoing.is_empty(), "nobody is connected yet");
     }
 
-    /// Everything that is not committed is lost.
+    /// Kills the dispatcher. Everything that is not committed is lost.
     pub(super) fn die(&mut self) {
         self.core = None;
     }
@@ -198,8 +198,8 @@ impl Dispatcher {
         }
     }
 
-    /// The end of every turn of the real loop, except for the commit. While the outbox is full nothing is handed out,
-    /// so that it only gets the links of tasks already leased.
+    /// The end of every turn of the real loop, except for the commit. While the outbox is full, nothing is handed
+    /// out, so the outbox only gets the links of tasks that are already leased.
     pub(super) fn hand_out(&mut self, now_ms: i64) {
         let is_held = self.is_held();
         let core = self.core();
@@ -220,7 +220,7 @@ impl Dispatcher {
         committed.expect("the database is healthy")
     }
 
-    /// When its core has something to do if nothing arrives before.
+    /// When the core has something to do, unless a message arrives earlier.
     pub(super) fn next_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();

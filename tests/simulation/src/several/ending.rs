@@ -1,7 +1,7 @@
-//! When a crawl has ended, at all dispatchers together. No one sees all of them at one moment: each may have nothing
-//! to do when it is asked, while a link is in transit between two of them. So the home asks all of them twice, in
-//! waves. The second wave begins when all answers to the first have arrived. If both find nothing to do, as many
-//! links taken as sent, and the same counts, then nothing has happened between them (Mattern's four counters, 1987).
+//! Detects that a crawl has ended at all dispatchers. Nobody sees all of them at one moment: each may have nothing to
+//! do when it is asked, while a link is in transit between two of them. So the home asks all of them twice, in waves.
+//! The second wave begins when all answers to the first have arrived. If both find nothing to do, as many links taken
+//! as sent, and the same counts, then nothing has happened between them (Mattern's four counters, 1987).
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,13 @@ pub(super) struct Wave {
     number: u64,
     begun_ms: i64,
     counts: BTreeMap<usize, Counts>,
-    /// The sum of the previous wave, if that found nothing to do.
+    /// The sum of the previous wave, if that wave found nothing to do.
     before: Option<Counts>,
 }
 
 impl Dispatcher {
-    /// Begins a wave if one is due. Before all have the current version, some may not even know the crawl.
+    /// Begins a wave if one is due. Before all dispatchers have the current version, some may not even know the
+    /// crawl.
     pub(super) fn look_for_end(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         let may_end = row.seeds_ended || row.stopped;
@@ -36,7 +37,8 @@ impl Dispatcher {
 
     fn begin_wave(&mut self, crawl: CrawlNumber, before: Option<Counts>, now_ms: i64) {
         self.memory.waves_begun += 1;
-        // Answers to waves of an earlier life must not be taken for answers to this one.
+        // The number includes the life, so that answers to waves of an earlier life are not taken for answers to this
+        // one.
         let number = (u64::from(self.life) << 32) + self.memory.waves_begun;
         let wave = Wave {
             number,

@@ -11,7 +11,7 @@ use crate::worker::{place_of, url};
 use super::machine::{Next, says};
 use super::world::{Event, World};
 
-/// Page requests take at most this long.
+/// The maximum duration of a page request.
 const LONGEST_ANSWER_MS: u64 = 50;
 
 impl World {

@@ -17,9 +17,9 @@ use super::world::World;
 
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// For each crawl the requested pages, each with the dispatcher, its task, and the last delivery.
+    /// The requested pages of each crawl, each with the dispatcher, its task, and the last delivery.
     requested: BTreeMap<(CrawlNumber, Place), (usize, u64, Delivery)>,
-    /// Repeated page requests with an excuse.
+    /// The number of repeated page requests that were excused.
     pub(super) repeats: u64,
     pages: BTreeMap<CrawlNumber, u64>,
     pub(super) longest_outbox: u64,
@@ -28,9 +28,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// A page is requested through the supervisor of a dispatcher. The only excuse for a second request is that the
-    /// dispatcher has died, and took its supervisor for lost before that came back with the outcome. Then it is the
-    /// same task with a later delivery.
+    /// Judges a request for a page, sent through the supervisor of a dispatcher. The only excuse for a second request
+    /// is that the dispatcher has died, and took its supervisor for lost before that came back with the outcome. Then
+    /// it is the same task with a later delivery.
     pub(super) fn note_request(
         &mut self,
         (crawl, place): (CrawlNumber, Place),
@@ -71,7 +71,7 @@ impl Judge {
         }
     }
 
-    /// A full outbox gets only the links of tasks leased before, and seeds.
+    /// Judges the length of an outbox. A full one gets only seeds, and the links of tasks that were leased before.
     pub(super) fn note_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
         self.longest_outbox = self.longest_outbox.max(len);
         let pages = plan.sites.iter().flatten();
@@ -99,15 +99,15 @@ struct Sums {
     sent: u64,
     taken: u64,
     spared: u64,
-    /// Dispatchers where the crawl is in force without a stop.
+    /// The dispatchers where the crawl is in force without a stop.
     unstopped: Vec<usize>,
-    /// Each page that is done, with the dispatcher that has its task.
+    /// The done pages, each with the dispatcher that has its task.
     done: BTreeMap<Place, usize>,
     faults: Vec<String>,
 }
 
 impl World {
-    /// Each dispatcher's own file adds up, and so do all files together.
+    /// Checks that the file of each dispatcher adds up, and all files together, too.
     pub(super) fn check_end(&mut self) -> Passed {
         let mut passed = Passed {
             ms: self.now_ms,
@@ -182,7 +182,7 @@ impl World {
             faults.extend(going_on.map(|number| format!("not stopped at dispatcher {number}")));
             return faults;
         }
-        // Every link of every page was judged somewhere, once, and so was every seed.
+        // Every link of every done page, and every seed, must have been judged exactly once at some dispatcher.
         let links = sums.done.keys();
         let links: usize = links
             .map(|(site, page)| self.plan.sites[*site][*page].len())

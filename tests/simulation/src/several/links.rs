@@ -1,5 +1,5 @@
 //! Links to sites of other dispatchers. They enter the outbox together with the outcome that brought them, are sent
-//! until they are confirmed, and are taken once.
+//! until they are confirmed, and are taken only once.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::tables;
 
-/// Unconfirmed links are sent again after this long.
+/// The time after which unconfirmed links are sent again.
 const AGAIN_MS: i64 = 500;
 
 impl Dispatcher {
-    /// The core gets the outcomes with the links to its own sites. All other links go into the outbox, in the same
-    /// commit.
+    /// Passes outcomes to the core, with the links to this dispatcher's own sites. All other links go into the
+    /// outbox, in the same commit.
     pub(super) fn take_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
-            // Outcomes of an expired lease do not count, as in the core.
+            // Outcomes of an expired lease are ignored, as in the core.
             let leased = self.db(|db| tables::leased(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
@@ -73,7 +73,7 @@ impl Dispatcher {
         self.put_crawl(crawl, &row);
     }
 
-    /// By sabotage, the outbox gets its links after the commit of their outcomes.
+    /// With a sabotage, adds links to the outbox after the commit of their outcomes.
     pub(super) fn fill_outbox_later(&mut self, now_ms: i64) {
         for (receiver, link) in std::mem::take(&mut self.memory.uncommitted) {
             let mut row = self.crawl(link.crawl).expect("it is known");
@@ -108,7 +108,7 @@ impl Dispatcher {
         }
     }
 
-    /// Takes the links that were not taken before. The sender begins with the first one not confirmed, so none is
+    /// Takes the links that were not taken before. The sender begins with its first unconfirmed link, so none is
     /// missing. Taking never waits for this dispatcher's own outbox: otherwise all of them could be full and wait for
     /// each other.
     pub(super) fn take_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {

@@ -1,5 +1,5 @@
-//! The supervisor of each dispatcher: its real core, with a simple worker below it that requests one page at a time
-//! from each site. Politeness is judged in the worlds with one dispatcher.
+//! The supervisor of a dispatcher: its real core, with a simple worker below it that requests one page at a time from
+//! each site. Politeness is judged in the worlds with one dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use super::plan::{CRAWLS, Plan};
 
 pub(super) struct Machine {
     pub(super) core: Supervisor,
-    /// Names its connection to the dispatcher; a new one is a new peer.
+    /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
     pub(super) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
     pub(super) unsent: Vec<Upwards>,
@@ -30,7 +30,7 @@ pub(super) struct Machine {
 pub(super) struct Worker {
     lease_until_ms: u64,
     crawls: BTreeMap<CrawlKey, CrawlNumber>,
-    /// For each site, the tasks that have not started, and when they may start.
+    /// The tasks of each site that have not started, each with the time when it may start.
     waiting: BTreeMap<usize, VecDeque<(u64, Task)>>,
     /// Sites with a request in progress.
     asked: BTreeSet<usize>,
@@ -38,7 +38,7 @@ pub(super) struct Worker {
     free_ms: BTreeMap<usize, u64>,
 }
 
-/// The action of a site's next task.
+/// What happens next at a site.
 #[derive(Debug)]
 pub(super) enum Next {
     Nothing,
@@ -99,7 +99,7 @@ fn given_back(task: &Task) -> TaskReturned {
 }
 
 impl Worker {
-    /// Returns the sites that got tasks, and the message to the supervisor.
+    /// Handles a message. Returns the sites that got tasks, and the message to the supervisor.
     pub(super) fn take(
         &mut self,
         message: SupervisorToWorker,
@@ -170,7 +170,7 @@ impl Worker {
         Next::Fetch(self.crawls[&task.crawl], task)
     }
 
-    /// A site has answered.
+    /// Notes that a site has answered.
     pub(super) fn answered(&mut self, site: usize, free_ms: u64) {
         self.asked.remove(&site);
         self.free_ms.insert(site, free_ms);

@@ -1,6 +1,6 @@
 //! The messages between dispatchers. Any of them may be lost, late, repeated or out of order.
 
-/// A crawl, by its position in the plan.
+/// A crawl, by its index in the plan.
 pub(super) type CrawlNumber = usize;
 
 /// A link to a site of the receiver.
@@ -13,35 +13,35 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// Links in the order of the outbox. For each receiver they are numbered from 1.
+    /// Links, in the order of the outbox. The links for each receiver are numbered from 1.
     Links { first: u64, links: Vec<Link> },
-    /// All links up to this number are committed.
+    /// Confirms that all links up to this number are committed.
     Taken { up_to: u64 },
-    /// The current state of a crawl. Of two versions the greater one counts.
+    /// The current state of a crawl. Of two versions the greater one is valid.
     Crawl {
         crawl: CrawlNumber,
         version: u64,
         stopped: bool,
     },
-    /// The version is carried out: if it is a stop, nothing of the crawl starts here any more.
+    /// Confirms that the version is carried out: if it is a stop, nothing of the crawl starts here any more.
     CrawlTaken { crawl: CrawlNumber, version: u64 },
-    /// Links of the crawl have arrived, but it is not known here.
+    /// Asks for a crawl that is not known here, though links of it have arrived.
     CrawlWanted { crawl: CrawlNumber },
-    /// Requests for shares are numbered. Before asking, the sender has given up all pages of its share beyond `kept`.
-    /// It would like this many `more`.
+    /// Asks for a share. Such requests are numbered. Before it asks, the sender has given up all pages of its share
+    /// beyond `kept`. It would like `more` pages.
     ShareWanted {
         crawl: CrawlNumber,
         request: u64,
         kept: u64,
         more: u64,
     },
-    /// The receiver's share of the crawl's page limit, in answer to this request.
+    /// The receiver's share of the crawl's page limit, in answer to the request with this number.
     Share {
         crawl: CrawlNumber,
         request: u64,
         pages: u64,
     },
-    /// A wave asks all dispatchers for their counts.
+    /// Asks for the receiver's counts. In a wave, all dispatchers are asked.
     CountsWanted { crawl: CrawlNumber, wave: u64 },
     Counts {
         crawl: CrawlNumber,
@@ -50,15 +50,15 @@ pub(super) enum Message {
     },
 }
 
-/// The counts of a dispatcher for a crawl, all committed.
+/// The counts of a dispatcher for a crawl, all of them committed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) queued: u64,
     pub(super) leased: u64,
     pub(super) pages: u64,
-    /// All links ever added to its outbox.
+    /// The number of links ever added to its outbox.
     pub(super) sent: u64,
-    /// All links ever taken from others.
+    /// The number of links ever taken from others.
     pub(super) taken: u64,
 }
 

@@ -11,27 +11,27 @@ use super::slots::{DISPATCHERS, SlotMap};
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) slots: SlotMap,
-    /// For each site its pages, and for each page its links, as sites and pages.
+    /// The pages of each site, and the links of each page.
     pub(super) sites: Vec<Vec<Vec<Place>>>,
     pub(super) crawls: Vec<CrawlPlan>,
     pub(super) network: NetworkPlan,
     /// A dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(super) deaths_in_turn: u64,
-    /// Times, dispatchers, and how long they are down.
+    /// The deaths between turns: when, of which dispatcher, and for how long.
     pub(super) deaths: Vec<(u64, usize, u64)>,
     pub(super) delay_ms: u64,
     pub(super) lease_ms: u64,
     pub(super) longest_request_ms: u64,
-    /// The most tasks held by a supervisor.
+    /// The maximum number of tasks held by a supervisor.
     pub(super) queue: u64,
     pub(super) window_sites: usize,
-    /// Links in one message.
+    /// The maximum number of links in one message.
     pub(super) batch: usize,
     /// A dispatcher with more links than this in its outbox hands nothing out.
     pub(super) full_outbox: u64,
-    /// Pages requested at a time.
+    /// The number of pages requested at a time for a share.
     pub(super) share: u64,
-    /// A wave without answers is restarted after this long.
+    /// The time after which a wave without answers is restarted.
     pub(super) wave_ms: i64,
 }
 
@@ -55,9 +55,9 @@ pub(super) struct NetworkPlan {
     pub(super) twice_once_in: u64,
     pub(super) late_once_in: u64,
     pub(super) latest_ms: u64,
-    /// The longest time of a wave's questions.
+    /// The maximum delay of a wave's questions.
     pub(super) slowest_wave_ms: u64,
-    /// Messages between two dispatchers are lost between two times.
+    /// Interruptions: between which two dispatchers messages are lost, and from when to when.
     pub(super) cuts: Vec<(usize, usize, u64, u64)>,
 }
 
@@ -101,7 +101,7 @@ impl Plan {
     pub(super) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::of(seed);
         if sabotage == Sabotage::OneWaveIsEnough {
-            // A crawl with one page at a time, which moves on while a slow wave asks other dispatchers.
+            // The crawl has one page at a time, which may move on while a slow wave asks other dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
             plan.sites = chain(&mut dice, 8);
             plan.crawls.truncate(1);
@@ -114,7 +114,7 @@ impl Plan {
         plan
     }
 
-    /// A web for measurements: larger, and without faults.
+    /// A plan for measurements: a larger web, without faults.
     pub(super) fn to_measure(sites: usize, pages: usize, links: usize) -> Plan {
         let mut dice = Dice::new(1);
         let slots = SlotMap::of(&mut dice);
@@ -172,7 +172,7 @@ fn web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
     }
 }
 
-/// The first pages of all sites link to each other, and any page links anywhere.
+/// A web in which the first pages of all sites link to each other, and any page links anywhere.
 fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[1, 4, 12]);
     let most_links = dice.one_of(&[2, 5, 12]);
@@ -189,8 +189,8 @@ fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     web
 }
 
-/// One chain through half of all pages, from site to site. Each of them also links to a page without links. Most
-/// dispatchers have nothing to do most of the time.
+/// A web with one chain through half of all pages, from site to site. Each of these pages also links to a page
+/// without links. So most dispatchers have nothing to do most of the time.
 fn chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[3, 8]);
     let mut web = vec![vec![Vec::new(); 2 * pages]; sites];

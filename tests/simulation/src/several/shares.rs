@@ -1,6 +1,6 @@
-//! The page limit of a crawl over all dispatchers. Its home assigns shares. The real core treats its share like a
-//! page limit of its own. At any time the shares together are at most the limit, and no dispatcher uses more than its
-//! share:
+//! The page limit of a crawl over all dispatchers. The crawl's home assigns shares, and the real core treats its
+//! share like a page limit of its own. At any time the sum of the shares is at most the limit, and no dispatcher uses
+//! more than its share:
 //!
 //! - a dispatcher gives pages up in a commit before it reports that;
 //! - it has one request in progress at a time, numbered, and accepts only the answer to that one;
@@ -12,7 +12,7 @@ use super::sabotage::Sabotage;
 use super::tables;
 
 impl Dispatcher {
-    /// Requests more when the share is used up, and gives back pages that are not needed.
+    /// Requests more pages when the share is used up, and gives back pages that are not needed.
     pub(super) fn adjust_share(&mut self, crawl: CrawlNumber) {
         if self.plan.crawls[crawl].most_pages.is_none() {
             return;

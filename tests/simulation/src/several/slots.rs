@@ -1,5 +1,5 @@
-//! The ownership of sites by dispatchers: a site always belongs to one of a fixed number of slots, and each slot to one
-//! dispatcher.
+//! Which dispatcher owns a site: each site belongs permanently to one of a fixed number of slots, and each slot to
+//! one dispatcher.
 
 use crate::dice::Dice;
 
@@ -23,13 +23,13 @@ impl SlotMap {
         SlotMap { owners }
     }
 
-    /// The owner of a site, or the home of a crawl by its id.
+    /// The owner of a site, or the home of a crawl, by its name.
     pub(super) fn owner(&self, name: &str) -> usize {
         self.owners[slot_of(name)]
     }
 }
 
-/// FNV-1a: always the same everywhere, unlike the hash of a hash table.
+/// FNV-1a, which yields the same value everywhere and always, unlike the hash of a hash table.
 fn slot_of(name: &str) -> usize {
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)

@@ -1,5 +1,5 @@
-//! A dispatcher's additional state beside its tasks, in the same file and so in the same commits: the outbox, the
-//! position up to which it has taken the links of others, and each crawl with its version, share and counts.
+//! A dispatcher's state besides its tasks, in the same file and so in the same commits: the outbox, the position up
+//! to which it has taken the links of others, and each crawl with its version, share and counts.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
@@ -66,7 +66,7 @@ pub(super) fn create(db: &Connection) -> Result<()> {
     db.execute_batch(TABLES)
 }
 
-/// Adds a link after all others for this receiver.
+/// Adds a link to the end of the outbox for this receiver.
 pub(super) fn add_link(db: &Connection, receiver: usize, link: &Link) -> Result<()> {
     let sql = "INSERT INTO others VALUES (?1, 1, 0)
                ON CONFLICT DO UPDATE SET sent = sent + 1 RETURNING sent";
@@ -108,7 +108,7 @@ pub(super) fn first_links(
     Ok(numbers.first().map(|first| (*first, links)))
 }
 
-/// A receiver has all links up to this one. Returns how many of them were not confirmed before.
+/// Removes links up to this one, which a receiver has confirmed. Returns their number.
 pub(super) fn confirm_links(db: &Connection, receiver: usize, up_to: u64) -> Result<usize> {
     let sql = "DELETE FROM outbox WHERE receiver = ?1 AND number <= ?2";
     let values = params![receiver as i64, up_to as i64];
@@ -196,7 +196,7 @@ pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result
         .unwrap_or_default())
 }
 
-/// The shares of all dispatchers together.
+/// The sum of the shares of all dispatchers.
 pub(super) fn shared(db: &Connection, crawl: CrawlNumber) -> Result<u64> {
     let mut sum =
         db.prepare_cached("SELECT coalesce(sum(pages), 0) FROM shares WHERE crawl = ?1")?;
@@ -219,7 +219,7 @@ pub(super) fn put_share(
     Ok(())
 }
 
-/// The crawl, by its key, and the depth of a task with a valid lease.
+/// The key of the crawl and the depth of a task, if this lease of it is valid.
 pub(super) fn leased(
     db: &Connection,
     task: u64,

@@ -24,7 +24,7 @@ use super::slots::DISPATCHERS;
 /// How often a dispatcher repeats unanswered messages.
 const TICK_MS: u64 = 250;
 
-/// The most deaths within turns, so that each world ends.
+/// The maximum number of deaths within turns, so that each world ends.
 const MOST_DEATHS_IN_TURN: u64 = 60;
 
 pub(super) struct World {
@@ -72,7 +72,7 @@ pub(super) enum Event {
         message: DispatcherToSupervisor,
     },
     MachineSpeaks(usize),
-    /// Its worker has sent it a message.
+    /// A supervisor acts, because its worker has sent it a message.
     MachineActs(usize),
     SiteIsFree {
         machine: usize,
@@ -87,7 +87,7 @@ pub(super) enum Event {
 
 impl World {
     pub(super) fn new(seed: u64, plan: Plan, sabotage: Option<Sabotage>, traces: bool) -> World {
-        // In memory, if there is such a folder: the disk is not under test here.
+        // In memory, if there is such a folder, because the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = match memory.is_dir() {
             true => tempfile::tempdir_in(memory),
@@ -148,7 +148,7 @@ impl World {
         self.at(self.now_ms + wait_ms, event);
     }
 
-    /// Runs the next event. Returns false when all crawls have ended, and late messages have arrived.
+    /// Runs the next event. Returns false when all crawls have ended and late messages have arrived.
     pub(super) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
@@ -167,7 +167,7 @@ impl World {
             Event::Starts(number) => self.start(number),
             Event::Dies(number, down_ms) => self.kill(number, down_ms),
             Event::Wakes(number) => {
-                // An earlier wake has replaced others.
+                // A wake may be outdated, because an earlier one has replaced it.
                 if self.now_ms >= self.wakes_at_ms[number] {
                     self.wakes_at_ms[number] = u64::MAX;
                     self.turn(number, |_, _| ());
@@ -250,7 +250,7 @@ impl World {
         EPOCH_MS + self.now_ms as i64
     }
 
-    /// One turn of a dispatcher's loop around `work`. It may die before or after the commit.
+    /// Runs one turn of a dispatcher's loop around `work`. The dispatcher may die before or after the commit.
     fn turn(&mut self, number: usize, work: impl FnOnce(&mut Dispatcher, i64)) {
         let now_ms = self.wall_ms();
         let deaths_in_turn = match self.deaths_in_turn < MOST_DEATHS_IN_TURN {
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Messages from the core after a commit.
+    /// Passes on a message of the core after a commit.
     fn let_out(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {

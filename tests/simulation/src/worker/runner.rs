@@ -1,9 +1,9 @@
-//! One site's runner: its next action, and its reaction to an answer.
+//! One site's runner: what it does next, and how it reacts to an answer.
 
 use super::*;
 
 impl Worker {
-    /// The action of a site's runner now. Call again until there is none.
+    /// Advances a site's runner, and returns what it does now. Call it again until that is nothing.
     pub(crate) fn advance(&mut self, number: usize, around: &mut Around<'_>) -> Next {
         let mut runner = match self.runners.remove(&number) {
             Some(runner) => runner,
@@ -50,7 +50,7 @@ impl Worker {
         }
     }
 
-    /// Continues until it has to wait, or the task is over.
+    /// Continues until the runner has to wait, or the task is over.
     fn go_on(&self, runner: &mut Runner, around: &mut Around<'_>) -> Next {
         if runner.request.is_some() {
             return Next::Nothing;
@@ -159,7 +159,7 @@ impl Worker {
         check.looked_up(entry.as_ref(), self.known(), around.now);
     }
 
-    /// The consequence of a permission: the runner waits for the page's turn, or the task is over.
+    /// Acts on the decision about a page: the runner waits for the page's turn, or the task is over.
     fn decided(
         &self,
         permission: Permission,
@@ -220,7 +220,7 @@ impl Worker {
         }
     }
 
-    /// Handles the answer to a site's request. Returns what is over because of it, if anything.
+    /// Handles the answer to a site's request. Returns what ends because of it, if anything.
     pub(crate) fn answered(&mut self, number: usize, around: &mut Around<'_>) -> Option<Next> {
         let mut runner = self.runners.remove(&number)?;
         let Some(pending) = runner.request.take() else {
