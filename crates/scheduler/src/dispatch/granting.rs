@@ -23,9 +23,9 @@ enum Receiver {
 }
 
 impl Dispatch {
-    /// Chooses the next site whose tasks are handed out: by the highest priority, then by crawls in turn, then by the
-    /// longest due time. `None` when no site is ready or no supervisor has credit. If no machine has a way out, the
-    /// site is drawn at random.
+    /// Chooses the next site whose tasks are handed out: by the highest priority, then by crawls in turn, then the
+    /// site that has been due longest. `None` when no site is ready or no supervisor has credit. If no machine has a
+    /// way out, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();

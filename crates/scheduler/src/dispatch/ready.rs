@@ -1,5 +1,5 @@
 //! The ready sites: those whose next task can be handed out now. They are ordered by the highest priority first, then
-//! by crawls in turn, then by the longest due time.
+//! by crawls in turn, then the site that has been due longest.
 //!
 //! Crawls of one priority share by *start-time fair queueing*. Each crawl has a tag, which grows by one with each of
 //! its tasks that is handed out; the crawl with the lowest tag is next. A crawl that arrives, or comes back after a

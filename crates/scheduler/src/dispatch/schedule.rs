@@ -276,8 +276,8 @@ impl Schedule {
             .min()
     }
 
-    /// The next ready site: by the highest priority, then by crawls in turn, then by the longest due time, or a drawn
-    /// one. Sites that wait for credit in one of the `full` lanes are skipped.
+    /// The next ready site: by the highest priority, then by crawls in turn, then the site that has been due longest,
+    /// or a drawn one. Sites that wait for credit in one of the `full` lanes are skipped.
     pub(super) fn next_ready(
         &mut self,
         full: &BTreeSet<Lane>,

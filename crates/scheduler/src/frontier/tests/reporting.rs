@@ -48,7 +48,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
         ahead(0)
     );
-    // Another crawl does not have the URL, and its tasks precede at the site.
+    // Another crawl does not have the URL. Its task at the same site precedes `linked`.
     let other = CrawlSpec::new("app", "other");
     let other = fixture.frontier.crawls().open(&other).unwrap();
     assert_eq!(
