@@ -54,7 +54,7 @@ pub struct Subject {
     /// Only `info` may leave it out; it then concerns all crawls of the application.
     pub crawl_id: Option<String>,
     pub uuid: Option<String>,
-    /// Repeated in an answer about a whole application; a crawl has a spider of its own.
+    /// The spider to repeat in an answer about a whole application. A crawl has its own spider.
     pub spider: Option<Spider>,
 }
 
@@ -62,7 +62,7 @@ pub struct Subject {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InfoQuestion {
     pub subject: Subject,
-    /// For an application, only crawls after this one: the `next` of the previous answer.
+    /// For an application, shows only crawls after this one: the `next` of the previous answer.
     pub after: Option<String>,
 }
 
@@ -72,9 +72,9 @@ pub struct RetryAction {
     pub subject: Subject,
     /// The outcomes of the tasks to queue; not empty.
     pub outcomes: Vec<Outcome>,
-    /// Only those with one of these HTTP statuses.
+    /// Selects only tasks with one of these HTTP statuses.
     pub status_codes: Option<Vec<u16>>,
-    /// Only those of this site: a host name or an address, as the client wrote it.
+    /// Selects only tasks of this site: a host name or an address, as the client wrote it.
     pub site: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct RetryAction {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneAction {
     pub subject: Subject,
-    /// Only those without activity for this many seconds.
+    /// Drops only crawls without activity for this many seconds.
     pub older_than_s: u64,
 }
 
@@ -95,11 +95,12 @@ pub struct SiteAction {
     pub uuid: Option<String>,
     /// Milliseconds between two requests.
     pub delay_ms: Option<Option<u32>>,
-    /// No request before this time, in milliseconds since the epoch.
+    /// The time before which no request is sent, in milliseconds since the epoch.
     pub block_until_ms: Option<Option<i64>>,
-    /// At most this many further pages, over all crawls.
+    /// How many more pages may be fetched, over all crawls.
     pub limit: Option<Option<u64>>,
-    /// The lane of its pages in crawls of the lane `http`; `Some(None)`: as each page needs it, as without a rule.
+    /// The lane for the site's pages in crawls of the lane `http`. `Some(None)` removes the rule: each page then gets
+    /// the lane that it needs.
     pub lane: Option<Option<Lane>>,
     /// Removes all rules, and everything learned about the site.
     pub forget: bool,
@@ -113,21 +114,21 @@ pub struct SitesQuestion {
     pub uuid: Option<String>,
     /// Only sites that are backing off or unreachable.
     pub backing_off: bool,
-    /// The `next` of the previous answer.
+    /// Where to continue: the `next` of the previous answer.
     pub after: u64,
 }
 
-/// The URL in question, and the crawls.
+/// The URL to explain, and the crawls to look in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhyQuestion {
     pub uuid: Option<String>,
-    /// As the client wrote it.
+    /// The URL as the client wrote it.
     pub url: String,
-    /// Only crawls of this application.
+    /// Looks only in crawls of this application.
     pub app_id: Option<String>,
-    /// Only crawls of this id.
+    /// Looks only in crawls with this id.
     pub crawl_id: Option<String>,
-    /// The `next` of the previous answer; `None` starts at the crawl that was opened last.
+    /// Where to continue: the `next` of the previous answer. `None` starts at the crawl that was opened last.
     pub after: Option<CrawlKey>,
 }
 

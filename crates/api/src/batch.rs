@@ -26,7 +26,7 @@ const MOST_COMPILED_BYTES: usize = 32 << 20;
 const TOO_MANY_PATTERNS: &str =
     "its patterns take more than 32 MiB when they are compiled: send it in parts";
 
-/// The approximate memory of a request in a batch besides its text, and of a crawl.
+/// The approximate memory of a request in a batch, besides its text, and of a crawl, in bytes.
 const BYTES_OF_A_REQUEST: usize = 128;
 const BYTES_OF_A_CRAWL: usize = 1_024;
 
@@ -37,11 +37,11 @@ pub struct Batch {
     /// The index of a crawl in `crawls`, by application and crawl id.
     places: HashMap<(String, String), usize>,
     requests: usize,
-    /// The attributes of the last request, to share with the next.
+    /// The attributes of the last request, shared with the next one if they are equal.
     last_attrs: Option<Arc<str>>,
-    /// The client sent a list, not a single request or lines.
+    /// Whether the client sent a list, not a single request or lines.
     is_list: bool,
-    /// The memory of its requests' patterns, beyond those already in use.
+    /// The memory of the requests' patterns that were not already in use, in bytes.
     compiled_bytes: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Batch {
 pub struct CrawlOrder {
     pub app_id: String,
     pub crawl_id: String,
-    /// The requests' settings of the crawl, merged: a later request wins over an earlier one.
+    /// The crawl's settings from all of its requests, merged: a later request wins over an earlier one.
     pub changes: SpecChanges,
     pub seeds: Vec<Seed>,
 }
@@ -60,14 +60,14 @@ pub struct CrawlOrder {
 pub struct Seed {
     pub url: String,
     pub priority: u8,
-    /// JSON text. Requests that follow each other with equal attributes share one allocation.
+    /// The attributes as JSON text. Consecutive requests with equal attributes share one allocation.
     pub attrs: Option<Arc<str>>,
     /// Where the request came from: its index in a list, or its line number from 1.
     pub place: u64,
 }
 
 impl Batch {
-    /// How many requests it holds.
+    /// The number of requests in the batch.
     pub fn len(&self) -> usize {
         self.requests
     }
@@ -76,7 +76,7 @@ impl Batch {
         self.requests == 0
     }
 
-    /// Its approximate memory besides the text of its requests.
+    /// The approximate memory of the batch in bytes, without the text of its requests.
     pub fn bytes(&self) -> usize {
         self.requests * BYTES_OF_A_REQUEST
             + self.crawls.len() * BYTES_OF_A_CRAWL
@@ -168,7 +168,7 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
 struct List {
     parser: RequestParser,
     batch: Batch,
-    /// Why a request was refused, which ends the parsing: serde's own error cannot carry it.
+    /// The refusal that ended the parsing. It is kept here because serde's own error cannot carry it.
     refusal: Option<Refusal>,
 }
 

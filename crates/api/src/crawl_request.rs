@@ -158,15 +158,15 @@ pub struct CrawlRequest {
     pub app_id: String,
     pub crawl_id: String,
     pub url: String,
-    /// 1 to 100, the highest first.
+    /// From 1 to 100; the highest goes first.
     pub priority: u8,
     /// The object `attrs` of this request, as JSON text.
     pub attrs: Option<String>,
-    /// Its settings for the crawl, including `attrs`.
+    /// The request's settings for its crawl, including `attrs`.
     pub changes: SpecChanges,
 }
 
-/// The members of a request, by their types.
+/// The members of a request, deserialized into their types.
 #[derive(Deserialize)]
 struct Typed {
     url: String,
@@ -183,7 +183,7 @@ struct Typed {
 pub struct RequestParser {
     /// The time to compare `expires` with, in milliseconds since the epoch.
     now_ms: i64,
-    /// The last valid lists.
+    /// The latest lists that passed the checks.
     allowed_domains: Vec<String>,
     allow_regex: KnownPatterns,
     deny_regex: KnownPatterns,
@@ -208,7 +208,7 @@ impl RequestParser {
         }
     }
 
-    /// The memory of all patterns of the requests so far, if all are still in use.
+    /// The memory in bytes of the patterns that this parser compiled, as if all were still in use.
     pub fn compiled_bytes(&self) -> usize {
         self.compiled_bytes
     }
@@ -256,7 +256,7 @@ impl RequestParser {
                 && *patterns != known.texts
             {
                 let compiled = scope::check_patterns(name, patterns).map_err(path_and_fault)?;
-                // A list also held elsewhere is counted there.
+                // If the list is also held elsewhere, its memory is already counted there.
                 if Arc::strong_count(&compiled) == 1 {
                     self.compiled_bytes += compiled.bytes();
                 }
@@ -287,7 +287,7 @@ fn path_and_fault(error: ScopeError) -> (String, String) {
     (error.path(), error.fault())
 }
 
-/// Whether a member has no meaning: null for an optional key, and 0 for `expires`. These are the defaults of Scrapy
+/// Whether a member counts as left out: null for an optional key, and 0 for `expires`. These are the defaults of Scrapy
 /// Cluster's schema, and its clients send them.
 fn is_left_out(name: &str, value: &Value) -> bool {
     match KEYS.iter().find(|key| key.name == name) {
@@ -298,7 +298,7 @@ fn is_left_out(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Says more than "unknown key" about an action among crawl requests.
+/// Refuses an action among crawl requests with a clearer message than "unknown key".
 fn refuse_action(members: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
     match members.contains_key("action") {
         true => Err(Refusal::new(

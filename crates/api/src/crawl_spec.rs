@@ -7,8 +7,8 @@ use webfill_wire::{Feature, Follow, Lane};
 
 /// The settings of one crawl: application, scope, limits.
 ///
-/// The application id and the crawl id name it. Everything else may be changed later, and then applies to URLs judged
-/// and pages fetched from that moment on.
+/// The application id and the crawl id name the crawl. Everything else may be changed later, and then applies to URLs
+/// judged and pages fetched from that moment on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrawlSpec {
     pub app_id: String,
@@ -62,7 +62,7 @@ pub struct CrawlSpec {
     /// How long the run may take, in milliseconds; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_window_ms: Option<i64>,
-    /// The time from one run to the next by the schedule, in milliseconds.
+    /// The schedule's time from one run to the next, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_period_ms: Option<i64>,
     /// How long the run waits for failing sites and pages, in milliseconds; retries come within this time.
@@ -71,14 +71,14 @@ pub struct CrawlSpec {
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
-    /// Fed by an application, which may add requests at any time: the crawl is finished whenever nothing is queued or
-    /// leased. Otherwise `webfill crawl` feeds it and reports the end of its seeds.
+    /// Whether an application feeds the crawl and may add requests at any time. The crawl then counts as finished
+    /// whenever nothing is queued or leased. Otherwise `webfill crawl` feeds it and reports the end of its seeds.
     #[serde(default)]
     pub on_demand: bool,
-    /// Tasks with temporary failures are retried, by the dispatcher's retry table.
+    /// Whether tasks with temporary failures are retried, as the dispatcher's retry table says.
     #[serde(default)]
     pub retry: bool,
-    /// The text of pages is stored, too.
+    /// Whether the text of pages is stored, too.
     #[serde(default)]
     pub body: bool,
     /// See [`Feature::Changes`].
@@ -143,7 +143,7 @@ impl CrawlSpec {
         }
     }
 
-    /// The features that the crawl needs from its workers, beyond the settings in all versions of messages.
+    /// The features that the crawl's workers must support, beyond the settings that all versions of messages have.
     pub fn features(&self) -> Vec<Feature> {
         let all = [
             (Feature::Changes, self.changes),
@@ -191,7 +191,7 @@ impl CrawlSpec {
     }
 }
 
-/// So that specs without a feature are stored in the form from before features existed.
+/// Omits unused features, so that specs without them keep the stored form from before features existed.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"

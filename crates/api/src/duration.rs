@@ -1,6 +1,6 @@
-//! Durations in the notation of people.
+//! Durations as people write them.
 
-/// `90s`, `15m`, `2h`, `1d`, or seconds alone, in milliseconds. The error is one clause.
+/// Parses `90s`, `15m`, `2h`, `1d`, or a plain number of seconds; returns milliseconds. The error is one clause.
 pub fn duration_ms(text: &str) -> Result<i64, String> {
     let wrong = || format!("`{text}` is not a duration such as 90s, 15m, 2h or 1d");
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {

@@ -1,4 +1,4 @@
-//! Bytes to JSON, with refusals that fit the text: a message, or one line of many.
+//! Parses bytes as JSON, with refusals that fit the source: a whole message, or one line of many.
 
 use serde_json::Value;
 use webfill_values::exact_json;
@@ -12,7 +12,7 @@ pub fn parse(text: &[u8]) -> Result<Value, Refusal> {
     exact_json(text).map_err(|error| invalid_json(text, &error))
 }
 
-/// Parses a line that holds one crawl request or one record. The object's keys are not judged yet.
+/// Parses a line that holds one crawl request or one record. The object's keys are not checked yet.
 pub fn parse_line(line: &[u8]) -> Result<Value, Refusal> {
     match parse(line)? {
         object @ Value::Object(_) => Ok(object),
@@ -31,8 +31,8 @@ pub(crate) fn utf8(text: &[u8]) -> Result<&str, Refusal> {
     })
 }
 
-/// serde_json names line and column; in a text of one line, "line 1" would be mistaken for a line of the file that
-/// the text comes from.
+/// Refuses text that is not JSON, with the position of the fault. If the text is one line, only the column is named:
+/// "line 1" would be mistaken for a line of the file that the text comes from.
 pub(crate) fn invalid_json(text: &str, error: &serde_json::Error) -> Refusal {
     let mut message = format!("invalid JSON: {error}");
     if !text.trim_end().contains('\n') {

@@ -30,8 +30,8 @@ pub fn is_list(text: &[u8]) -> bool {
     text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 
-/// The same for a message that is not a list and is already parsed as JSON. An object with the key `action` is an
-/// action; anything else is judged as a crawl request.
+/// Parses a message that is not a list and is already JSON. An object with the key `action` is an action; anything else
+/// is checked as a crawl request.
 pub fn parse_object(message: Value, now_ms: i64) -> Result<Question, Refusal> {
     if message.get("action").is_some() {
         return parse_action(message).map(Question::Act);

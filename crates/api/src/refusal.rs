@@ -9,7 +9,7 @@ pub struct Refusal {
     pub path: String,
     /// The fault there: one clause, in lower case, without a full stop.
     pub message: String,
-    /// Nothing is wrong with the message itself: it may be sent again unchanged later.
+    /// Whether the same message may be accepted later, because nothing is wrong with the message itself.
     pub retry: bool,
 }
 

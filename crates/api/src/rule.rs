@@ -1,5 +1,5 @@
-//! Rules for the keys of a message. A message has a table of [`Key`]s; from the same table row come
-//! the check of a value, the text of its refusal, and its JSON Schema.
+//! Rules for the keys of a message. Each kind of message has a table of [`Key`]s. One row of the table gives the check
+//! of a value, the text of its refusal, and its JSON Schema.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -30,7 +30,7 @@ pub(crate) struct Key {
 pub(crate) enum Rule {
     /// Text of 1 to at most this many characters.
     Text(usize),
-    /// The same, of printable ASCII only: the value of an HTTP header.
+    /// Text of 1 to at most this many characters of printable ASCII: the value of an HTTP header.
     HeaderText(usize),
     /// The id of an application or a crawl, of at most this many characters: no white space, no
     /// control character, and no slash, because the store joins ids with slashes.
@@ -68,7 +68,7 @@ pub(crate) enum Rule {
 /// The HTTP statuses that servers send, including nonstandard ones.
 const STATUSES: RangeInclusive<u64> = 100..=999;
 
-/// The characters of an unknown key that a refusal repeats.
+/// How many characters of an unknown key a refusal repeats.
 const SHOWN_CHARS: usize = 60;
 
 /// Checks that all keys of a message are known, that their values keep the rules, and that none of
@@ -119,7 +119,7 @@ pub fn nearest<'a>(
     (distance <= edits).then_some(nearest)
 }
 
-/// The JSON path of a member, whatever its name.
+/// The JSON path of a member; an unusual name is quoted.
 fn member(path: &str, name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !name.is_empty() && name.chars().all(plain) {
@@ -214,7 +214,7 @@ impl Rule {
         }
     }
 
-    /// The same as JSON Schema (draft 2020-12).
+    /// The JSON Schema (draft 2020-12) of values that follow the rule.
     pub(crate) fn schema(self) -> Value {
         let text = |most: usize| json!({"type": "string", "minLength": 1, "maxLength": most});
         match self {

@@ -42,9 +42,9 @@ pub struct LastRun {
 pub enum Schedule {
     /// Once, immediately.
     Once,
-    /// This many milliseconds after its last start.
+    /// This many milliseconds after the last start.
     Every(i64),
-    /// At times of days.
+    /// At fixed times of day.
     Cron(Box<Cron>),
 }
 
@@ -91,8 +91,8 @@ impl Schedule {
         }
     }
 
-    /// When the next run is due, after the last one, or after `since_ms` if there was none. If it has already passed,
-    /// it was missed. All times are milliseconds since the epoch. `None`: never.
+    /// When the next run is due: after the last run, or after `since_ms` if there was none. A result in the past means
+    /// that a run was missed. All times are milliseconds since the epoch. `None` means never.
     pub fn next_due_ms(&self, last: Option<&LastRun>, since_ms: i64) -> Option<i64> {
         match (self, last) {
             (Schedule::Once, Some(_)) => None,
@@ -117,7 +117,7 @@ impl Schedule {
         }
     }
 
-    /// How many times were due while the run was under way, up to two hundred.
+    /// The number of due times that passed while the run was under way; with cron fields at most 200.
     pub fn skipped_by(&self, run: &LastRun) -> u64 {
         match self {
             Schedule::Once => 0,
@@ -128,7 +128,7 @@ impl Schedule {
         }
     }
 
-    /// How many times are due after one time up to another, up to two hundred.
+    /// The number of due times after `after_ms` and up to `upto_ms`; with cron fields at most 200.
     pub fn due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
         match self {
             Schedule::Once => 0,
@@ -144,7 +144,7 @@ impl Schedule {
 }
 
 impl LastRun {
-    /// The time that `every` counts from. A missed run that is made up for restarts the periods; other delays of runs
+    /// The time from which `every` counts. A late run that makes up for a missed one starts a new count; smaller delays
     /// do not add up.
     fn anchor_ms(&self) -> i64 {
         match self.started_ms - self.due_ms {
@@ -153,14 +153,14 @@ impl LastRun {
         }
     }
 
-    /// Its end; never before its start, however the machine's clock was set meanwhile.
+    /// When the run ended, but never before its start, in case the machine's clock was set back meanwhile.
     fn end_ms(&self) -> i64 {
         self.ended_ms.max(self.started_ms)
     }
 }
 
 impl Cron {
-    /// Whether a day of month exists in any of the months; otherwise the search would never end.
+    /// Whether some allowed month has an allowed day. A schedule such as 30 February is never due.
     fn has_a_day(&self) -> bool {
         let days_of = |month| match month {
             2 => 29,
@@ -176,7 +176,7 @@ impl Cron {
     fn next_after(&self, after_ms: i64) -> Option<i64> {
         let after = Timestamp::from_millisecond(after_ms).ok()?;
         let shown = after.to_zoned(self.zone.clone()).datetime();
-        // A day before, because a change at midnight may repeat a part of the day before.
+        // Starts a day earlier, because a clock change at midnight may repeat a part of the previous day.
         let mut date = shown.date().yesterday().ok()?;
         let earliest = shown.checked_sub(LARGEST_CHANGE_H.hours()).ok()?;
         for _ in 0..DAYS_AHEAD {
@@ -190,8 +190,8 @@ impl Cron {
         None
     }
 
-    /// The first due time after `after` that belongs to a day of the calendar. All times that clocks show before
-    /// `earliest` have passed by then.
+    /// The first due time on this date that is after `after`. All times that clocks show before `earliest` have passed
+    /// by then.
     fn first_on(&self, date: Date, (after, earliest): (Timestamp, DateTime)) -> Option<Timestamp> {
         if !self.is_on(date) {
             return None;
@@ -231,7 +231,7 @@ impl Cron {
         is_day && self.months.has(date.month() as u32)
     }
 
-    /// The instants when something is due at this clock time; see the module.
+    /// The instants at which this clock time is due: none, one or two. The module's documentation has the rules.
     fn instants_of(&self, shown: DateTime) -> [Option<Timestamp>; 2] {
         let has_rhythm = self.hours.is_star;
         match self.zone.to_ambiguous_timestamp(shown).offset() {
@@ -245,7 +245,7 @@ impl Cron {
         }
     }
 
-    /// The moment at which clocks jump over this time.
+    /// The moment at which clocks jump over this nonexistent time.
     fn end_of_gap(&self, within: DateTime) -> Option<Timestamp> {
         let mut shown = within;
         loop {

@@ -34,7 +34,7 @@ const DOCUMENT_EXTENSIONS: [&str; 9] = [
     "pdf", "docx", "docm", "xlsx", "xlsm", "xls", "odt", "ods", "rtf",
 ];
 
-/// [`DENIED_EXTENSIONS`] of a crawl with documents.
+/// [`DENIED_EXTENSIONS`] without the extensions of documents, for a crawl with documents.
 pub fn denied_beside_documents() -> Vec<String> {
     let others = DENIED_EXTENSIONS
         .iter()
@@ -121,7 +121,7 @@ pub fn canonical_domains(domains: &[String]) -> Result<HashSet<String>, ScopeErr
     domains.iter().enumerate().map(canonical).collect()
 }
 
-/// An extension as it is compared: lower case, without the dot before it.
+/// An extension in the form used for comparisons: lower case, without the leading dot.
 pub fn canonical_extension(extension: &str) -> String {
     extension
         .trim()

@@ -20,7 +20,7 @@ pub struct SpecChanges {
     pub(crate) allow_regex: Option<Vec<String>>,
     pub(crate) deny_regex: Option<Vec<String>>,
     deny_extensions: Option<Vec<String>>,
-    /// Seconds since the epoch.
+    /// When the crawl expires, in seconds since the epoch.
     expires: Option<f64>,
     useragent: Option<String>,
     pub(crate) attrs: Option<Value>,
@@ -29,12 +29,12 @@ pub struct SpecChanges {
     sitemaps: Option<bool>,
     changes: Option<bool>,
     keep_bodies: Option<bool>,
-    /// The patterns, compiled when they were checked, so that they are in use when the crawl opens.
+    /// The compiled patterns, kept from the check so that they are still in use when the crawl opens.
     #[serde(skip)]
     pub(crate) compiled: CompiledPatterns,
 }
 
-/// Keeps lists of patterns compiled. It follows from their texts, so any two compare as equal.
+/// Keeps lists of patterns compiled. Any two values compare as equal, because the texts alone decide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CompiledPatterns {
     pub(crate) allow: Option<Arc<PatternSet>>,
@@ -48,7 +48,7 @@ impl PartialEq for CompiledPatterns {
 }
 
 impl SpecChanges {
-    /// Takes over the settings of a later request of the same crawl.
+    /// Merges the settings of a later request of the same crawl; the later ones win.
     pub(crate) fn then(&mut self, later: SpecChanges) {
         fn over<T>(mine: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
@@ -73,7 +73,7 @@ impl SpecChanges {
         over(&mut self.compiled.deny, later.compiled.deny);
     }
 
-    /// Changes the settings of a crawl.
+    /// Applies the changes to the settings of a crawl.
     pub fn apply(&self, spec: &mut CrawlSpec) {
         fn set<T: Clone>(kept: &mut T, given: &Option<T>) {
             if let Some(given) = given {

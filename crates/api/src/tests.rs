@@ -163,7 +163,7 @@ fn settings_that_a_request_leaves_out_stay() {
     assert_eq!(spec, expected);
 }
 
-/// As in the schema of Scrapy Cluster, where they are the defaults.
+/// Null and 0 are the defaults in the schema of Scrapy Cluster.
 #[test]
 fn null_and_an_expiry_of_0_say_nothing() {
     let nothing: Vec<Value> = KEYS
@@ -372,7 +372,7 @@ fn the_published_schema_is_the_table_by_which_requests_are_judged() {
     );
 }
 
-/// By the schema alone: values just inside and just outside its limits.
+/// Takes the limits from the published schema alone, and tries values just inside and just outside them.
 #[test]
 fn the_limits_of_the_schema_are_the_limits_that_hold() {
     let published: Value = serde_json::from_str(SCHEMA).unwrap();

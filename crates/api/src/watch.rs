@@ -46,7 +46,7 @@ pub struct Watch {
     pub name: String,
     pub app: String,
     pub urls: Vec<String>,
-    /// A file of seeds.
+    /// The path of the file of seeds.
     pub seeds: Option<String>,
     pub records: Option<WatchRecords>,
     pub dataset: Option<String>,
@@ -59,9 +59,9 @@ pub struct Watch {
     pub max_pages: Option<u64>,
     /// The recipients of its notifications.
     pub notify: Vec<Notify>,
-    /// It is silent after this many runs in a row without findings.
+    /// After this many consecutive runs without findings, the watch is silent.
     pub silent_after: u64,
-    /// The watch as given.
+    /// The watch as it was given.
     pub json: Value,
 }
 
@@ -70,7 +70,7 @@ pub struct Watch {
 pub struct WatchRecords {
     pub uri: String,
     pub collection: String,
-    /// Extended JSON.
+    /// The filter of the documents, in MongoDB's Extended JSON.
     pub query: Option<String>,
     pub projection: Option<String>,
     pub write_back: Option<String>,
@@ -90,7 +90,7 @@ impl CrawlFlag {
         MACHINE_FLAGS.contains(&self.key.as_str())
     }
 
-    /// As on the command line of `webfill crawl`.
+    /// The flag as arguments on the command line of `webfill crawl`.
     pub fn arguments(&self) -> Vec<String> {
         let flag = format!("--{}", self.key.replace('_', "-"));
         let with = |value: &Value| match value {
@@ -98,7 +98,7 @@ impl CrawlFlag {
             other => format!("{flag}={other}"),
         };
         match &self.value {
-            // Its default is not a constant.
+            // The default of `conditional` is not fixed, so its value is always passed.
             value @ Value::Bool(_) if self.key == "conditional" => vec![with(value)],
             Value::Bool(false) => Vec::new(),
             Value::Bool(true) => vec![flag],
@@ -118,7 +118,7 @@ impl Watch {
         Watch::parse_at(message, "$")
     }
 
-    /// The same for a watch within a message.
+    /// Parses a watch within a message, at this JSON path.
     pub(crate) fn parse_at(message: Value, path: &str) -> Result<Watch, Refusal> {
         let members = object(&message, path)?;
         check(WATCH_KEYS, members, path)?;
@@ -183,7 +183,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Checks that a fleet can run it, because a fleet's machines have settings of their own.
+    /// Checks that a fleet can run the watch, which must not set any flag of a machine: a fleet's machines have their
+    /// own settings.
     pub fn check_for_fleet(&self, path: &str) -> Result<(), Refusal> {
         if let Some(flag) = self.flags.iter().find(|flag| flag.of_machine()) {
             let why = "this is a setting of the fleet's machines, not of a watch: leave it out";
@@ -245,7 +246,7 @@ impl Watch {
 }
 
 impl Watch {
-    /// A watch detects changes unless it turns that off.
+    /// Whether the watch detects changes, as it does unless it turns that off.
     pub fn detects_changes(&self) -> bool {
         self.flag("changes") != Some(&Value::Bool(false))
     }
@@ -294,7 +295,7 @@ fn schedule_of(members: &Map<String, Value>, path: &str) -> Result<Schedule, Ref
     Schedule::parse(&schedule, zone).map_err(|why| Refusal::new(&format!("{path}.schedule"), why))
 }
 
-/// A member that is an object with keys of its own.
+/// A member that is an object with keys of its own, which are checked.
 fn part<'m>(
     members: &'m Map<String, Value>,
     name: &str,

@@ -190,7 +190,7 @@ pub(super) const WHY_KEYS: &[Key] = &[
         meaning: "Only crawls of this application.",
     },
     CRAWL_ID,
-    // A text, because all values of a query are texts.
+    // This number is text because all values of a query string are.
     Key {
         name: "after",
         required: false,

@@ -25,7 +25,7 @@ struct TypedSubject {
     spiderid: Option<Spider>,
 }
 
-/// The members that `retry` has besides those of a subject.
+/// The members of `retry`, besides those of its subject.
 #[derive(Deserialize)]
 struct TypedRetry {
     outcome: Vec<Outcome>,
@@ -88,7 +88,7 @@ fn text(request: &Value, key: &str) -> Option<String> {
     request.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The `uuid` of an action that concerns the whole fleet.
+/// Checks the keys of an action that concerns the whole fleet, and returns its `uuid`.
 fn of_fleet(request: &Value) -> Result<Option<String>, Refusal> {
     check(FLEET_KEYS, members(request), "$")?;
     Ok(text(request, "uuid"))
@@ -145,7 +145,7 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
         delay_ms: millis("delay").map(|delay| delay.map(|ms| ms.ceil() as u32)),
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
-        // `auto` is not the name of a lane.
+        // `auto` is not the name of a lane, so it parses as `None` and removes the rule.
         lane: text(request, "lane").map(|lane| lane.parse().ok()),
         forget: request.get("forget") == Some(&Value::Bool(true)),
         wake: request.get("wake") == Some(&Value::Bool(true)),

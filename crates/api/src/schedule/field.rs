@@ -52,7 +52,7 @@ pub(super) const WEEKDAY: Kind = Kind {
 pub(super) struct Field {
     /// A bit for each value.
     values: u64,
-    /// It begins with `*`, also as `*/15`.
+    /// Whether the field begins with `*`; `*/15` does, too.
     pub(super) is_star: bool,
 }
 
@@ -62,7 +62,7 @@ impl Field {
         for part in text.split(',') {
             values |= kind.values_of(part)?;
         }
-        // Both are Sunday.
+        // 0 and 7 both mean Sunday.
         if kind.most == WEEKDAY.most && values & (1 << 7) != 0 {
             values = (values | 1) & !(1 << 7);
         }
@@ -78,8 +78,8 @@ impl Field {
 }
 
 impl Kind {
-    /// The values of a part of a list: `*`, `5`, `MON`, `1-5`, each with `/2` or without. As in vixie cron, `5/2`
-    /// continues to the end.
+    /// The values of one part of a list: `*`, `5`, `MON` or `1-5`, with or without a step such as `/2`. As in vixie
+    /// cron, `5/2` continues to the greatest value.
     fn values_of(&self, part: &str) -> Result<u64, String> {
         let (range, step) = match part.split_once('/') {
             None => (part, 1),
@@ -146,7 +146,7 @@ impl Kind {
     }
 }
 
-/// Only a few digits.
+/// Parses a number of one to four digits, without a sign.
 fn number(text: &str) -> Option<u32> {
     let is_number = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -15,7 +15,7 @@ use super::ScopeError;
 #[derive(Debug)]
 pub struct PatternSet {
     automaton: meta::Regex,
-    /// The size limit that it was compiled within.
+    /// The size limit that applied when it was compiled.
     limit: usize,
 }
 
@@ -25,17 +25,17 @@ impl PatternSet {
         self.automaton.is_match(text)
     }
 
-    /// Its memory, without the caches for searches.
+    /// The memory of the compiled list in bytes, without the caches for searches.
     pub fn bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
 }
 
-/// The lists in use.
+/// The compiled lists in use, by the texts of their patterns.
 #[derive(Default)]
 struct InUse {
     sets: HashMap<Vec<String>, Weak<PatternSet>>,
-    /// At this many entries, unused ones are dropped.
+    /// Unused lists are dropped when there are this many entries.
     prune_at: usize,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn compile_within(
     if let Some(known) = known.filter(|known| known.limit <= limit) {
         return Ok(known);
     }
-    // As `regex` compiles a set.
+    // `regex` compiles a set with these settings.
     let config = meta::Config::new()
         .match_kind(MatchKind::All)
         .which_captures(WhichCaptures::None)
@@ -101,7 +101,8 @@ fn fault(list: &'static str, patterns: &[String], limit: usize) -> ScopeError {
     }
 }
 
-/// The regex crate draws the pattern with a marker under it; its last line says what is wrong.
+/// The reason for an error on one line: the last line of the regex crate's message. The lines before it draw the
+/// pattern with a marker.
 fn one_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();

@@ -22,12 +22,12 @@ pub enum WatchOrder {
     List,
     /// Shows the watch with this name, and this many of its last runs.
     Show(String, u64),
-    /// Runs it now.
+    /// Runs the watch now.
     Run(String),
-    /// No further run begins until it is resumed.
+    /// Begins no further run of the watch until it is resumed.
     Pause(String),
     Resume(String),
-    /// Forgets it; the records of its runs stay.
+    /// Removes the watch; the records of its runs stay.
     Remove(String),
 }
 

@@ -88,7 +88,7 @@ pub(super) const WATCH_KEYS: &[Key] = &[
     ),
 ];
 
-/// The keys of every item of `notify`; each kind of target has others.
+/// The keys of every item of `notify`; each kind of target adds its own.
 pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "when",

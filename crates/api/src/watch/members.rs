@@ -1,4 +1,5 @@
-//! Members of a JSON object, read leniently: what has another type is absent, because a check of the keys comes first.
+//! Reads members of a JSON object leniently: a member of the wrong type counts as absent. The keys and types have been
+//! checked before.
 
 use serde_json::{Map, Value};
 

@@ -27,7 +27,7 @@ pub struct Notify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationTime {
-    /// One at the end of a run, with all of its findings.
+    /// One notification at the end of a run, with all of its findings.
     Digest,
     AtOnce,
 }
@@ -49,20 +49,20 @@ pub enum About {
     Changes,
     /// Alerts of extractions.
     Health,
-    /// It no longer finds anything, or does not run.
+    /// The watch no longer finds anything, or does not run.
     Silence,
-    /// Each run that has ended.
+    /// The end of each run.
     Runs,
-    /// Undelivered notifications: reported to all.
+    /// Undelivered notifications, which are reported to all recipients.
     Delivery,
 }
 
-/// The keys of an item: one that names its target, and those of all.
+/// The keys of an item of `notify`: those of all kinds of targets, and those that every item has.
 pub(super) fn notify_keys() -> Vec<Key> {
     target::keys().chain(NOTIFY_KEYS.iter().copied()).collect()
 }
 
-/// Reads the items of `notify`; `path` is the place of the watch.
+/// Reads the items of `notify`; `path` is the JSON path of the watch.
 pub(super) fn notify_of(members: &Map<String, Value>, path: &str) -> Result<Vec<Notify>, Refusal> {
     let items = members.get("notify").and_then(Value::as_array);
     let items = items.into_iter().flatten().enumerate();

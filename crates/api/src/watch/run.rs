@@ -8,23 +8,23 @@ use crate::schedule::{LastRun, Schedule};
 /// The record of a run. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchRun {
-    /// Counted from 1.
+    /// The number of the run, counted from 1.
     pub number: u64,
     pub due_ms: i64,
     pub started_ms: i64,
-    /// `None` while it is under way.
+    /// When the run ended; `None` while it is under way.
     pub ended_ms: Option<i64>,
     pub how: Option<RunEnd>,
-    /// Why it failed.
+    /// Why the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Earlier due times without a run, because no process was waiting.
     #[serde(default)]
     pub missed: u64,
-    /// Due times that passed while it was under way.
+    /// How many due times passed while the run was under way.
     #[serde(default)]
     pub skipped: u64,
-    /// Pages, outcomes, fields, records.
+    /// The numbers of pages, outcomes, fields and records.
     #[serde(default)]
     pub counts: Map<String, Value>,
 }
@@ -37,17 +37,17 @@ pub enum RunEnd {
     Finished,
     /// It fetched as many pages as its budget allows.
     Budget,
-    /// Its window is over.
+    /// Its window closed.
     Window,
     /// All remaining sites were backing off for longer than `patience`.
     BackingOff,
-    /// The machine could not reach the web for as long.
+    /// The machine could not reach the web for longer than `patience`.
     CutOff,
-    /// By a signal.
+    /// A signal ended it.
     Interrupted,
     /// Its crawl was stopped, or its watch removed.
     Stopped,
-    /// By a fault.
+    /// A fault ended it.
     Failed,
 }
 
@@ -91,7 +91,7 @@ impl WatchRun {
         }
     }
 
-    /// Its times, once it has ended.
+    /// The times of the run; `None` while it is under way.
     pub fn last(&self) -> Option<LastRun> {
         Some(LastRun {
             due_ms: self.due_ms,

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::Watch;
 use crate::crawl_spec::CrawlSpec;
 
-/// The same as for a run on one machine.
+/// The default of `patience`, which is the same for a run on one machine.
 const PATIENCE_MS: u64 = 600_000;
 
-/// The same as the default of `webfill crawl --depth`.
+/// The default of `depth`, which is the same for `webfill crawl --depth`.
 const DEPTH: u16 = 1;
 
 impl Watch {
@@ -47,7 +47,8 @@ impl Watch {
         }
     }
 
-    /// A run ends when all remaining sites back off for longer. Failures are retried within this time.
+    /// How long a run waits for failing sites. It ends when all remaining sites back off for longer; failures are
+    /// retried within this time.
     pub fn patience_ms(&self) -> u64 {
         let text = self.flag("patience").and_then(Value::as_str);
         let millis = text.and_then(|text| crate::duration_ms(text).ok());

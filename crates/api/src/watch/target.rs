@@ -1,5 +1,5 @@
-//! The kinds of targets of notifications: for each its keys, how it is read, and how it is shown. What a kind may
-//! use and how it is delivered to is in `webfill_notifications`.
+//! The kinds of notification targets: the keys of each kind, and how it is read and shown. `webfill_notifications` has
+//! the permissions and the delivery of each kind.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::rule::{Key, Rule};
 pub enum NotificationTarget {
     Webhook {
         url: String,
-        /// The file of the signing key.
+        /// The file with the signing key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret_file: Option<String>,
     },
@@ -27,7 +27,7 @@ pub enum NotificationTarget {
 }
 
 impl NotificationTarget {
-    /// For people and logs, without possible secrets, such as the paths of many webhooks.
+    /// The target as shown to people and in logs. Parts that may be secrets are hidden, such as the paths of webhooks.
     pub fn shown(&self) -> String {
         match self {
             NotificationTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
@@ -45,14 +45,14 @@ impl NotificationTarget {
 struct Kind {
     /// The key that names a target of this kind.
     key: Key,
-    /// A further key, and why other kinds do not have it.
+    /// A further key, and the fault to report if a target of another kind has it.
     more: Option<(Key, &'static str)>,
     read: fn(&Map<String, Value>) -> Result<NotificationTarget, Wrong>,
-    /// The text of a target for display, if it may be a secret.
+    /// Makes the displayed form of a target whose text may be a secret.
     hidden: Option<fn(&str) -> String>,
 }
 
-/// The faulty entry of a target's value, if it is not the whole, and the fault.
+/// A fault, and the index of the faulty entry; no index if the whole value is faulty.
 type Wrong = (Option<usize>, &'static str);
 
 /// All kinds; an item of `notify` names exactly one target.
@@ -214,7 +214,7 @@ fn check_webhook(text: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a text is one plain address: it must not end a line or name a second address.
+/// Whether a text is one plain mail address. It must not end a line or name a second address.
 fn is_address(text: &str) -> bool {
     let Some((user, domain)) = text.rsplit_once('@') else {
         return false;
