@@ -1,6 +1,5 @@
-//! The machine's clock since boot (`CLOCK_BOOTTIME`), in milliseconds. It includes the time of
-//! suspension, cannot be set, and is the same for all processes of a machine, so that one process can
-//! give another a deadline by it.
+//! The machine's clock since boot (`CLOCK_BOOTTIME`), in milliseconds. It includes the time of suspension, cannot be
+//! set, and is the same for all processes of a machine, so one process can use it to give another a deadline.
 
 /// Milliseconds since boot.
 pub fn boot_ms() -> u64 {
@@ -8,7 +7,7 @@ pub fn boot_ms() -> u64 {
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
 
-/// Microseconds of the clock that systemd compares (`CLOCK_MONOTONIC`), which leaves suspension out.
+/// Microseconds of the clock that systemd compares with (`CLOCK_MONOTONIC`), which stops during suspension.
 pub(crate) fn monotonic_us() -> u64 {
     let now = read(libc::CLOCK_MONOTONIC);
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
@@ -19,7 +18,7 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel fills the value that it is given; both clocks have existed since Linux 2.6.39.
+    // SAFETY: the kernel fills in the given value; both clocks have existed since Linux 2.6.39.
     #[allow(unsafe_code)]
     unsafe {
         libc::clock_gettime(clock, &raw mut now);

@@ -13,7 +13,7 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// The name of each process of webfill in `ps` and `pgrep`.
 const NAME: &str = "webfill";
 
-/// This program as a child.
+/// The command that starts this program as a child.
 pub fn own_program() -> Command {
     let mut command = Command::new(OWN_PROGRAM);
     command.arg0(NAME);
@@ -38,8 +38,8 @@ pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Makes the kernel kill the child when the thread that starts it ends. So it must be started from a
-/// thread that lives as long as the process.
+/// Makes the kernel kill the child when the thread that started it ends. So start it from a thread that lives as long
+/// as the process.
 pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made.
@@ -47,7 +47,7 @@ pub fn kill_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // The parent may have died before the call above.
+            // The parent may have died before `prctl` took effect.
             if libc::getppid() as u32 != parent {
                 return Err(io::Error::other("the parent process is gone"));
             }
@@ -67,11 +67,11 @@ pub fn kill_group(child: &mut Child) {
             libc::kill(-group, libc::SIGKILL)
         };
     }
-    // An error means that it was waited for before.
+    // An error means that the child was already waited for.
     let _ = child.wait();
 }
 
-/// Whether the child ends within `limit`. It is not waited for, so its id stays its own.
+/// Whether the child ends within `limit`. The child is not reaped, so its id stays its own.
 pub fn has_ended_within(child: &Child, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
@@ -94,8 +94,8 @@ fn has_ended(child: &Child) -> bool {
     }
 }
 
-/// Kills the process group that a child leads, whether the child itself has ended or not. The child must not have
-/// been waited for.
+/// Kills the process group that a child leads, even if the child itself has ended. The child must not have been waited
+/// for.
 pub fn end_group(child: &Child) {
     if let Ok(group) = libc::pid_t::try_from(child.id()) {
         // SAFETY: a plain system call. The child was not waited for, so the id is still its own.

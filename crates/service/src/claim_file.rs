@@ -1,9 +1,9 @@
-//! The end of `webfill crawl`'s claim to its crawl: a file in the state folder, written by that process and read by
-//! its supervisor. Otherwise, if `webfill crawl` stood still, its children would send requests to sites at the same
-//! time as the process that has taken over the crawl.
+//! When `webfill crawl`'s claim to its crawl ends: a file in the state folder, written by that process and read by its
+//! supervisor. Without it, if `webfill crawl` hung, its children would send requests to sites at the same time as the
+//! process that has taken over the crawl.
 //!
-//! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are overwritten
-//! in place, so the file always has the same length.
+//! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are overwritten in
+//! place, so the file always has the same length.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "claim";
 
-/// See the module.
+/// The file with the end of the claim, described in the module's documentation.
 #[derive(Debug, Clone)]
 pub struct ClaimFile {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl ClaimFile {
         file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
     }
 
-    /// `None` if it cannot be read or is incomplete.
+    /// When the claim ends; `None` if the file cannot be read or is incomplete.
     pub fn read(&self) -> Option<u64> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         (text.len() == 20).then(|| text.parse().ok()).flatten()

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 /// How often the disks are checked.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// How much room there must be.
+/// How much space must stay free.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskConfig {
-    /// A process pauses if a disk that it writes to has fewer free MiB; 0: never.
+    /// A process pauses while a disk that it writes to has fewer free MiB than this; 0 turns the check off.
     pub floor_mib: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for DiskConfig {
     }
 }
 
-/// A disk with too little room.
+/// A disk with too little free space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
     pub folder: PathBuf,
@@ -114,7 +114,7 @@ impl Disks {
     }
 }
 
-/// A disk as this user sees it.
+/// The space on a disk, as this user sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// The space that this user may still write.
@@ -123,13 +123,13 @@ pub struct Room {
 }
 
 impl Room {
-    /// The disk of a folder; `None` if unknown, as for a folder that does not exist yet.
+    /// The space on the disk of a folder; `None` if unknown, for example because the folder does not exist yet.
     pub fn of(folder: &Path) -> Option<Room> {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
-        // SAFETY: all bytes zero is a valid value of this struct of numbers.
+        // SAFETY: this struct has only numbers, for which all bytes zero is a valid value.
         #[allow(unsafe_code)]
         let mut stats: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the path ends with a zero byte, and the kernel fills the given struct.
+        // SAFETY: the path ends with a zero byte, and the kernel fills in the given struct.
         #[allow(unsafe_code)]
         let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut stats) };
         let bytes = |blocks: u64| blocks.saturating_mul(stats.f_frsize);

@@ -20,7 +20,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// All of them, in the order of their codes.
+    /// All exit statuses, in the order of their codes.
     pub const ALL: [ExitStatus; 6] = [
         ExitStatus::Done,
         ExitStatus::Error,
@@ -34,7 +34,7 @@ impl ExitStatus {
         self as u8
     }
 
-    /// Its meaning, for people.
+    /// The meaning of the status, for people.
     pub fn meaning(self) -> &'static str {
         match self {
             ExitStatus::Done => "all is done; of a crawl, every task reached an outcome",

@@ -1,5 +1,5 @@
-//! Serves HTTP within limits: on the number of connections in total and per address, on the time a client may take to
-//! send and to read, and on the length of bodies. Beyond this machine it uses TLS and identifies clients by tokens
+//! Serves HTTP with limits on the number of connections in total and per address, on the time a client may take to send
+//! and to read, and on the length of bodies. To other machines it uses TLS, and it identifies clients by tokens
 //! ([`Protection`]). An implementation of [`Answering`] provides the answers.
 //!
 //! One thread serves all connections; it only reads and waits.

@@ -1,4 +1,5 @@
-//! When a state folder was last backed up: the command that copies it notes it there, and the dispatcher shows it.
+//! When a state folder was last backed up. The backup command notes the time in the folder, and the dispatcher shows
+//! it.
 
 use std::fs;
 use std::io;
@@ -22,7 +23,7 @@ pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
     fs::rename(&unowned, &file)
 }
 
-/// When the last backup was begun; `None` if there was none.
+/// When the last complete backup was begun; `None` if there is none.
 pub fn last_backup_ms(state: &Path) -> Option<i64> {
     let text = fs::read_to_string(state.join(FILE)).ok()?;
     text.trim().parse().ok()

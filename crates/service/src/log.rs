@@ -1,8 +1,8 @@
-//! One log per process: `ROLE[-ID].log`, JSON lines, a new file each day and when one is full, a bounded
-//! number kept ([`file`]).
+//! One log per process: `ROLE[-ID].log`, in JSON lines. A new file begins each day and when one is full, and a limited
+//! number of files is kept ([`file`]).
 //!
-//! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes
-//! the lines from a bounded buffer: a slow disk loses log lines, but never delays pages.
+//! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes the lines from a
+//! bounded buffer: a slow disk loses log lines, but never delays pages.
 //!
 //! A line logged during work on a task has the key `span`, an object with the task's number and its crawl's id
 //! ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
@@ -27,13 +27,13 @@ mod file;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// Folder of the log files; `logs` in the state folder if unset.
+    /// The folder of the log files; `logs` in the state folder if unset.
     pub folder: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`.
     pub level: String,
     /// Files kept per process, the current one included.
     pub keep: usize,
-    /// The most MiB of a file.
+    /// The largest size of a log file in MiB.
     pub max_mib: u64,
     /// Files kept of the audit log, the current one included.
     pub audit_keep: usize,
@@ -51,8 +51,8 @@ impl Default for LogConfig {
     }
 }
 
-/// The span around all work on one task: lines logged within it carry the task's number and its
-/// crawl's id. Its level is `ERROR`, so that no configured level switches it off.
+/// The span around all work on one task: lines logged within it carry the task's number and its crawl's id. Its level
+/// is `ERROR`, so no configured level disables it.
 pub fn task_span(task: u64, crawl_id: &str) -> Span {
     tracing::error_span!("task", task, crawl_id)
 }

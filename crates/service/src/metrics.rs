@@ -1,11 +1,11 @@
-//! Metrics of processes for Prometheus, and probes: the requests to a process that need no key.
+//! Metrics of processes for Prometheus, and probes: the requests that a process answers without a key.
 //!
-//! A process publishes its metrics at its own pace and keeps them behind a lock. A scrape gets the latest ones,
-//! written by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape never waits for the process,
-//! nor the process for a scrape.
+//! A process publishes its metrics at its own pace and keeps them behind a lock. A scrape gets the latest ones, written
+//! by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape never waits for the process, nor the
+//! process for a scrape.
 //!
 //! The text format is written here rather than by a library's registry, because hardly any metric is counted where it
-//! is served. Metrics come from other processes, from snapshots and from a database. A registry would have to be
+//! is served. Metrics come from other processes, from snapshots and from a database, so a registry would have to be
 //! refilled at each scrape. A test checks the result with `promtool`.
 
 mod config;

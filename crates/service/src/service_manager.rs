@@ -1,10 +1,10 @@
-//! Notifications to the service manager that started this process, by the protocol of systemd (`Type=notify`): that
-//! the process serves, what it does, that its loop runs, that it reloads its settings, that it ends. Without a
-//! service manager nothing is sent.
+//! Notifications to the service manager that started this process, by systemd's protocol (`Type=notify`): that the
+//! process serves, what it does, that its loop runs, that it reloads its settings, and that it ends. Without a service
+//! manager nothing is sent.
 //!
 //! The loop itself reports that it runs (`WATCHDOG=1`), so a stuck loop falls silent and the process is restarted.
-//! Nothing here blocks: a notification that the service manager cannot take immediately is dropped, or sent again
-//! later if it still applies.
+//! Nothing here blocks: a notification that the service manager cannot take immediately is dropped, or sent again later
+//! if it still applies.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 
 use crate::boot_clock::monotonic_us;
 
-/// The shortest time between two notifications of what the process does.
+/// The shortest time between two status notifications.
 const WORD_EVERY: Duration = Duration::from_secs(1);
 
-/// The socket that the service manager listens at; one that begins with `@` is not a file.
+/// The variable with the socket of the service manager. A socket whose name begins with `@` is not a file.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// How many microseconds of silence mean that the process is stuck, and which process.
+/// The variables with the silence, in microseconds, after which the process counts as stuck, and with the id of that
+/// process.
 const WATCHDOG_US: &str = "WATCHDOG_USEC";
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
 
-/// See the module.
+/// The connection to the service manager, described in the module's documentation.
 #[derive(Debug)]
 pub struct ServiceManager {
     socket: Option<UnixDatagram>,
@@ -50,7 +51,7 @@ impl ServiceManager {
         )
     }
 
-    /// None, for the processes of `webfill crawl`: their parent watches them.
+    /// No service manager, for the processes of `webfill crawl`: their parent watches them.
     pub fn none() -> ServiceManager {
         ServiceManager::at(None, None)
     }
@@ -63,7 +64,7 @@ impl ServiceManager {
         });
         ServiceManager {
             socket,
-            // Half of it, as systemd advises, so that one late notification does no harm.
+            // Half of the allowed silence, as systemd advises, so that one late notification does no harm.
             word_every: silence.map_or(WORD_EVERY, |silence| WORD_EVERY.min(silence / 2)),
             next_word: Instant::now(),
             status: String::new(),
@@ -77,14 +78,14 @@ impl ServiceManager {
         self.ready_is_owed = !self.notify("READY=1");
     }
 
-    /// Notifies that the loop runs. `status`: what the process does, in a line for people.
+    /// Notifies that the loop runs. `status` describes in one line for people what the process does.
     pub fn turns(&mut self, status: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.socket.is_none() || now < self.next_word {
             return;
         }
         self.next_word = now + self.word_every;
-        // Without it the process would count as starting forever, and nobody would watch it.
+        // Without `READY=1` the process would count as starting forever, and would not be watched.
         if self.ready_is_owed {
             self.ready();
         }
@@ -92,7 +93,7 @@ impl ServiceManager {
         self.say(status());
     }
 
-    /// Notifies what the process does, before its loop runs.
+    /// Notifies what the process does; also called before its loop runs.
     pub fn say(&mut self, status: String) {
         if status != self.status && self.notify(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;
@@ -105,7 +106,7 @@ impl ServiceManager {
         self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
     }
 
-    /// Notifies that the process ends, by itself or on request; it may take its time.
+    /// Notifies that the process is ending, by itself or on request; the end may take a while.
     pub fn stops(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
@@ -114,7 +115,7 @@ impl ServiceManager {
         }
     }
 
-    /// Sends a notification. Returns whether nothing is left to send.
+    /// Sends a notification. Returns false if it should be sent again.
     fn notify(&self, state: &str) -> bool {
         let Some(socket) = &self.socket else {
             return true;
@@ -142,7 +143,7 @@ fn connect(name: &OsStr) -> std::io::Result<UnixDatagram> {
 mod tests {
     use super::*;
 
-    /// A service manager that listens at an abstract name.
+    /// Listens like a service manager, at an abstract socket name.
     fn listening(name: &str) -> (UnixDatagram, String) {
         let name = format!("webfill-{name}-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 
-/// The request of the signals so far.
+/// What the signals so far request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     Nothing,
@@ -21,7 +21,7 @@ pub fn install() {
     }
 }
 
-/// Treats SIGHUP as a request to reload, for processes that no terminal can end with it.
+/// Treats SIGHUP as a request to reload, for processes that have no terminal whose hangup should end them.
 pub fn reload_on_hangup() {
     set_handler(libc::SIGHUP, note_hangup as *const () as libc::sighandler_t);
 }
@@ -53,7 +53,7 @@ extern "C" fn count_signal(_signal: i32) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The request of the signals received so far.
+/// What the signals received so far request.
 pub fn asked() -> Asked {
     match ASKED.load(Ordering::Relaxed) {
         0 => Asked::Nothing,
@@ -62,7 +62,7 @@ pub fn asked() -> Asked {
     }
 }
 
-/// Ignores SIGINT and SIGTERM, for workers: a message of their supervisor makes them drain, so a signal to the whole
+/// Ignores SIGINT and SIGTERM, for workers: their supervisor makes them drain by a message, so a signal to the whole
 /// process group must not end them.
 pub fn ignore_interrupts_and_terminations() {
     set_handler(libc::SIGINT, libc::SIG_IGN);

@@ -1,13 +1,13 @@
-//! How often a role was started with its state folder. Metrics show it, because a process that keeps dying may never
-//! live long enough for its start to be noticed.
+//! Counts how often a role was started with its state folder. Metrics show the number, because a process that keeps
+//! dying may never live long enough for its start to be noticed.
 
 use std::fs;
 use std::path::Path;
 
 use crate::whole_file::write_whole;
 
-/// Counts this start of a role. Returns the number of starts, including this one. If it cannot be written, the next
-/// start does not count it: a full disk must not stop a process.
+/// Counts this start of a role. Returns the number of starts, including this one. If the number cannot be written, the
+/// process continues and this start is lost: a full disk must not stop a process.
 pub fn count_start(state: &Path, role: &str) -> u64 {
     let file = state.join(format!("{role}.starts"));
     let before = fs::read_to_string(&file).ok();

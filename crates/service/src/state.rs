@@ -60,7 +60,7 @@ impl StateFolder {
             .map_err(unwritable)?;
         if !try_lock(&lock) {
             let mut holder = String::new();
-            // The holder's process id is only a hint in the message; without it the message still helps.
+            // The holder's process id is only a hint, so the message does without it if it cannot be read.
             let _ = lock.read_to_string(&mut holder);
             return Err(Fault::error(format!(
                 "the state folder {} is in use by another {lock_name} (process {}): wait for it, stop it, or choose another --state",
@@ -91,9 +91,8 @@ impl StateFolder {
         &self.path
     }
 
-    /// Identifies this folder on this machine since its last boot. A copy of the folder on another
-    /// machine is another instance; a process that holds the lock of the same instance can only be
-    /// the successor of a dead one.
+    /// Identifies this folder on this machine since its last boot. A copy of the folder on another machine is another
+    /// instance. A process that holds the lock of the same instance can only be the successor of a dead one.
     pub fn instance(&self) -> Result<u64, Fault> {
         let unknown = |path: &Path, error: std::io::Error| {
             Fault::error(format!(
@@ -131,7 +130,8 @@ fn try_lock(file: &File) -> bool {
     }
 }
 
-/// The longest path that a Unix socket may have, less the longest name that webfill adds to it.
+/// The longest path of a folder for sockets: the longest path of a Unix socket, less the longest name that webfill adds
+/// to it.
 const LONGEST_SOCKET_FOLDER: usize = 107 - 40;
 
 /// A folder for ipc sockets: `sockets` in the state folder. If that path is too long for a Unix socket, a folder in
@@ -153,7 +153,7 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     Ok(folder)
 }
 
-/// Why an existing path is not a folder, in words; `None` if it is one or does not exist.
+/// What an existing path is instead of a folder, in words; `None` if it is a folder or does not exist.
 pub fn no_folder(path: &Path) -> Option<&'static str> {
     let found = std::fs::symlink_metadata(path).ok()?;
     match path.metadata() {
@@ -164,11 +164,11 @@ pub fn no_folder(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Anyone who may enter the folder can reach its sockets, which need no keys, and the crawled data. So it must be our
-/// own and closed to others.
+/// Closes a folder to other users, and checks that it is our own. Anyone who may enter it can reach its sockets, which
+/// need no keys, and the crawled data.
 fn make_private(folder: &Path) -> Result<(), Fault> {
     let refused = |why: String| Fault::usage(format!("the folder {} {why}", folder.display()));
-    // Checks the link itself: in a folder that all may write to, somebody else may have placed it.
+    // Checks the link itself, if it is one: in a folder that everyone may write to, somebody else may have placed it.
     let found = std::fs::symlink_metadata(folder)
         .map_err(|error| refused(format!("cannot be read: {error}")))?;
     if !found.is_dir() {
@@ -197,8 +197,8 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     })
 }
 
-/// A file that another user placed while the folder was open to others could be anything: tasks, or a log that is a
-/// link. Files with names that webfill does not use are never read.
+/// Refuses files of other users. While the folder was open to them, they could have placed anything: tasks, or a log
+/// that is a link. Files with names that webfill does not use are never read, so they are allowed.
 fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| Fault::usage(format!("cannot look into {}: {error}", folder.display())))?;
@@ -219,16 +219,16 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The depth of folders in a state folder.
+/// How many levels of folders a state folder has.
 const DEPTH: usize = 4;
 
-/// Copied files may be open to other users, except that the folder protects them. Files that cannot be closed, or are
-/// gone meanwhile, still have that protection.
+/// Closes files to other users, as copies may be open and then only the folder protects them. A file that cannot be
+/// closed, or is gone meanwhile, is left to that protection.
 fn close_open_files(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            // For a link, its own metadata: nothing outside is changed.
+            // For a link, this is the metadata of the link itself, so nothing outside the folder is changed.
             let Ok(found) = entry.metadata() else {
                 continue;
             };
@@ -311,7 +311,7 @@ fn is_webfills(folder: &Path) -> bool {
         })
 }
 
-/// FNV-1a, 64 bits: the result must be stable, and unlikely to match that of another folder.
+/// FNV-1a, 64 bits. The result must be stable and unlikely to equal that of another folder.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(no_folder(&at("new")), None);
     }
 
-    /// Only root can create such a file.
+    /// Needs root, because only root can create a file of another user.
     #[test]
     fn files_of_another_user_are_not_used() {
         let folder = tempfile::tempdir().unwrap();

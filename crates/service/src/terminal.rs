@@ -1,24 +1,24 @@
-//! Output for people. Texts of pages, URLs and servers may contain control characters that could make a terminal
-//! move, lie, or type, so none of them is printed. Each is written as a JSON escape (`\u001b`), so JSON stays the
-//! same JSON.
+//! Output for people. Texts from pages, URLs and servers may contain control characters that could make a terminal move
+//! its cursor, show false text, or type input, so none is printed unchanged. Each is written as a JSON escape
+//! (`\u001b`), which keeps JSON valid and its content the same.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Prints a line on standard error, formatted as by `println!`.
+/// Prints a line on standard error, formatted as by `println!`, with control characters escaped.
 #[macro_export]
 macro_rules! say {
     ($($text:tt)*) => { $crate::terminal::print_error(format_args!($($text)*)) };
 }
 
-/// See [`say!`](crate::say). A closed standard error is not an error.
+/// Prints for [`say!`](crate::say). A closed standard error is not an error.
 pub fn print_error(line: impl Display) {
     let mut text = printable(&line.to_string());
     text.push('\n');
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A text without control characters except line breaks and tabs.
+/// A text with its control characters escaped, except line breaks and tabs.
 pub fn printable(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
     let mut writer = Printable::new(&mut shown);
@@ -27,12 +27,12 @@ pub fn printable(text: &str) -> String {
     String::from_utf8(shown).unwrap_or_default()
 }
 
-/// Standard output, for lines of text and JSON.
+/// Standard output for lines of text and JSON; control characters are escaped.
 pub fn stdout() -> Printable<io::StdoutLock<'static>> {
     Printable::new(io::stdout().lock())
 }
 
-/// Standard output for data: unchanged, unless it is a terminal.
+/// Standard output for data: written unchanged, unless it is a terminal.
 pub fn data_stdout() -> Box<dyn Write + Send> {
     match io::stdout().is_terminal() {
         true => Box::new(Printable::new(io::stdout())),
@@ -43,7 +43,7 @@ pub fn data_stdout() -> Box<dyn Write + Send> {
 /// Passes on a stream of UTF-8 with its control characters escaped.
 pub struct Printable<W> {
     inner: W,
-    /// The last byte was 0xC2, which is not passed on yet: the characters from U+0080 to U+009F begin with it.
+    /// Whether the last byte was 0xC2, which is held back: the characters from U+0080 to U+009F begin with it.
     holds_c2: bool,
 }
 

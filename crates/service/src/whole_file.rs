@@ -1,4 +1,4 @@
-//! Atomic file writes: a file is written whole or not at all, even with a loss of power.
+//! Atomic file writes: a file is written whole or not at all, even if the power fails.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, 0o666)
 }
 
-/// The same for a file in a state folder.
+/// Like [`write_whole`], for a file in a state folder, which is private.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, PRIVATE)
 }
@@ -29,7 +29,7 @@ fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     });
     let renamed = written.and_then(|()| fs::rename(&part, path));
     if renamed.is_err() {
-        // The remains are of no use, and the first error is the one to report.
+        // The partial file is of no use, and only the first error is reported.
         let _ = fs::remove_file(&part);
         return renamed;
     }
@@ -47,7 +47,7 @@ mod tests {
         let path = folder.path().join("a.json");
         write_whole(&path, b"old").unwrap();
         fs::create_dir(folder.path().join("b.json")).unwrap();
-        // A folder is in the way of the new name.
+        // A folder already has the new name, so the rename fails.
         write_whole(&folder.path().join("b.json"), b"new").unwrap_err();
         write_whole(&folder.path().join("none/a.json"), b"new").unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");

@@ -12,14 +12,14 @@ use tokio::time::Instant;
 const LARGE_BYTES: usize = 1 << 20;
 pub const MOST_LARGE: usize = 4;
 
-/// How long a body may be behind [`LEAST_RATE`] before it is abandoned.
+/// How far a body may fall behind [`LEAST_RATE`] before it is abandoned.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The least bytes per second of a body while waiting for it. It limits how long a client that sends a byte now and
-/// then can hold its place among the connections.
+/// The lowest acceptable rate of a body in bytes per second, measured only while waiting for it. It limits how long a
+/// client that sends a byte now and then can hold its place among the connections.
 const LEAST_RATE: f64 = 4_096.0;
 
-/// Why a body was not read to its end.
+/// Why a body was not read completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFault {
     TooLarge { most_bytes: usize },
@@ -28,7 +28,7 @@ pub enum BodyFault {
 }
 
 impl BodyFault {
-    /// The status of the answer.
+    /// The HTTP status of the answer.
     pub fn status(self) -> u16 {
         match self {
             BodyFault::TooLarge { .. } => 413,
@@ -51,12 +51,12 @@ impl fmt::Display for BodyFault {
     }
 }
 
-/// An arriving body.
+/// A body that is still arriving.
 pub struct Arriving<B = Incoming> {
     body: B,
     patience: Duration,
-    /// How long the wait for it exceeded the time that its bytes may take. Early bytes give no credit: a fast
-    /// beginning does not allow a slow end.
+    /// How much longer the waits were than [`LEAST_RATE`] allows for the bytes. Early bytes give no credit: a fast
+    /// start does not excuse a slow end.
     behind: Duration,
 }
 
@@ -69,7 +69,7 @@ impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
         }
     }
 
-    /// The next piece; `None` at the end. Only the time within this call counts.
+    /// The next piece; `None` at the end. Only time spent in this call counts as delay.
     pub async fn next_piece(&mut self) -> Result<Option<Bytes>, BodyFault> {
         loop {
             let began = Instant::now();
@@ -81,7 +81,7 @@ impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
                 None => return Ok(None),
                 Some(Err(_)) => return Err(BodyFault::BrokenOff),
                 Some(Ok(frame)) => {
-                    // Without data it is a trailer, which has no bytes of the body.
+                    // A frame without data is a trailer, which is not part of the body.
                     if let Ok(piece) = frame.into_data() {
                         let may_take = Duration::from_secs_f64(piece.len() as f64 / LEAST_RATE);
                         self.behind = self.behind.saturating_sub(may_take);
@@ -93,7 +93,7 @@ impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
     }
 }
 
-/// The whole body, up to a limit of bytes. `large`: the permits of large bodies.
+/// Reads the whole body, up to a limit of bytes. `large` holds the permits for large bodies.
 pub async fn read_whole(
     body: Incoming,
     most_bytes: usize,
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Yields a piece at each interval, and never ends.
+    /// A body that yields a piece at each interval and never ends.
     struct Dripping(Interval, &'static [u8]);
 
     impl Body for Dripping {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// With a patience of a fifth of a second, one piece each hundredth of a second.
+    /// A body with a patience of 0.2 s that yields a piece every 0.01 s.
     fn arriving(piece: &'static [u8]) -> Arriving<Dripping> {
         let interval = tokio::time::interval(Duration::from_millis(10));
         Arriving {
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The time that the dispatcher takes to make arrived pieces durable does not count as the client's delay.
+    /// The dispatcher needs time to make pieces durable, which must not count as the client's delay.
     #[tokio::test(start_paused = true)]
     async fn the_time_between_two_calls_does_not_count() {
         let mut body = arriving(b".");

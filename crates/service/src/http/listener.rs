@@ -1,4 +1,4 @@
-//! The listener: accepts connections as long as there are places, and passes on their requests.
+//! The listener: accepts connections while there are places, and passes on their requests.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -21,27 +21,27 @@ use crate::http::protection::InForce;
 use crate::http::tls;
 use crate::http::unread::Unread;
 
-/// The most connections served at once of clients that have shown a token, or of all clients if no tokens are
-/// required. Clients that have not shown one yet have fewer: see [`Places`].
+/// The most connections served at once to clients that have shown a token, or to all clients if no tokens are required.
+/// Clients that have not shown a token yet have a lower limit: see [`Places`].
 const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for an answer to be read, from when the client falls behind.
+/// How long an answer may wait for the client to read it, from when the client falls behind.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
-/// The body of an answer: known as a whole, or sent piece by piece.
+/// The body of an answer: complete from the start, or sent piece by piece.
 pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub type Answer = Response<AnswerBody>;
 
-/// A body that is known as a whole.
+/// An answer body that is complete from the start.
 pub fn whole(body: impl Into<Bytes>) -> AnswerBody {
     Full::new(body.into()).boxed_unsync()
 }
 
-/// Where a request comes from, and how.
+/// The client's address, and whether the connection uses TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     pub address: SocketAddr,
@@ -50,7 +50,7 @@ pub struct Peer {
 
 /// Answers requests.
 pub trait Answering: Send + Sync + 'static {
-    /// Runs beside the requests, for as long as they are served.
+    /// A task that runs beside the requests, for as long as they are served.
     fn attend(self: Arc<Self>) -> impl Future<Output = ()> + Send {
         async {}
     }
@@ -62,8 +62,8 @@ pub trait Answering: Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 }
 
-/// Listens, and serves on a thread of its own until the process ends. Returns the address. `advice` is given if the
-/// address is unavailable.
+/// Starts to listen, and serves on a thread of its own until the process ends. Returns the address. If the address is
+/// unavailable, the error contains `advice`.
 pub fn start<A: Answering>(
     address: SocketAddr,
     advice: &str,
@@ -104,7 +104,7 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
-                // Most likely out of file descriptors: retry when some are free again.
+                // The process is most likely out of file descriptors: retries when some may be free again.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -139,7 +139,7 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
     }
 }
 
-/// Serves a connection until it ends, or its place is taken away.
+/// Serves a connection until it ends or loses its place.
 async fn serve_connection<A: Answering>(
     stream: tokio::net::TcpStream,
     tls: Option<Arc<rustls::ServerConfig>>,

@@ -1,8 +1,8 @@
-//! The open connections. It limits the connections of one address, and those of clients that have not shown a token
-//! yet (strangers), so that no stranger takes the places of all others.
+//! The open connections. There are limits for the connections of one address, and for those of clients that have not
+//! shown a token yet (strangers), so that no stranger takes the places of all others.
 //!
-//! If there are too many strangers, a new one replaces the oldest connection of the address that has most of them. So
-//! a few addresses with idle connections keep nobody out.
+//! If there are too many strangers, a new one replaces the oldest connection of the address that has the most. So a few
+//! addresses with idle connections keep nobody out.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ struct Held {
 struct Connection {
     number: u64,
     network: IpAddr,
-    /// Its client has shown a token.
+    /// Whether its client has shown a token.
     is_known: bool,
     /// Notified when the place is taken away.
     leave: Arc<Notify>,
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// `most_known`: the most connections of clients that have shown a token.
+    /// Creates the set of places, with at most `most_known` for clients that have shown a token.
     pub(crate) fn new(most_known: usize) -> Places {
         Places {
             most_known,
@@ -95,13 +95,13 @@ impl Held {
     fn network_with_most_strangers(&self) -> Option<IpAddr> {
         let strangers = self.connections.iter().filter(|other| !other.is_known);
         let networks = strangers.map(|stranger| stranger.network);
-        // Among several with the same number, the first one.
+        // On a tie, the network whose connection is oldest.
         networks
             .rev()
             .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))
     }
 
-    /// Takes away the place of a network's first stranger, if it has one.
+    /// Takes away the place of a network's oldest stranger. Returns false if the network has none.
     fn evict(&mut self, network: IpAddr) -> bool {
         let is_stranger = |other: &Connection| !other.is_known && other.network == network;
         let Some(index) = self.connections.iter().position(is_stranger) else {
@@ -113,7 +113,8 @@ impl Held {
 }
 
 impl Place {
-    /// Notes that the client has shown a token. If there are too many known clients, it stays among the strangers.
+    /// Notes that the client has shown a token. If there are too many known clients, the connection stays among the
+    /// strangers.
     fn note_known(&self) {
         let mut held = self
             .places

@@ -1,5 +1,5 @@
-//! The protection of HTTP beyond this machine: TLS and tokens. The files are read at the start and again at each
-//! reload; new connections use the latest content.
+//! The protection of HTTP to other machines: TLS and tokens. The files are read at the start and again at each reload;
+//! new connections use the latest content.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::http::tokens::{Tokens, read_private};
 
-/// The files.
+/// The files that the protection is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpFiles {
-    /// The certificate with its chain, and its key; PEM.
+    /// The certificate with its chain, and the private key, as PEM files.
     pub tls: Option<(PathBuf, PathBuf)>,
     pub tokens: Option<PathBuf>,
 }
 
-/// The content of the files.
+/// The protection that the files describe.
 #[derive(Clone, Default)]
 pub struct Protection {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub tokens: Option<Arc<Tokens>>,
 }
 
-/// It has keys and tokens, which must not be shown.
+/// Omits the keys and tokens, which must not be shown.
 impl std::fmt::Debug for Protection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (tls, tokens) = (self.tls.is_some(), self.tokens.is_some());

@@ -1,4 +1,4 @@
-//! TLS for HTTP beyond this machine.
+//! TLS for HTTP to other machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const HANDSHAKE: u8 = 22;
 /// The answer to plain HTTP.
 const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
 
-/// The connection after its handshake; `None` if that fails or takes too long.
+/// The connection after its TLS handshake; `None` if the handshake fails or takes too long.
 pub(crate) async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -35,7 +35,8 @@ pub(crate) async fn accept(
     tokio::time::timeout(within, accepted).await.ok()?
 }
 
-/// Reads the request first, because a connection closed with unread bytes loses the answer.
+/// Answers that this port expects HTTPS. The request is read first, because closing a connection with unread bytes
+/// discards the answer.
 async fn refuse_plain(mut stream: TcpStream) {
     let mut head = [0; 4_096];
     let _ = stream.read(&mut head).await;

@@ -1,7 +1,8 @@
-//! Tokens: how clients by HTTP prove who they are. A text file with one `NAME TOKEN` per line, optionally followed by
-//! the token's [`Rights`]. The token is given itself or, better, as `sha256:` and its digest.
+//! Tokens: how HTTP clients prove who they are. They are listed in a text file with one `NAME TOKEN` per line,
+//! optionally followed by the token's [`Rights`]. A token is listed in plain text or, better, as `sha256:` and its
+//! digest.
 //!
-//! Digests are compared in full with the whole list, so that the time reveals nothing.
+//! A digest is compared with every entry of the list in full, so that timing reveals nothing.
 
 use std::fs;
 use std::hint::black_box;
@@ -19,7 +20,7 @@ pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` p
 /// The prefix of a token's digest.
 const DIGEST_MARK: &str = "sha256:";
 
-/// The least length of a token given itself, in characters.
+/// The least length of a token listed in plain text, in characters.
 const LEAST_CHARACTERS: usize = 32;
 
 /// The bits of a file's mode that give access to other users than its owner.
@@ -39,14 +40,14 @@ pub struct Bearer {
 pub struct Tokens(Vec<(TokenDigest, Bearer)>);
 
 impl Tokens {
-    /// Reads the file, which only its owner may read.
+    /// Reads the file of tokens, which must be closed to other users.
     pub(crate) fn read(path: &Path) -> Result<Tokens, Fault> {
         let shown = path.display();
         let text = read_private(path, "the tokens")?;
         parse(&text).map_err(|fault| Fault::usage(format!("{shown}: {fault}")))
     }
 
-    /// The owner of a token, if the token is valid.
+    /// The owner of a valid token; `None` if the token is not valid.
     pub fn bearer(&self, token: &str) -> Option<&Bearer> {
         self.by_digest(&digest(token))
     }
@@ -92,7 +93,7 @@ fn is_same(one: &TokenDigest, other: &TokenDigest) -> bool {
     black_box(pairs.fold(0, |differ, (a, b)| differ | (a ^ b))) == 0
 }
 
-/// Faults do not repeat a token.
+/// Parses the text of the file. Faults do not repeat a token.
 fn parse(text: &str) -> Result<Tokens, String> {
     if text.lines().next() != Some(TOKENS_HEADING) {
         return Err(format!(

@@ -1,5 +1,5 @@
-//! A deadline for answers that are not read: a client that sends a request and does not read would hold its place
-//! forever, because the answer waits in the kernel's buffers and in ours.
+//! A deadline for answers that are not read. A client that sends a request and never reads would otherwise hold its
+//! place forever, because the answer waits in the kernel's buffers and in ours.
 
 use std::future::Future;
 use std::io;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A connection whose writes fail once written bytes have waited for the client for this long. The time applies to an
+/// A connection whose writes fail once written bytes have waited this long for the client. The time applies to an
 /// answer as a whole: reading a byte now and then does not extend it.
 pub(crate) struct Unread<S> {
     stream: S,
     within: Duration,
-    /// Set while bytes wait to be read by the client.
+    /// Set while written bytes wait for the client.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -28,7 +28,7 @@ impl<S: AsyncWrite + Unpin> Unread<S> {
         }
     }
 
-    /// Continues a write. `ends`: after it nothing waits any more.
+    /// Continues a write. `ends` says that after it no bytes wait any more, so the deadline is removed.
     fn turn<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Limits how often an address may try wrong tokens, so that nobody guesses one.
+//! Limits how often an address may try wrong tokens, so that nobody can guess one.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 /// The most wrong tokens of one address within [`PERIOD`]; each further one is answered 429.
 pub const MOST_WRONG: u32 = 10;
 
-/// The period of counting, from the first wrong one.
+/// The period over which wrong tokens are counted, from the first one.
 pub const PERIOD: Duration = Duration::from_secs(60);
 
-/// The most addresses that are counted. Wrong tokens of further ones are not counted, because counting would not stop
-/// an attacker with so many addresses.
+/// The most addresses that are counted. Beyond that, wrong tokens of further addresses are not counted: counting would
+/// not stop an attacker with so many addresses.
 const MOST_ADDRESSES: usize = 10_000;
 
 /// The wrong tokens of the last minute, by address.
@@ -27,7 +27,7 @@ struct Counted {
 }
 
 impl WrongTokens {
-    /// Counts a wrong token of an address; returns whether there were too many.
+    /// Counts a wrong token of an address. Returns whether the address has tried too many.
     pub fn count(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(from);
@@ -53,7 +53,8 @@ impl WrongTokens {
 }
 
 impl Counted {
-    /// Whether a further address can be counted. A full table is searched once in a [`PERIOD`].
+    /// Whether a further address can be counted. A full table is cleared of expired entries at most once in a
+    /// [`PERIOD`].
     fn has_room(&mut self, now: Instant) -> bool {
         let is_full = self.by_network.len() >= MOST_ADDRESSES;
         let is_cleared = |cleared| now.duration_since(cleared) < PERIOD;
@@ -66,7 +67,7 @@ impl Counted {
     }
 }
 
-/// The unit for one sender: an IPv4 address, or a 64-bit IPv6 network.
+/// The network that counts as one client: an IPv4 address, or a 64-bit IPv6 network.
 pub(crate) fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,8 +1,8 @@
-//! The files of the audit log: `audit.DATE.log`; `audit.log` links to the newest, as for every log. Unlike other
-//! logs, it is written before [`AuditFile::write`] returns, at every log level.
+//! The files of the audit log: `audit.DATE.log`; `audit.log` links to the newest, as for every log. Unlike other logs,
+//! a line is in the file when [`AuditFile::write`] returns, and the log level does not matter.
 //!
-//! The last lines may still change: a caller that sums up the events of a second passes the present sums, which
-//! replace the previous ones. They only grow, so the file always has the latest ones, and a killed process leaves its
+//! The last lines may still change. A caller that sums up the events of a second writes the sums so far, and the next
+//! write replaces them. The sums only grow, so the file always has the latest ones, and a killed process leaves its
 //! last sums in it.
 //!
 //! Actions of dashboards themselves are in a separate file, which several processes may append to
@@ -20,7 +20,7 @@ use super::file::{Place, file_name, files, next_place, place_today, settle};
 /// The name of the log.
 const NAME: &str = "audit";
 
-/// The file that is written.
+/// The audit file being written.
 #[derive(Debug)]
 pub struct AuditFile {
     folder: PathBuf,
@@ -28,7 +28,7 @@ pub struct AuditFile {
     keep: usize,
     place: Place,
     file: File,
-    /// Where the lines that may still change begin.
+    /// The offset of the lines that may still change.
     settled: u64,
     /// The length of those lines.
     open: u64,
@@ -52,7 +52,7 @@ impl AuditFile {
         })
     }
 
-    /// Writes final lines, and after them lines that the next call replaces. `sync`: they are on disk when this
+    /// Writes final lines, and after them lines that the next call replaces. With `sync` they are on disk when this
     /// returns. After an error nothing counts as written.
     pub fn write(&mut self, lines: &[u8], open: &[u8], sync: bool) -> io::Result<()> {
         let both = [lines, open].concat();
@@ -65,8 +65,8 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Makes the last lines final. Begins another file if it is time. After an error nothing has changed: the last
-    /// lines are still open.
+    /// Makes the last lines final, and begins a new file if this one is full or from an earlier day. After an error
+    /// nothing has changed: the last lines may still change.
     pub fn settle_open(&mut self) -> io::Result<()> {
         let settled = self.settled + self.open;
         let place = next_place(self.place, settled >= self.max_bytes);
@@ -87,12 +87,12 @@ pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The file of actions done by dashboards and not by a dispatcher.
+/// The file for actions that dashboards did themselves, without a dispatcher.
 pub fn dashboard_audit_file(folder: &Path) -> PathBuf {
     folder.join("dashboard-audit.log")
 }
 
-/// Adds a line to that file. It is on disk when this returns.
+/// Appends a line to the dashboards' audit file. The line is on disk when this returns.
 pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut file = OpenOptions::new()
@@ -100,12 +100,12 @@ pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
         .append(true)
         .mode(PRIVATE)
         .open(dashboard_audit_file(folder))?;
-    // In one piece, so that lines of two processes do not mix.
+    // One write, so that lines of two processes do not mix.
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()
 }
 
-/// Ends a line that was truncated by a loss of power.
+/// Opens a file at its end. A line that was truncated by a loss of power is ended first.
 fn open_at_end(path: &Path) -> io::Result<(File, u64)> {
     let mut file = OpenOptions::new()
         .create(true)
@@ -163,7 +163,7 @@ mod tests {
         audit.write(b"drain\n", b"", true).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\ndrain\n");
         drop(audit);
-        // Another process keeps the lines it finds.
+        // Another process, which opens the file later, keeps the lines it finds.
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 3\n", false).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\ndrain\nfed 3\n");

@@ -11,7 +11,7 @@ use crate::state::PRIVATE;
 
 const DAY_S: u64 = 86_400;
 
-/// The place of a file in the order of a log: its day since the epoch, and its number on that day.
+/// The position of a file in the order of a log: its day since the epoch, and its number on that day.
 pub(super) type Place = (u64, u32);
 
 /// Writes a log, in files of limited size and number.
@@ -26,7 +26,7 @@ pub(super) struct LogFiles {
 }
 
 impl LogFiles {
-    /// Goes on in the newest file of today, if there is one.
+    /// Continues the newest file of today, if there is one.
     pub(super) fn open(
         folder: &Path,
         name: &str,
@@ -56,12 +56,12 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Failures are retried with the next file; no line is lost.
+    /// Updates the link and removes surplus files. If that fails, it is retried with the next file; no line is lost.
     fn settle(&mut self) {
         settle(&self.folder, &self.name, self.place, self.keep);
     }
 
-    /// Where the next line goes.
+    /// The file that the next line goes to.
     fn next_place(&self, line_bytes: u64) -> Place {
         let is_full = self.bytes > 0 && self.bytes + line_bytes > self.max_bytes;
         next_place(self.place, is_full)
@@ -72,7 +72,7 @@ impl LogFiles {
 pub(super) fn settle(folder: &Path, name: &str, newest: Place, keep: usize) {
     let link = folder.join(format!("{name}.log"));
     let new = folder.join(format!("{name}.log.{}", std::process::id()));
-    // Relative to its folder, so that it leads to the file from every other one.
+    // The link holds only the file name, because a relative link is resolved from its own folder.
     if symlink(file_name(name, newest), &new).is_ok() && std::fs::rename(&new, &link).is_err() {
         let _ = std::fs::remove_file(&new);
     }
@@ -83,7 +83,7 @@ pub(super) fn settle(folder: &Path, name: &str, newest: Place, keep: usize) {
     }
 }
 
-/// The file after this one: a new one each day, and when one is full.
+/// The file for the next line: a new one each day, and whenever one is full.
 pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
     let today = today();
     match is_full {
@@ -93,7 +93,7 @@ pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
     }
 }
 
-/// Where a log continues when it is opened: in the newest file of today, if there is one.
+/// The file with which a log continues when it is opened: the newest of today, or a new one.
 pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<Place> {
     let today = today();
     let newest = files(folder, name)?.pop().map(|(place, _)| place);
@@ -103,7 +103,7 @@ pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<Place> {
 }
 
 impl Write for LogFiles {
-    /// A line.
+    /// Writes one line, to a new file if necessary.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let place = self.next_place(line.len() as u64);
         if place != self.place {
@@ -151,7 +151,7 @@ pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(Place, PathBuf
     Ok(found)
 }
 
-/// `None` for a file of another log.
+/// The position of a log's file, from its name; `None` for a file of another log.
 fn place_of(file: &str, name: &str) -> Option<Place> {
     let rest = file.strip_prefix(name)?.strip_prefix('.')?;
     let rest = rest.strip_suffix(".log")?;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct MetricsConfig {
     /// The dispatcher's listener: `ADDRESS:PORT`, or `off`.
     pub dispatcher: String,
-    /// The supervisor's, which covers its workers as well.
+    /// The supervisor's listener: `ADDRESS:PORT`, or `off`. Its metrics cover its workers as well.
     pub supervisor: String,
-    /// Both may listen at addresses that other machines can reach.
+    /// Whether both may listen at addresses that other machines can reach.
     pub allow_network: bool,
 }
 

@@ -6,13 +6,13 @@ use crate::disk::Room;
 
 use crate::metrics::exposition::Exposition;
 
-/// Adds the free space on the disks of these folders, as far as known.
+/// Adds the free space on the disks of these folders, where it is known.
 pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     let mut rooms: Vec<(String, Room)> = folders
         .iter()
         .filter_map(|folder| Some((folder.display().to_string(), Room::of(folder)?)))
         .collect();
-    // The store may be in the state folder.
+    // Folders may be listed twice, because the store may be in the state folder.
     rooms.sort_by(|one, other| one.0.cmp(&other.0));
     rooms.dedup_by(|one, other| one.0 == other.0);
     let mut free = page.gauge(

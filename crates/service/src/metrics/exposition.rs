@@ -1,4 +1,4 @@
-//! The text format of Prometheus, version 0.0.4: families of series, each with its help and its type.
+//! The text format of Prometheus, version 0.0.4: families of series, each family with its help and its type.
 
 use std::fmt::{Display, Write};
 
@@ -49,19 +49,19 @@ impl Exposition {
         Family { text, name }
     }
 
-    /// The page.
+    /// Returns the text of the page.
     pub fn finish(self) -> String {
         self.text
     }
 }
 
 impl Family<'_> {
-    /// The only series of the family, which has no labels.
+    /// Writes the only series of a family, which has no labels.
     pub fn value(self, value: impl Display) {
         line(self.text, self.name, "", &[], &value);
     }
 
-    /// One of several series.
+    /// Writes one of several series of a family.
     pub fn with(&mut self, labels: &[(&str, &str)], value: impl Display) {
         line(self.text, self.name, "", labels, &value);
     }

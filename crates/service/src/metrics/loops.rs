@@ -1,4 +1,4 @@
-//! The state of a process's loop, and the traffic of its sockets.
+//! Metrics of a process's loop and of the traffic on its sockets.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ pub fn add_loop_age(page: &mut Exposition, published: Instant) {
     .value(published.elapsed().as_secs_f64());
 }
 
-/// Adds the frames of each socket, by its name.
+/// Adds the numbers of frames, by the name of the socket.
 pub fn add_messages(
     page: &mut Exposition,
     sockets: impl IntoIterator<Item = (&'static str, Traffic)>,

@@ -15,9 +15,10 @@ use crate::metrics::server::{Answer, Purpose, listen};
 pub struct ProbesConfig {
     /// The dispatcher's listener: `ADDRESS:PORT`, or `off`.
     pub dispatcher: String,
-    /// The supervisor's.
+    /// The supervisor's listener: `ADDRESS:PORT`, or `off`.
     pub supervisor: String,
-    /// Both may listen at addresses that other machines can reach. Answers to other machines do not give reasons.
+    /// Whether both may listen at addresses that other machines can reach. Answers to other machines do not give
+    /// reasons.
     pub allow_network: bool,
 }
 
@@ -52,12 +53,12 @@ impl ProbesConfig {
 pub enum Probe {
     /// Whether the process is alive, and need not be replaced.
     Health,
-    /// Whether it does its work.
+    /// Whether the process does its work.
     Readiness,
 }
 
-/// Answers probes until the process ends. `faults`: the reasons why the answer is no; it is yes if there are none.
-/// `setting` names the address in errors.
+/// Answers probes until the process ends. `faults` returns the reasons for a negative answer; the answer is positive if
+/// there are none. `setting` names the address in errors.
 pub fn serve_probes<F>(address: SocketAddr, setting: &str, faults: F) -> Result<(), Fault>
 where
     F: Fn(Probe) -> Vec<String> + Send + Sync + 'static,
@@ -67,7 +68,7 @@ where
         paths: "GET /healthz and GET /readyz",
         thread: "probes",
     };
-    // Reasons name folders and addresses, so they are only for this machine.
+    // Reasons name folders and addresses, so only clients on this machine get them.
     let says_why = address.ip().is_loopback();
     listen(address, setting, purpose, move |path| {
         let (probe, word) = match path {

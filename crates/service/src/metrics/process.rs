@@ -1,4 +1,4 @@
-//! Process data from the operating system, and the running build.
+//! Metrics of processes, read from the operating system, and of the running build.
 
 use std::fs;
 
@@ -9,18 +9,18 @@ use crate::metrics::exposition::Exposition;
 /// The unit of times in `/proc`: a constant of Linux's interface, whatever the kernel uses internally.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A process whose series have these labels.
+/// A process to report on, with the labels of its series.
 #[derive(Debug)]
 pub struct Watched<'l> {
     pub pid: u32,
     pub labels: Vec<(&'static str, &'l str)>,
 }
 
-/// The data of a process.
+/// Facts about a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Facts {
     resident_bytes: u64,
-    /// Since the epoch, by the wall clock as it is set now.
+    /// When the process started, in seconds since the epoch by the current wall clock.
     started_s: f64,
     cpu_s: f64,
     open_files: u64,
@@ -47,8 +47,8 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
     .value(starts);
 }
 
-/// Adds the readable data of these processes; one of them may have just ended. Except for the first, the names are
-/// those used by all Prometheus clients.
+/// Adds the metrics of these processes, as far as they can be read: one of them may have just ended. Except for the
+/// first, their names are those used by all Prometheus clients.
 pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
     let known: Vec<(&Watched<'_>, Facts)> = processes
         .iter()
@@ -101,21 +101,23 @@ fn facts(pid: u32) -> Option<Facts> {
     })
 }
 
-/// The CPU time of a process, and when it started after the boot. Its name, in parentheses, may hold anything.
+/// The CPU time of a process, and when it started after boot, in ticks. The process's name, in parentheses, may contain
+/// anything.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')')?;
-    // The state is the third field of the file.
+    // The first field after the name is the third of the file: the state.
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some((field(14)?.checked_add(field(15)?)?, field(22)?))
 }
 
-/// Read each time, because it changes when the wall clock is set.
+/// When the machine booted, in seconds since the epoch. It is read each time, because it changes when the wall clock is
+/// set.
 fn booted_s() -> Option<u64> {
     number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
 }
 
-/// The first number of the line that begins so.
+/// The first number in the line with this beginning.
 fn number_after(text: &str, beginning: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(beginning))?;
     line.split_whitespace().next()?.parse().ok()

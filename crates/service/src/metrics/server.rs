@@ -1,6 +1,6 @@
-//! A listener for requests that need no key: one or two paths, by `GET`. It changes nothing. On loopback it refuses
-//! names of other machines in `Host`, as the dispatcher's listener for requests does, so that no foreign page can
-//! make a browser on this machine read the answers.
+//! A listener for requests that need no key: one or two paths, by `GET`. Requests change nothing. On loopback it
+//! refuses names of other machines in `Host`, as the dispatcher's listener for requests does, so that no foreign page
+//! can make a browser on this machine read the answers.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -24,23 +24,23 @@ const MOST_CONNECTIONS: usize = 16;
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time limit for a connection, which carries one request: a client that does not read the answer loses its place
-/// to others.
+/// The time limit for a connection, which carries one request. A client that does not read the answer thus loses its
+/// place to others.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
-/// The text format's version 0.0.4.
+/// The media type of the text format, version 0.0.4.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// The purpose of a listener, for errors and the log.
+/// The words for a listener's purpose in errors and in the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
-    /// `metrics`, of which `no ... are served`.
+    /// The plural noun in `no ... are served`, such as `metrics`.
     pub(crate) what: &'static str,
-    /// All paths, for the answer to requests of other paths.
+    /// All paths, listed in the answer to requests for other paths.
     pub(crate) paths: &'static str,
     /// The name of its thread.
     pub(crate) thread: &'static str,
@@ -79,7 +79,7 @@ where
     })
 }
 
-/// Starts to listen, and answers until the process ends; `None` means that the path does not exist.
+/// Starts to listen, and answers until the process ends. An answer of `None` means that the path does not exist.
 pub(crate) fn listen<F>(
     address: SocketAddr,
     setting: &str,
@@ -129,7 +129,7 @@ where
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
-            // Most likely out of file descriptors: retry when some are free again.
+            // The process is most likely out of file descriptors: retries when some may be free again.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
