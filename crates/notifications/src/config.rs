@@ -15,21 +15,21 @@ pub struct NotificationsConfig {
     pub smtp: Option<String>,
     pub smtp_user: Option<String>,
     pub smtp_password_file: Option<PathBuf>,
-    /// The sender.
+    /// The sender's mail address.
     pub mail_from: Option<String>,
-    /// Addresses that watches of a fleet may write to, or `@DOMAIN` for all of a domain.
+    /// Addresses that watches of a fleet may write to; `@DOMAIN` stands for all addresses of a domain.
     pub mail_to: Vec<String>,
     /// Programs that watches of a fleet may run, each with all of its arguments.
     pub commands: Vec<AllowedCommand>,
     /// The folder of files that watches of a fleet may append to.
     pub files_dir: Option<PathBuf>,
-    /// The folder of keys that watches of a fleet may sign with, each in the folder of its host.
+    /// The folder of keys with which watches of a fleet may sign. The keys of a host are in a folder with its name.
     pub secrets_dir: Option<PathBuf>,
-    /// Watches of a fleet may post to private addresses.
+    /// Whether watches of a fleet may post to private addresses.
     pub allow_private_webhooks: bool,
-    /// Further authorities whose certificates are accepted, in PEM.
+    /// A file of further certificate authorities to trust, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// A notification that could not be delivered for this many seconds raises an alert.
+    /// An alert is raised when a notification has been undeliverable for this many seconds.
     pub undelivered_after: f64,
 }
 
@@ -38,7 +38,7 @@ pub struct NotificationsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AllowedCommand {
-    /// Without arguments.
+    /// A program without arguments.
     Program(String),
     /// The program, and its arguments.
     Arguments(Vec<String>),
@@ -72,7 +72,7 @@ impl Default for NotificationsConfig {
 }
 
 impl NotificationsConfig {
-    /// The error names the key.
+    /// Checks the settings. The error names the key.
     pub fn check(&self) -> Result<(), String> {
         if let Some(smtp) = &self.smtp {
             SmtpAddress::parse(smtp)

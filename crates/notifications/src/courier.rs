@@ -16,9 +16,9 @@ use crate::verdict::Verdict;
 /// A notification on its way to one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// Its number in the outbox.
+    /// The notification's number in the outbox.
     pub id: i64,
-    /// The same for each attempt.
+    /// Identifies the notification; the same for each attempt.
     pub key: String,
     pub watch: String,
     pub target: NotificationTarget,
@@ -32,7 +32,7 @@ pub struct Ended {
     pub verdict: Verdict,
 }
 
-/// Publishes a notification of an application on the firehose.
+/// Publishes a notification on the firehose, under the application's id.
 pub type Publish = Arc<dyn Fn(&str, &Value) + Send + Sync>;
 
 /// The handle of the thread. Dropping it abandons deliveries in progress.
@@ -76,7 +76,7 @@ impl Courier {
                         });
                     }
                 });
-                // A command or a server that is slow must not delay the end.
+                // A slow command or server must not delay the end of the thread.
                 runtime.shutdown_background();
             })
             .map_err(|error| cannot(&error))?;
@@ -92,7 +92,7 @@ impl Courier {
     }
 }
 
-/// Delivers, if the settings still allow it.
+/// Delivers a notification, if the settings still allow it.
 async fn deliver(means: &Arc<Means>, delivery: Delivery) -> Verdict {
     let delivery = Arc::new(delivery);
     let target = targets::of(&delivery.target);

@@ -12,17 +12,18 @@ const MOST_EVENTS: usize = 500;
 /// The most bytes of JSON of all events in a notification.
 const MOST_BYTES: usize = 256 << 10;
 
-/// The most changes among them: a notification has space for all changes that were read for it, and for the rest.
+/// The limits for changes, lower than those for all events: every change that was read for a notification fits, and the
+/// other events still have space.
 pub(crate) const MOST_CHANGES: usize = 450;
 pub(crate) const MOST_CHANGES_BYTES: usize = 200 << 10;
 
-/// The most events of one kind shown to people.
+/// The most events of one kind in the text for people.
 const MOST_LINES: usize = 50;
 
-/// The most characters of an event shown to people.
+/// The most characters of an event in the text for people.
 const MOST_CHARS: usize = 2_000;
 
-/// The parts of a text, in their order.
+/// The parts of the text for people, in their order.
 const PARTS: [(About, &str); 5] = [
     (About::Delivery, "Notifications"),
     (About::Silence, "Silence"),
@@ -57,7 +58,7 @@ pub fn compose(
     }))
 }
 
-/// The events that fit. All changes do: no more were read, and changes left out here would never be reported.
+/// The events that fit. All changes do, because no more were read. A change left out here would never be reported.
 fn listed(events: &[&Event]) -> Vec<Value> {
     let is_change = |event: &&Event| event.about == About::Changes;
     let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();
@@ -87,7 +88,7 @@ fn event_json(event: &&Event) -> Value {
     })
 }
 
-/// One line without control characters, whatever the pages contain.
+/// The subject: one line without control characters, whatever the pages contain.
 fn subject(watch: &Watch, events: &[&Event]) -> String {
     let changes = events.iter().filter(|event| event.about == About::Changes);
     let changes = changes.count();
@@ -128,7 +129,7 @@ fn text(events: &[&Event]) -> String {
     text
 }
 
-/// Removes control characters of terminals, because the text comes from pages.
+/// Cuts a line to its limit, and replaces control characters that a terminal would obey: the text comes from pages.
 fn cut(line: &str) -> String {
     let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
     let cut = match line.char_indices().nth(MOST_CHARS) {

@@ -1,11 +1,11 @@
-//! Files below a folder from the settings, by paths from others.
+//! Opens files below a folder named in the settings, by paths that come from others.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The folder and the file of the path, with links resolved.
+/// The folder and the file of the path, with symbolic links resolved.
 fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     let goes_up = Path::new(path)
         .components()
@@ -32,7 +32,8 @@ pub(crate) fn is_below(folder: &Path, path: &str) -> bool {
     }
 }
 
-/// Opens a file below the folder, and checks the opened file, whatever was put in its place meanwhile.
+/// Opens a file below the folder. The check is repeated on the opened file, in case another was put in its place
+/// meanwhile.
 pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Option<File> {
     if !is_below(folder, path) {
         return None;
@@ -44,7 +45,7 @@ pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Opti
     (is_file && found.starts_with(&folder)).then_some(file)
 }
 
-/// Opening a pipe must not block until its other end is opened.
+/// Opens without blocking: a pipe would otherwise wait until its other end is opened.
 pub(crate) fn plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options
         .mode(0o600)

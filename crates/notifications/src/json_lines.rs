@@ -1,4 +1,4 @@
-//! Files of JSON lines that nothing truncates: records of runs, and notifications.
+//! Append-only files of JSON lines: records of runs, and notifications.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub fn append_line(mut file: File, line: &Value) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     if !ends_a_line(&mut file)? {
-        // A line cut off by a crash must not absorb this one.
+        // Starts on a new line, so that a line truncated by a crash does not absorb this one.
         bytes.push(b'\n');
     }
     serde_json::to_writer(&mut bytes, line)?;

@@ -34,7 +34,7 @@ impl Permissions {
         }
     }
 
-    /// Checks the targets of a watch. `path` is the place of the watch.
+    /// Checks the targets of a watch. `path` is the JSON path of the watch.
     pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
         for (index, notify) in watch.notify.iter().enumerate() {
             let at = |key: &str| format!("{path}.notify[{index}].{key}");
@@ -53,7 +53,7 @@ impl Permissions {
         !self.is_of_fleet || self.config.allow_private_webhooks
     }
 
-    /// Opens a file: of a fleet's watch only one below `allowed`, else `refused` is the error.
+    /// Opens a file. For a watch of a fleet it must be below `allowed`; otherwise the error is `refused`.
     pub(crate) fn open(
         &self,
         file: &str,

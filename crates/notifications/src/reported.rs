@@ -1,5 +1,5 @@
-//! The news of a watch: the difference between what was reported and what is known now. Pure. The caller keeps what
-//! was reported, together with the resulting notifications, so that everything is reported once.
+//! The news of a watch: the difference between what was reported and what is known now. This code has no side effects.
+//! The caller stores what was reported together with the resulting notifications, so everything is reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,30 +10,30 @@ use webfill_api::{About, RunEnd, Watch, WatchRun};
 use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
 use crate::silence::{self, Known, LATE_MS, SiteTrouble};
 
-/// The name of the silence of a watch whose run is due but does not begin.
+/// The name of the silence of a watch whose run is due but has not started.
 const NOT_STARTED: &str = "not_started";
 
-/// The most lines shown to people of one change, and the most characters of each.
+/// In the text for people: the most lines of one change, and the most characters of a line.
 const MOST_CHANGED: usize = 12;
 const MOST_CHANGED_CHARS: usize = 300;
 const MOST_VALUE_BYTES: usize = 120;
 
-/// The reports about a watch so far.
+/// Everything that was reported about a watch so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reported {
-    /// The last run.
+    /// The number of the last reported run.
     pub run: u64,
-    /// The number of the last change of a page. `None` if no one wants changes, or the starting number is not known
-    /// yet. (`changes` was 0 in the previous release, which reported none.)
+    /// The number of the last reported change of a page. `None` if no one wants changes, or the starting number is not
+    /// known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_to: Option<u64>,
-    /// Since when changes are wanted, until that number is known.
+    /// Since when changes are wanted; set until the starting number is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_since_ms: Option<i64>,
     /// Standing alerts, by mapping.
     pub alerts: BTreeMap<String, ReportedAlert>,
-    /// Since when an alternative serves, by mapping and field.
+    /// The time since which an alternative serves, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub served: BTreeMap<String, BTreeMap<String, String>>,
     /// Standing silences, by name.
@@ -56,21 +56,21 @@ pub struct ReportedSilence {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     pub alerts: Vec<Value>,
-    /// Fields whose first chain yields nothing any more, but an alternative does.
+    /// Warnings about fields whose first chain yields nothing any more, while an alternative does.
     pub warnings: Vec<Value>,
 }
 
-/// The known facts of a watch.
+/// The facts about a watch that news are derived from.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub watch: &'a Watch,
     /// The runs that have ended, latest first.
     pub runs: &'a [WatchRun],
-    /// The state of the extractions of its pages; `None` if it was not read.
+    /// The state of the extractions of the watch's pages; `None` if it was not read.
     pub standing: Option<&'a Standing>,
     pub sites: &'a [SiteTrouble],
     pub changes: Option<&'a ReadChanges>,
-    /// A run has been due since then but does not begin; with the reason.
+    /// Since when a run has been due without starting, and the reason.
     pub held: Option<(i64, &'a str)>,
     pub now_ms: i64,
 }
@@ -80,11 +80,11 @@ pub struct Facts<'a> {
 pub struct ReadChanges {
     changes: Vec<Value>,
     bytes: usize,
-    /// The position after which they were read.
+    /// The position from which reading began.
     pub after: u64,
-    /// The number of the last one, or the position if there is none.
+    /// The number of the last change read, or the position if there were none.
     pub last: u64,
-    /// There are more, which further notifications report.
+    /// Whether there are more changes, which later notifications report.
     pub is_full: bool,
 }
 
@@ -99,7 +99,7 @@ impl ReadChanges {
         }
     }
 
-    /// Adds the next change, if it fits. The first one always fits, or it would never be reported.
+    /// Adds the next change, if it fits. The first one always fits; otherwise it would never be reported.
     pub fn add(&mut self, number: u64, change: Value) {
         let bytes = self.bytes + change_event(&change).bytes();
         let has_room = self.changes.len() < MOST_CHANGES && bytes <= MOST_CHANGES_BYTES;
@@ -122,25 +122,25 @@ pub struct Event {
     pub about: About,
     /// A name from the list in `docs/how-to/notifications.md`.
     pub name: &'static str,
-    /// For people.
+    /// The line for people.
     pub line: String,
     pub detail: Value,
 }
 
 impl Event {
-    /// Its size in a notification.
+    /// The size of the event in a notification, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.detail.to_string().len() + self.line.len()
     }
 }
 
 impl Reported {
-    /// Whether a run that does not begin was reported.
+    /// Whether it was reported that a due run has not started.
     pub fn is_held(&self) -> bool {
         self.silent.contains_key(NOT_STARTED)
     }
 
-    /// Marks this state as known.
+    /// Marks this state as reported.
     pub fn with_standing(mut self, standing: &Standing) -> Reported {
         self.alerts = standing.alerts.iter().map(known_alert).collect();
         self.served = served::known(&standing.warnings);
@@ -153,14 +153,14 @@ impl Reported {
         (&known.alerts, &known.served) == (&self.alerts, &self.served)
     }
 
-    /// The news, and what has then been reported.
+    /// Returns the news, and the state to store once they are reported.
     pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
         let mut reported = self.clone();
         let mut events = reported.runs(facts);
         let has_new_run = reported.run != self.run;
         events.extend(reported.health(facts));
         events.extend(reported.silence(facts, has_new_run));
-        // Last, because there may be many.
+        // Changes come last, because there may be many.
         events.extend(reported.changes(facts));
         (events, reported)
     }
@@ -178,7 +178,7 @@ impl Reported {
             return Vec::new();
         };
         if self.changes_to != Some(read.after) {
-            // It was read for another position, which is no longer the reported one.
+            // These changes were read from a position that is no longer the reported one.
             return Vec::new();
         }
         self.changes_to = Some(read.last);
@@ -227,7 +227,7 @@ impl Reported {
                 alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
                 standing: &self.standing(),
             }),
-            // Only a further run can add evidence.
+            // Only a new run can add evidence.
             false => self.standing(),
         };
         now.remove(NOT_STARTED);
@@ -335,7 +335,8 @@ fn change_event(change: &Value) -> Event {
     }
 }
 
-/// `field: old -> new` for each field. `None` if a value is long: then the difference shows the words.
+/// Returns `field: old -> new` for each field, or `None` if a value is too long. The changed words are then shown
+/// instead.
 fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     let (old, new) = (old.as_object(), new.as_object());
     let names = old.into_iter().chain(new).flat_map(|fields| fields.keys());
@@ -358,7 +359,7 @@ fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     names.into_iter().map(line).collect()
 }
 
-/// On one line.
+/// The beginning of a text, on one line.
 fn shortened(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     match line.char_indices().nth(MOST_CHANGED_CHARS) {
@@ -378,7 +379,7 @@ fn alert_event(name: &'static str, alert: &Value) -> Event {
     }
 }
 
-/// Crawls may belong to other applications.
+/// Removes the crawls from a row, because they may belong to other applications.
 fn without_crawls(row: &Value) -> Value {
     let mut reported = row.clone();
     if let Value::Object(reported) = &mut reported {
@@ -387,7 +388,7 @@ fn without_crawls(row: &Value) -> Value {
     reported
 }
 
-/// A run that began long after its time, or that stands for several missed times.
+/// The event for a run that began long after its due time, or that stands for several missed due times.
 fn late_event(run: &WatchRun) -> Option<Event> {
     let late_ms = run.started_ms - run.due_ms;
     if run.missed == 0 && late_ms <= LATE_MS {

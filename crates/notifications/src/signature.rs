@@ -18,7 +18,7 @@ pub fn sign(secret: &[u8], at_s: i64, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Computed by `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret`.
+    /// Expects the output of `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret`.
     #[test]
     fn it_equals_the_signature_of_other_programs() {
         let signed = sign(b"secret", 1_700_000_000, br#"{"a":1}"#);

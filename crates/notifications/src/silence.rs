@@ -1,9 +1,10 @@
-//! Whether a watch is silent: it no longer finds what it usually finds, does not finish, or its sites do not answer
-//! any more. Pure: judged by the records of runs and the state of sites.
+//! Decides whether a watch is silent: it no longer finds what it usually finds, does not finish, or its sites do not
+//! answer any more. The verdict depends only on the records of runs and the state of sites.
 //!
 //! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] earlier runs did. It is silent
 //! if `silent_after` consecutive runs have found none. If some of the earlier runs found none either, the empty runs
-//! must be so many that chance alone would cause them less than once in fifty times. For pages one run is enough.
+//! must be so many that chance alone would cause them less than once in fifty times. For pages, one empty run is
+//! enough.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +12,16 @@ use serde_json::{Map, Value};
 use webfill_api::{RunEnd, WatchRun};
 use webfill_wire::{Outcome, TaskEnd};
 
-/// The number of runs with a result that makes it usual.
+/// A result is usual if at least this many earlier runs had it.
 const USUAL_RUNS: usize = 3;
 
-/// The number of runs before the empty ones that count.
+/// The number of runs before the empty ones that are considered.
 const RUNS_BEFORE: usize = 20;
 
-/// The runs that must be known to judge.
+/// The number of past runs that are needed for a verdict.
 pub const RUNS_JUDGED: u64 = 60;
 
-/// The probability below which chance is ruled out.
+/// Chance is ruled out if its probability is below this.
 const CHANCE: f64 = 0.02;
 
 /// A run begins late if it begins this long after its due time.
@@ -33,25 +34,25 @@ const NAMED_SITES: usize = 3;
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteTrouble {
     pub site: String,
-    /// The reason, one word of the closed list.
+    /// The reason: one word of a closed list.
     pub reason: String,
     pub since_ms: i64,
     pub unreachable: bool,
-    /// The sign, and where it was seen.
+    /// The sign of the trouble, and the URL where it was seen.
     pub sign: String,
     pub url: String,
 }
 
-/// The known facts when a run has ended.
+/// The facts that are known when a run has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// The latest first.
+    /// The runs, latest first.
     pub runs: &'a [WatchRun],
     pub silent_after: u64,
     pub sites: &'a [SiteTrouble],
     /// Standing alerts of the watch's mappings.
     pub alerts: &'a [Value],
-    /// Standing silences, with their sentences.
+    /// Standing silences by name, with their sentences.
     pub standing: &'a BTreeMap<String, String>,
 }
 
@@ -63,15 +64,15 @@ const FINDS: [(&str, &str); 4] = [
     ("fields", "no_fields"),
 ];
 
-/// All standing silences, by name: a sentence for each, with the likely reason. One ends only with a run that has
-/// found some, however long ago the last such run is.
+/// All standing silences, by name, each with a sentence that includes the likely reason. The silence of a result stands
+/// until a run has that result again, however long ago the last such run was.
 pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     let mut silent = BTreeMap::new();
     let stands = |name: &str| known.standing.get(name).cloned();
     for (what, name) in FINDS {
         let sentence = match stands(name) {
             Some(sentence) => (!sees(known, what)).then_some(sentence),
-            // Without pages there is nothing else, for the same reason.
+            // A run without pages has no other results either, for the same reason.
             None if silent.contains_key("no_pages") => None,
             None => finds_none(known, what),
         };
@@ -88,19 +89,19 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     silent
 }
 
-/// The amounts of it that the runs have found, latest run first.
+/// How many results of this kind the runs found, latest run first. Only runs that give evidence are included.
 fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
     let evidence = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
     evidence.map(|run| found(&run.counts, what)).collect()
 }
 
-/// Whether the last run has found some.
+/// Whether the last run that gives evidence found results of this kind.
 fn sees(known: &Known<'_>, what: &str) -> bool {
     found_by_runs(known, what).first().is_some_and(|n| *n > 0)
 }
 
-/// Whether nothing was found although there usually is something.
+/// The sentence about a missing result that is usually found; `None` if nothing is missing.
 fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     let judged = found_by_runs(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
@@ -140,8 +141,8 @@ fn gives_evidence(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
-/// Whether the run gives evidence about this result. Unchanged pages are not read again, so a run without fields
-/// gives none then. A missing count gives none either: the store was away, or no one wanted it.
+/// Whether the run gives evidence about this result. Unchanged pages are not read again, so a run without fields gives
+/// no evidence about fields. Neither does a missing count: the store was away, or no one wanted the count.
 fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
     if ["documents", "changes"].contains(&what) {
         return run.counts.get(what).is_some_and(|count| !count.is_null());
@@ -151,7 +152,7 @@ fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
     !(is_unchanged && what == "fields" && found(&run.counts, what) == 0)
 }
 
-/// The amount of it that a run has found.
+/// The number of results of this kind in the counts of a run.
 fn found(counts: &Map<String, Value>, what: &str) -> u64 {
     match counts.get(what) {
         Some(Value::Object(kinds)) => kinds.values().filter_map(Value::as_u64).sum(),
@@ -160,7 +161,7 @@ fn found(counts: &Map<String, Value>, what: &str) -> u64 {
     }
 }
 
-/// The last run has failed, or ended before it had checked everything.
+/// The sentence about a last run that failed, or ended before it had checked everything.
 fn not_finished(run: &WatchRun) -> Option<String> {
     let queued = found(&run.counts, "queued");
     match run.how? {
@@ -220,7 +221,7 @@ fn trouble(site: &SiteTrouble) -> String {
     format!("{} {does} since {since}: {why}{sign}", site.site)
 }
 
-/// A clause.
+/// The likely reason for the silence, as a clause.
 fn likely_reason(known: &Known<'_>, what: &str) -> String {
     let Some(last) = known.runs.iter().find(|run| gives_evidence(run)) else {
         return String::from("nothing is known");
@@ -255,7 +256,7 @@ fn likely_reason(known: &Known<'_>, what: &str) -> String {
     })
 }
 
-/// The outcome of most pages of a run, if it is a bad one.
+/// The outcome of most pages of a run, if that outcome is a bad one.
 fn main_outcome(run: &WatchRun) -> Option<String> {
     let outcomes = run.counts.get("outcomes")?.as_object()?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();

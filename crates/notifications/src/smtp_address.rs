@@ -1,4 +1,4 @@
-//! The mail server in the form used in the settings.
+//! Parses the address of the mail server as it is written in the settings.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ pub(crate) enum Secrecy {
     Tls,
     /// TLS before any other command: `smtp://`.
     StartTls,
-    /// None, only within this machine: `plain://`.
+    /// No encryption, which is only for servers on this machine: `plain://`.
     Plain,
 }
 
@@ -33,7 +33,7 @@ impl SmtpAddress {
             _ => return Err(FORM.into()),
         };
         let authority = authority.trim_end_matches('/');
-        // An IPv6 address is in brackets.
+        // A final `]` ends an IPv6 address, so no port follows.
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, text)) if !text.ends_with(']') => (host, text.parse().map_err(|_| FORM)?),
             _ => (authority, port),
@@ -55,7 +55,7 @@ impl SmtpAddress {
     }
 }
 
-/// A name may resolve to another machine.
+/// Only a literal address counts, because a name may resolve to another machine.
 fn is_this_machine(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -1,5 +1,5 @@
-//! The kinds of targets, each with what it may use and how it is delivered to. Their keys and how they are shown are
-//! in `webfill_api`.
+//! The kinds of notification targets: what each may use, and how it is delivered to. `webfill_api` has their keys, and
+//! how they are shown.
 
 mod command;
 mod file;
@@ -18,13 +18,13 @@ use crate::courier::{Delivery, Publish};
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
-/// Why a target may not be used, after its wrong key.
+/// Why a target may not be used: the key at fault, and the reason.
 pub(crate) type Denied = (&'static str, String);
 
 /// A target of some kind.
 #[async_trait]
 pub(crate) trait Target: Send + Sync {
-    /// Whether it may be used. Checked when a watch is added, and again at each delivery.
+    /// Checks that the target may be used: when a watch is added, and again at each delivery.
     fn check(&self, permissions: &Permissions) -> Result<(), Denied>;
 
     async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict;
@@ -43,21 +43,21 @@ pub(crate) fn of(target: &NotificationTarget) -> Box<dyn Target + '_> {
     }
 }
 
-/// The resources for deliveries.
+/// The resources that deliveries share.
 pub(crate) struct Means {
     pub(crate) permissions: Permissions,
     pub(crate) webhooks: Webhooks,
     pub(crate) publish: Option<Publish>,
 }
 
-/// Delivers on a thread that may block.
+/// Runs a delivery on a thread that may block.
 async fn blocking(work: impl FnOnce() -> Verdict + Send + 'static) -> Verdict {
     let failed = |_| Verdict::Failed("its thread has failed".into());
     let work = tokio::task::spawn_blocking(work);
     work.await.unwrap_or_else(failed)
 }
 
-/// The notification with its key, and its number in the outbox.
+/// The notification with its key and its number in the outbox added.
 fn keyed(delivery: &Delivery) -> Value {
     let mut notification = json!({"key": delivery.key, "number": delivery.id});
     if let (Value::Object(notification), Value::Object(more)) =

@@ -1,4 +1,4 @@
-//! The authorities whose certificates are accepted.
+//! The certificate authorities that are trusted.
 
 use std::sync::Arc;
 

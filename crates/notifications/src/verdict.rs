@@ -1,11 +1,11 @@
 //! How a delivery went.
 
-/// The result of an attempt.
+/// The result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Delivered,
-    /// It failed and is retried; with the reason.
+    /// The delivery failed for this reason and is retried.
     Failed(String),
-    /// It failed and is not retried; with the reason.
+    /// The delivery failed for this reason and is not retried.
     Dropped(String),
 }

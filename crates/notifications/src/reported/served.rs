@@ -1,5 +1,5 @@
-//! Fields whose first chain yields nothing any more, but an alternative does. Each is reported once, until it is
-//! over.
+//! Reports fields whose first chain yields nothing any more, while an alternative does. Each is reported once, until it
+//! is over.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn field_of(warning: &Value) -> (&str, &str) {
     (word("mapping"), word("field"))
 }
 
-/// Since when an alternative serves, by mapping and field.
+/// The time since which an alternative serves, by mapping and field.
 pub(super) fn known(warnings: &[Value]) -> BTreeMap<String, BTreeMap<String, String>> {
     let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for warning in warnings {

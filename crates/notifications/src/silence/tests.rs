@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Runs by the number of results, latest run last.
+/// Makes runs with these numbers of results, latest run last.
 fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
     let runs = found.iter().enumerate().map(|(index, found)| {
         let mut run = WatchRun::begun(index as u64 + 1, 0, 0);
@@ -82,7 +82,7 @@ fn it_is_silent_after_three_runs_without_its_usual_results() {
     }
 }
 
-/// The number of empty runs after runs that all found some, and `silent_after`.
+/// Tries several numbers of full runs before the empty ones, and several values of `silent_after`.
 #[test]
 fn it_is_silent_after_as_many_runs_as_the_watch_says() {
     for before in [3, 5, 30] {

@@ -1,6 +1,6 @@
-//! Runs commands: a program gets a notification as JSON on standard input. There is no shell. Of this process's
-//! environment, the program only gets where programs are. Its time is limited, and its whole process group ends with
-//! it.
+//! Runs commands: a program gets a notification as JSON on standard input. There is no shell. The program gets only a
+//! few variables of this process's environment, such as `PATH`. Its time is limited, and when it ends, the rest of its
+//! process group is ended as well.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -21,13 +21,13 @@ const NO_COMMAND: &str = "this command is not allowed: add the whole list, the p
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait for its last words on standard error after it has ended.
+/// How long to wait for the rest of the command's standard error after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// The most bytes kept of its standard error.
+/// The most bytes kept of the command's standard error.
 const LAST_BYTES: usize = 4_096;
 
-/// The environment variables that it gets.
+/// The environment variables that the command gets.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
 /// A program and its arguments.
@@ -74,7 +74,8 @@ fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     };
     if let Some(mut stdin) = child.stdin.take() {
         let input = call.input;
-        // Do not wait for a command that does not read everything. An error means that it does not want more.
+        // A command need not read all of its input, so nothing waits for this thread. An error means that the command
+        // has stopped reading.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let words = listen(&mut child);
@@ -115,8 +116,8 @@ fn start(call: &Call<'_>) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for its end, and ends the rest of its group. `None` if it took too long. The end is detected without
-/// reaping, so that the group's number cannot belong to another process by then.
+/// Waits for the end of the command, and ends the rest of its process group. `None` if the command took too long. Its
+/// end is detected without reaping it, so that the group's number cannot belong to another process by then.
 fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
     let has_ended = child::has_ended_within(child, timeout);
     child::end_group(child);
@@ -124,14 +125,14 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
     status.filter(|_| has_ended)
 }
 
-/// Reads its standard error, and keeps the last line.
+/// Reads the command's standard error, and keeps the last line.
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, reported) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
             let mut some = [0; 4_096];
-            // Everything is read, because a command must not fail for lack of a reader.
+            // Reads everything, because a command must not fail for lack of a reader.
             while let Ok(n @ 1..) = stderr.read(&mut some) {
                 text.extend_from_slice(&some[..n]);
                 text.drain(..text.len().saturating_sub(LAST_BYTES));

@@ -1,4 +1,4 @@
-//! Files: a notification is appended as a line of JSON, and is on the disk before success is reported.
+//! Appends a notification to a file as a line of JSON. Success is reported only once the line is on disk.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 const NO_FILES: &str =
     "expected a file below the folder `notifications.files_dir` of the dispatcher's settings";
 
-/// Its path.
+/// The path of the file.
 pub(super) struct File<'a>(pub(super) &'a str);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The firehose of a fleet's dispatcher.
+//! Publishes notifications on the firehose of a fleet's dispatcher.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Mail: the text of a notification, handed to one SMTP server.
+//! Sends the text of a notification as mail, through one SMTP server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +24,10 @@ const NO_RECIPIENT: &str = "this recipient is not allowed: add the address, or @
 /// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Answers about user, password and encryption. They do not concern the mail itself.
+/// Replies about user, password or encryption. They say nothing about the mail itself.
 const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
 
-/// Its address.
+/// The recipient's address.
 pub(super) struct Mail<'a>(pub(super) &'a str);
 
 #[async_trait]
@@ -58,7 +58,7 @@ impl Target for Mail<'_> {
     }
 }
 
-/// Whether the list has the address, or all of its domain.
+/// Whether the list has the address itself, or its whole domain.
 fn is_listed(list: &[String], address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     list.iter().any(|allowed| {
@@ -70,7 +70,7 @@ fn is_listed(list: &[String], address: &str) -> bool {
     })
 }
 
-/// Sends it. The thread waits for the server.
+/// Sends the mail. The thread waits for the server.
 fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value) -> Verdict {
     let message = match message(config, to, key, notification) {
         Ok(message) => message,
@@ -94,7 +94,7 @@ fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value)
     }
 }
 
-/// The library writes headers, so text from pages, such as a line end, stays within them.
+/// Composes the mail. The library writes the headers, so text from pages, such as a line end, cannot leave them.
 fn message(
     config: &NotificationsConfig,
     to: &str,

@@ -22,7 +22,7 @@ use crate::signature::sign;
 use crate::tls;
 use crate::verdict::Verdict;
 
-/// The time limit of a receiver.
+/// The time limit for a receiver to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -42,7 +42,7 @@ impl Target for Webhook<'_> {
         if !permissions.is_of_fleet() {
             return Ok(());
         }
-        // The addresses of a name are only known when it is posted to.
+        // Only an address in the URL itself can be checked now; a name is resolved at each post.
         Guard::new(permissions.may_be_private())
             .judge_address_in(self.url)
             .map_err(|why| ("webhook", why))?;
@@ -73,8 +73,8 @@ impl Target for Webhook<'_> {
     }
 }
 
-/// The folder of the keys that sign posts to this host. Other keys must not: a watch could otherwise obtain a
-/// signature that another receiver takes for genuine.
+/// The folder of the keys that may sign posts to this host. With another host's key, a watch could obtain a signature
+/// that the other receiver takes for genuine.
 fn secrets_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?;
@@ -83,7 +83,7 @@ fn secrets_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
     is_name.then(|| folder.map(|folder| folder.join(host)))?
 }
 
-/// The key in a file, without the line end.
+/// Reads a key from a file, without the line end.
 fn read_secret(permissions: &Permissions, url: &str, file: &str) -> Result<Vec<u8>, String> {
     let folder = secrets_of(permissions, url);
     let mut options = OpenOptions::new();
@@ -108,7 +108,7 @@ fn now_s() -> i64 {
     now.map_or(0, |passed| passed.as_secs() as i64)
 }
 
-/// The client of all webhooks.
+/// The HTTP client that all webhooks share.
 pub(crate) struct Webhooks {
     client: Client,
     guard: Guard,
@@ -182,7 +182,7 @@ fn verdict(status: StatusCode) -> Verdict {
     }
 }
 
-/// The innermost reason is the most specific. The URL may contain a secret.
+/// The innermost cause of an error, which is the most specific. The URL is left out, because it may contain a secret.
 fn reason(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return "it does not answer in time".into();
@@ -206,7 +206,7 @@ impl Guard {
         Guard { may_be_private }
     }
 
-    /// Checks the address in a URL, if there is one.
+    /// Checks the address in a URL, if it has a literal one.
     fn judge_address_in(self, url: &str) -> Result<(), String> {
         match Url::parse(url) {
             Ok(url) => self.judge_literal(&url),
@@ -224,7 +224,7 @@ impl Guard {
         }
     }
 
-    /// The client does not resolve a literal address.
+    /// Checks a literal address, which the client does not resolve.
     fn judge_literal(self, url: &Url) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         match host.trim_matches(['[', ']']).parse() {
