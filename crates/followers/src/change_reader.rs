@@ -1,4 +1,4 @@
-//! Answers the core's questions about changes, on a thread of its own beside the loop: it asks the store and waits
+//! Answers the core's questions about changes, on a thread of its own beside the loop. It reads the store, and waits
 //! until the checks of a run are judged. A question that cannot be answered yet, because checks are not judged or the
 //! store is away, is retried until it can. Nothing here is durable: after a crash the core asks again.
 
@@ -13,24 +13,24 @@ use webfill_store::{Store, StoreError, StoreUri};
 use crate::followed_store::FollowedStore;
 use crate::{run_changes, thread};
 
-/// How often questions are checked for answers; less often after a slow check.
+/// How often a question is retried. After a slow attempt the wait is [`POLL_SHARE`] times as long as the attempt.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 const POLL_SHARE: u32 = 10;
 
 /// Maximum time for one answer: the questions of other watches wait for it.
 const FIND_MAX: Duration = Duration::from_secs(10);
 
-/// The part of it that counting may take.
+/// The part of [`FIND_MAX`] that counting may take.
 const COUNT_MAX: Duration = Duration::from_secs(5);
 
-/// How long the end of a run waits for the judgement of its checks. Later changes are reported on their own.
+/// How long the end of a run waits for the judgement of its checks. Later changes are reported separately.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The thread's handle.
 pub struct ChangeReader(mpsc::UnboundedSender<ChangesAsked>);
 
 impl ChangeReader {
-    /// Starts the thread. It ends after this handle.
+    /// Starts the thread, which ends when this handle is dropped.
     pub fn start(
         store: StoreUri,
         on_answer: impl Fn(ChangesAnswer) + Send + 'static,
@@ -46,14 +46,14 @@ impl ChangeReader {
         Ok(ChangeReader(ask))
     }
 
-    /// Asks; returns the questions that nobody reads because the thread has panicked.
+    /// Sends questions to the thread. Returns those that nobody reads, because the thread has panicked.
     pub fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
         let unread = |asked| self.0.send(asked).err().map(|error| error.0);
         questions.into_iter().filter_map(unread).collect()
     }
 }
 
-/// The findings of a run. Counting may take longer than reading: then changes are reported without the count.
+/// The findings of a run. If counting takes too long, the changes are reported without counts.
 async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<String, Value> {
     let counting = run_changes::found(store, &asked.crawl, began_ms);
     let why = match tokio::time::timeout(COUNT_MAX, counting).await {
@@ -81,7 +81,7 @@ struct Reading {
 struct Waiting {
     asked: ChangesAsked,
     poll_at: Instant,
-    /// A late answer is logged once.
+    /// When the answer counts as late. A late answer is logged once.
     late_at: Option<Instant>,
 }
 
@@ -107,7 +107,7 @@ impl Reading {
         }
     }
 
-    /// A watch has one question of each kind at a time: a later one replaces it.
+    /// Adds a question. A watch has one question of each kind at a time, so a later one replaces it.
     fn add(&mut self, asked: ChangesAsked) {
         let now = Instant::now();
         self.waiting.retain(|one| !one.asked.is_replaced_by(&asked));
@@ -119,7 +119,7 @@ impl Reading {
         });
     }
 
-    /// Answers the questions that have answers by now. If the store fails, the others are retried later.
+    /// Answers the questions whose answers are available. If the store fails, the other questions are retried later.
     async fn answer_due(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -141,7 +141,7 @@ impl Reading {
             self.waiting[at].poll_at = Instant::now() + wait;
             if let Err(why) = found {
                 self.note_failure(&why);
-                // Behind the others: it may fail alone.
+                // Moves the question behind the others, in case it alone fails.
                 self.waiting[at..].rotate_left(1);
                 break;
             }
@@ -151,7 +151,7 @@ impl Reading {
         self.log_late();
     }
 
-    /// Logs the runs whose answers are late, once.
+    /// Logs each run whose answer is late, once.
     fn log_late(&mut self) {
         let now = Instant::now();
         let mut late = Vec::new();
@@ -189,7 +189,7 @@ impl Reading {
         }
     }
 
-    /// `None`: not yet.
+    /// The answer to a question; `None` if it is not available yet.
     async fn find(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, StoreError> {
         let store = self.store.open().await?;
         let crawl = &asked.crawl;

@@ -1,11 +1,11 @@
-//! Judges changes of pages, on a thread of its own beside the crawl. It follows the store's order of saves, compares
-//! each check of a page with the earlier versions. Then it stores changes, versions and the position of the last judged
-//! check together. Nothing waits for it. The next dispatcher reads everything that this one has left.
+//! Judges changes of pages, on a thread of its own beside the crawl. It follows the store's order of saves, and
+//! compares each check of a page with the earlier versions. Then it stores changes, versions and the position of the
+//! last judged check together. Nothing waits for this thread: what it leaves undone, the next dispatcher does.
 //!
-//! A judgement is stored as a whole, and only on top of the one that it was made from. So a crash at any moment
-//! neither loses nor doubles a change. Of two dispatchers with one store, the later one starts over with the data
-//! that the other has stored. Stored changes are reported afterwards: in the log, on the firehose, and to the
-//! estimate of how often pages change. After a crash in between, only the store has them.
+//! A judgement is stored as a whole, and only on top of the one that it was made from. So a crash at any moment neither
+//! loses nor doubles a change. Of two dispatchers with one store, the later one starts over with the data that the
+//! other has stored. Stored changes are reported afterwards: in the log, on the firehose, and to the estimate of how
+//! often pages change. After a crash in between, only the store has them.
 
 mod judging;
 
@@ -23,21 +23,21 @@ use crate::firehose::Notifications;
 use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judging::{Batch, Judging};
 
-/// Checks that are read at a time, and the bytes of their versions.
+/// Limits of a chunk: the number of checks read at a time, and the bytes of their versions.
 const CHUNK_CHECKS: usize = 64;
 const CHUNK_BYTES: usize = 2 << 20;
 
 /// How often the position is stored while there are no checks.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// Gets the result of each check once it is stored. It must not wait.
+/// Receives the results of checks once they are stored. It must not block.
 pub type CheckListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
 
 /// The thread's handle.
 pub struct ContentChanges(FollowerThread);
 
 impl ContentChanges {
-    /// Starts the thread. The store exists.
+    /// Starts the thread. The store must exist.
     pub fn start(
         store: StoreUri,
         notifications: Notifications,
@@ -49,8 +49,8 @@ impl ContentChanges {
         Ok(ContentChanges(thread))
     }
 
-    /// Reads the saves so far, if that does not take long, and ends the thread. Waits for it until then at most, if a
-    /// time is given.
+    /// Reads the saves so far, if that does not take longer than `patience`, and ends the thread. Waits for its end,
+    /// but not beyond `until` if that is given.
     pub fn finish(self, patience: Duration, until: Option<Instant>) {
         if !self.0.finish(patience, until) {
             tracing::error!(
@@ -67,11 +67,11 @@ struct Follower {
     listener: CheckListener,
     /// Names this process as the writer of a judgement.
     writer: String,
-    /// The stored state; `None`: it must be read.
+    /// The stored position; `None` if it must be read from the store.
     stored: Option<JudgedTo>,
-    /// A judgement whose storing has failed, if it has: it may be stored all the same, and is stored again.
+    /// A judgement that the store failed to confirm. It may be stored all the same, so it is stored again.
     pending: Option<(Judgement, Vec<PageCheck>)>,
-    /// The position after which there was nothing to judge.
+    /// The position up to which everything is judged.
     position: Cursor,
     position_stored: Instant,
 }
@@ -116,7 +116,7 @@ impl Follower {
         }
     }
 
-    /// The judgement that is stored.
+    /// The last stored judgement.
     async fn load(&mut self, store: &dyn Store) -> Result<JudgedTo, StoreError> {
         if let Some(stored) = &self.stored {
             return Ok(stored.clone());
@@ -127,7 +127,7 @@ impl Follower {
         Ok(stored)
     }
 
-    /// Judges and stores a chunk, and reports its results. False if there is more.
+    /// Judges and stores a chunk, and reports its results. Returns false if a part of the chunk is left.
     async fn take(
         &mut self,
         store: &dyn Store,
@@ -186,7 +186,7 @@ impl Follower {
         self.put(store, judgement, checks).await
     }
 
-    /// Stores a judgement, and reports the parts that are certainly stored.
+    /// Stores a judgement. Once that is certain, reports its changes and checks.
     async fn put(
         &mut self,
         store: &dyn Store,
@@ -216,7 +216,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Reports it in the log, and to the application whose page it is.
+    /// Reports a change in the log and to the application that owns the page.
     fn report(&self, change: &Change) {
         tracing::info!(
             event = "page_changed",
@@ -262,14 +262,14 @@ impl Follower {
     }
 }
 
-/// The approximate size of a check's versions.
+/// The approximate size of a check's versions in bytes.
 fn size(page: &Value) -> usize {
     let snapshot = page["snapshot"].as_str().map_or(0, str::len);
     let fields = page["fields"].as_object();
     snapshot + fields.map_or(0, |fields| 100 * fields.len())
 }
 
-/// Different for each process and each start.
+/// A name that differs for each process and each start.
 fn writer() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(std::process::id());

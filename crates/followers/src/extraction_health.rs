@@ -1,13 +1,13 @@
-//! Judges the health of mappings' extractions, on a thread of its own beside the crawl: it follows the store's
-//! changes, counts each good page once, and keeps the result in the store, with its position. Nothing waits for it.
-//! The next dispatcher reads everything that this one has left.
+//! Judges the health of mappings' extractions, on a thread of its own beside the crawl. It follows the store's changes,
+//! counts each good page once, and keeps the result in the store, with its position. Nothing waits for this thread:
+//! what it leaves undone, the next dispatcher does.
 //!
 //! A state is stored together with its position, and only on top of the revision that it was made from. So a crash at
-//! any moment neither loses nor repeats a page. Of two dispatchers with one store, each page counts once: the later
-//! one starts over with the data that the other has stored.
+//! any moment neither loses nor repeats a page. Of two dispatchers with one store, each page counts once: the later one
+//! starts over with the data that the other has stored.
 //!
-//! Alerts are reported after they are stored: in the log, on the firehose, in the answer to `status`. After a crash
-//! in between, only the store has them.
+//! Alerts are reported after they are stored: in the log, on the firehose, in the answer to `status`. After a crash in
+//! between, only the store has them.
 
 mod blocked;
 mod judged;
@@ -28,7 +28,7 @@ use crate::firehose::Notifications;
 use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
 use judged::Judged;
 
-/// Pages that are read at once, and bytes of their values.
+/// Limits of a chunk: the number of pages read at a time, and the bytes of their values.
 const CHUNK_PAGES: usize = 256;
 const CHUNK_BYTES: usize = 8 << 20;
 
@@ -38,13 +38,13 @@ const SAVE_AFTER: u64 = 20_000;
 /// The thread's handle.
 pub struct ExtractionHealth {
     standing: Arc<RwLock<Option<StandingExtractions>>>,
-    /// The mappings in force: alerts of others are useless.
+    /// The mappings in force. Alerts of other mappings are not shown, because nobody can act on them.
     mappings: Vec<String>,
     thread: FollowerThread,
 }
 
 impl ExtractionHealth {
-    /// Starts the thread. The store exists.
+    /// Starts the thread. The store must exist.
     pub fn start(
         store: StoreUri,
         notifications: Notifications,
@@ -65,20 +65,20 @@ impl ExtractionHealth {
         })
     }
 
-    /// The mappings that are in force from now on.
+    /// Sets the mappings that are in force from now on.
     pub fn set_mappings(&mut self, mappings: Vec<String>) {
         self.mappings = mappings;
     }
 
-    /// The stored alerts of mappings in force; `None`: not read yet.
+    /// The stored alerts of mappings in force; `None` if they have not been read yet.
     pub fn standing(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
         Some(of_mappings(standing, &self.mappings))
     }
 
-    /// Reads the saves so far, if that does not take long, and ends the thread. Waits for it until then at most, if a
-    /// time is given.
+    /// Reads the saves so far, if that does not take longer than `patience`, and ends the thread. Waits for its end,
+    /// but not beyond `until` if that is given.
     pub fn finish(self, patience: Duration, until: Option<Instant>) {
         if !self.thread.finish(patience, until) {
             tracing::error!(
@@ -110,7 +110,7 @@ impl Follow for Follower {
             if is_end || is_over || self.judged.unsaved_pages() >= SAVE_AFTER {
                 self.judged.settle(store, turn.is_last()).await?;
                 let saved = self.judged.save(store).await;
-                // A recipient wants more.
+                // Published before the reports go out, because a recipient may ask for the details at once.
                 self.publish_standing();
                 saved
                     .reports
@@ -178,7 +178,7 @@ fn of_mappings(standing: &StandingExtractions, mappings: &[String]) -> StandingE
     })
 }
 
-/// About the bytes of a value in memory.
+/// The approximate size of a value in memory, in bytes.
 fn size(value: &Value) -> usize {
     32 + match value {
         Value::String(text) => text.len(),

@@ -28,13 +28,13 @@ use crate::followed_store::FollowedStore;
 use crate::thread;
 pub use subscriptions::Subscriptions;
 
-/// At most this many announcements wait; further ones are dropped.
+/// The most announcements that may wait; further ones are dropped.
 const QUEUED: usize = 20_000;
 
-/// Pages read from the store at once.
+/// How many pages are read from the store at a time.
 const BATCH: usize = 100;
 
-/// Wait before a store that cannot be read is tried again.
+/// How long to wait before a store that could not be read is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Pages that the dispatcher itself writes may be stored a moment after their outcome. A page is read this many times
@@ -102,7 +102,7 @@ impl Firehose {
         })
     }
 
-    /// Announces a page, whose outcome is committed.
+    /// Announces a page whose outcome is committed.
     pub fn announce(&self, finished: FinishedPage) {
         if !self
             .subscriptions
@@ -121,7 +121,7 @@ impl Firehose {
         }
     }
 
-    /// For notifications, of other threads as well.
+    /// A handle that publishes notifications, also for other threads.
     pub fn notifications(&self) -> Notifications {
         Notifications {
             subscriptions: self.subscriptions.clone(),
@@ -134,7 +134,7 @@ impl Firehose {
         self.notifications().publish(app_id, notification);
     }
 
-    /// Publishes the queue, as far as the store can be read immediately, and ends the thread.
+    /// Publishes the queued pages, as far as the store can be read immediately, and ends the thread.
     pub fn finish(self, until: Option<Instant>) {
         drop(self.queue);
         if !thread::ends_well(self.thread, until) {
@@ -143,7 +143,7 @@ impl Firehose {
     }
 }
 
-/// Publishes notifications.
+/// A handle for publishing notifications.
 #[derive(Clone)]
 pub struct Notifications {
     pub subscriptions: Subscriptions,
@@ -162,7 +162,7 @@ impl Notifications {
 
 /// The state of the thread.
 struct Reader {
-    /// Opened with the first page that has a subscriber.
+    /// The store, opened with the first page that has a subscriber.
     store: FollowedStore,
     announced: mpsc::Receiver<FinishedPage>,
     subscriptions: Subscriptions,

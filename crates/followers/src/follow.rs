@@ -13,24 +13,25 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreU
 use crate::followed_store::FollowedStore;
 use crate::thread;
 
-/// How often the store is asked for new saves.
+/// How often the store is checked for new saves.
 const FOLLOW_EVERY: Duration = Duration::from_secs(2);
 
-/// How long it continues to read if the process ends without a signal to it.
+/// How long a follower continues to read if the process ends without a signal.
 const LAST_READ: Duration = Duration::from_secs(10);
 
-/// The loop's work on the store.
+/// What a follower does with the store.
 pub(crate) trait Follow: Send + 'static {
     /// Reads the saves so far.
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError>;
 
-    /// The store failed: memory and store may differ. `is_first`: it did not fail before.
+    /// Called when the store failed, so memory and store may differ. `is_first` is false if the previous attempt failed
+    /// as well.
     fn store_failed(&mut self, error: &StoreError, is_first: bool);
 }
 
-/// For how long a follower may read.
+/// One turn of the loop: how long a follower may read.
 pub(crate) struct Turn<'t> {
-    /// The turn is the last one, and ends then.
+    /// When the turn ends, if it is the last one.
     until: Option<Instant>,
     stopped: &'t oneshot::Receiver<Duration>,
 }
@@ -44,7 +45,7 @@ impl Turn<'_> {
         self.until.is_some()
     }
 
-    /// Whether its time is up, or the last turn is to begin.
+    /// Whether the time of the turn is up, or the last turn is to begin.
     pub(crate) fn is_over(&self) -> bool {
         match self.until {
             Some(until) => Instant::now() >= until,
@@ -52,7 +53,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Between two chunks: a long store is read with half of a core, unless the process ends.
+    /// Pauses between two chunks, so that a long store takes only half of a core. The last turn does not pause.
     pub(crate) async fn pause(&self, began: Instant) {
         if !self.is_last() {
             tokio::time::sleep(began.elapsed()).await;
@@ -74,7 +75,7 @@ impl<F: Follow> Following<F> {
         }
     }
 
-    /// Starts the thread of that name. The store exists.
+    /// Starts the thread under this name. The store must exist.
     pub(crate) fn start(self, name: &str, what: &str) -> Result<FollowerThread, Fault> {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::start(name, what, move || self.run(stopped))?;
@@ -112,10 +113,10 @@ pub(crate) struct FollowerThread {
 }
 
 impl FollowerThread {
-    /// Makes it read the saves so far, if that does not take long, and ends it. Waits for it until then at most, if a
-    /// time is given. Returns false if it has panicked.
+    /// Makes the thread read the saves so far, if that does not take longer than `patience`, and end. Waits for its
+    /// end, but not beyond `until` if that is given. Returns false if the thread panicked.
     pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) -> bool {
-        // The thread is gone only if it panicked.
+        // Sending fails only if the thread panicked.
         let _ = self.stop.send(patience);
         thread::ends_well(self.thread, until)
     }
@@ -126,7 +127,7 @@ impl FollowerThread {
 pub(crate) struct Chunk {
     pub(crate) saves: Vec<(Cursor, Value)>,
     bytes: usize,
-    /// Where to continue, if these are the last ones.
+    /// Where to continue, if the chunk reaches the last save.
     pub(crate) end: Option<Cursor>,
 }
 

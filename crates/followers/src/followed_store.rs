@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use webfill_store::{Store, StoreError, StoreUri};
 
-/// Opened when it is first needed, and again after it could not be.
+/// The store, opened when it is first needed. If that fails, the next use tries again.
 pub(crate) struct FollowedStore {
     uri: StoreUri,
     store: Option<Arc<dyn Store>>,
-    /// It could not be read last time.
+    /// Whether the last attempt to read the store failed.
     is_away: bool,
 }
 
@@ -34,7 +34,8 @@ impl FollowedStore {
         self.is_away = false;
     }
 
-    /// It could not be read. Returns whether it could be before, so that this is logged once.
+    /// Notes that the store could not be read. Returns whether this is the first failure in a row, so that it is logged
+    /// once.
     pub(crate) fn note_away(&mut self) -> bool {
         !std::mem::replace(&mut self.is_away, true)
     }

@@ -1,10 +1,10 @@
-//! The followers of the store beside the dispatcher's loop, each on a thread of its own.
+//! The followers of the store, each on a thread of its own beside the dispatcher's loop.
 //!
 //! [`ContentChanges`] and [`ExtractionHealth`] read the store's order of saves by one loop, `follow`. [`Firehose`]
 //! reads the pages that are announced to it, and [`ChangeReader`] answers the core's questions about changes. Nothing
-//! waits for any of them. The next process reads everything that this one has left.
+//! waits for any of them: what they leave undone, the next process does.
 
-// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+// Only `say!` and `terminal::stdout` may print, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod change_reader;

@@ -1,6 +1,6 @@
-//! The results of a run of a watch, as the store has them: whether all of its checks are judged, its findings, and
-//! the changes to report. The dispatcher of a fleet reads them beside its loop ([`crate::change_reader`]), and the
-//! process of a run on one machine when its dispatcher has ended.
+//! The results of a watch's run, as the store has them: whether all of its checks are judged, its findings, and the
+//! changes to report. The dispatcher of a fleet reads them beside its loop ([`crate::change_reader`]). For a run on one
+//! machine, the process reads them when its dispatcher has ended.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use webfill_notifications::ReadChanges;
 use webfill_store::{ChangeFilter, CrawlId, ExportError, ExportFilter, Store, StoreError};
 
-/// Changes that are read at once.
+/// How many changes are read at a time.
 const AT_ONCE: u32 = 50;
 
 /// Whether all checks of a crawl's pages that are stored by now are judged.
@@ -21,7 +21,7 @@ pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, Store
         checks: true,
         ..ExportFilter::default()
     };
-    // One that is left is enough to know.
+    // One check that is not judged is enough to know.
     let mut each = |_, _| Err(io::ErrorKind::Interrupted.into());
     match store.changes(&judged.cursor, &filter, &mut each).await {
         Ok(_) => Ok(true),
@@ -30,18 +30,18 @@ pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, Store
     }
 }
 
-/// The number of the last change of all.
+/// The number of the last change in the store.
 pub async fn last_change(store: &dyn Store) -> Result<u64, StoreError> {
     Ok(store.judged_to().await?.last_number)
 }
 
-/// The number of the last change before those that checks of a crawl's pages have shown since a time.
+/// The number of the last change before the first one that checks of a crawl's pages have shown since a time.
 pub async fn last_change_before(
     store: &dyn Store,
     crawl: &CrawlId,
     since_ms: i64,
 ) -> Result<u64, StoreError> {
-    // First, because more may be judged meanwhile.
+    // This is read first, because more may be judged meanwhile.
     let last = last_change(store).await?;
     let since = ChangeFilter {
         since_ms: Some(since_ms),
@@ -57,12 +57,12 @@ pub async fn last_change_before(
 pub struct RunFound {
     /// Changes of pages, by kind.
     pub changes: BTreeMap<&'static str, u64>,
-    /// Documents that it has met first.
+    /// The number of documents that this run was the first to find.
     pub documents: u64,
 }
 
 impl RunFound {
-    /// As the record of a run counts it.
+    /// The findings in the form in which the record of a run has them.
     pub fn counts(&self) -> Map<String, Value> {
         let counts = [
             ("changes".to_owned(), json!(self.changes)),
@@ -94,7 +94,7 @@ pub async fn found(
     })
 }
 
-/// The changes of a crawl's pages after a number, as many as a notification holds.
+/// The changes of a crawl's pages after this number, as many as fit into a notification.
 pub async fn read_changes(
     store: &dyn Store,
     crawl: &CrawlId,

@@ -1,5 +1,5 @@
-//! Threads with a runtime of their own. When the process ends, it waits for them, but only for a limited time. Work
-//! that is not done by then is left as after a crash, and the next process does it.
+//! Threads with an async runtime of their own. When the process ends, it waits for them, but only for a limited time.
+//! Work that is not done by then is left as after a crash, and the next process does it.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use webfill_service::Fault;
 
-/// How often a thread is checked for its end.
+/// How often a thread is checked for having ended.
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
 /// Starts a thread that runs a future. `what` names it in the error if it cannot be started.
@@ -27,8 +27,8 @@ pub(crate) fn start<F: Future<Output = ()>>(
         .map_err(failed)
 }
 
-/// Waits for a thread that was asked to end; until then at most, if a time is given. Returns false if it has panicked.
-/// A thread that is still running continues until the process ends.
+/// Waits for a thread that was asked to end, but not beyond `until` if that is given. Returns false if the thread
+/// panicked. A thread that is still running then continues until the process ends.
 pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
     while let Some(until) = until
         && !thread.is_finished()

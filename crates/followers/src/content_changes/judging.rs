@@ -1,4 +1,4 @@
-//! A chunk of checks, and the versions that they are compared with.
+//! Judges a chunk of checks, by comparing them with earlier versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,9 @@ pub(super) struct Batch {
     pub(super) versions: Vec<Versions>,
     pub(super) changes: Vec<Change>,
     pub(super) checks: Vec<PageCheck>,
-    /// Checks that were judged; fewer than there are if the judgement would be too large to store.
+    /// How many checks were judged; fewer than there are if the judgement would be too large to store.
     pub(super) judged: usize,
-    /// Behind the last of them.
+    /// The position after the last judged check.
     pub(super) cursor: Option<Cursor>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Batch {
 pub(super) struct Judging {
     pages: BTreeMap<String, PageVersions>,
     sites: BTreeMap<String, SiteBlocks>,
-    /// The last runs of crawls that are watches.
+    /// The last run of each crawl that belongs to a watch.
     runs: BTreeMap<(String, String), Run>,
 }
 
@@ -38,7 +38,8 @@ pub(super) struct Judging {
 #[derive(Clone, Copy)]
 struct Run {
     began_ms: i64,
-    /// In its first run a watch finds all of its pages: they are not reported as new.
+    /// Whether it is the first run. Then the watch finds all of its pages for the first time, and they are not reported
+    /// as new.
     is_first: bool,
 }
 
@@ -46,7 +47,7 @@ fn text<'p>(page: &'p Value, name: &str) -> &'p str {
     page[name].as_str().unwrap_or_default()
 }
 
-/// The key of a site's noise (parts that come and go), for each crawl.
+/// The key of the state about a site's noise (parts that come and go); each crawl has its own.
 fn site_id(page: &Value) -> String {
     let of = |name| text(page, name);
     site_versions_id(of("app_id"), of("crawl_id"), of("site"))
@@ -81,9 +82,9 @@ impl Judging {
         Ok(judging)
     }
 
-    /// Unreadable versions start over.
+    /// Takes over stored versions. Unreadable ones start over.
     fn take(&mut self, stored: Versions) {
-        // Keys of pages have three parts.
+        // Keys of pages have three parts; those of sites have a fourth.
         let read = match stored.id.splitn(4, '/').count() == 4 {
             true => SiteBlocks::unpacked(&stored.state).map(|site| {
                 self.sites.insert(stored.id.clone(), site);
@@ -134,7 +135,7 @@ impl Judging {
         batch
     }
 
-    /// Judges one check; returns the data to store about its page.
+    /// Judges one check. Returns the versions to store for its page.
     fn judge_check(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
@@ -175,15 +176,15 @@ impl Judging {
         self.runs.get(&(of("app_id"), of("crawl_id"))).copied()
     }
 
-    /// The report of a check, if there is one.
+    /// The change that a check reports, if there is one.
     fn change(&self, page: &Value, at_ms: i64, judged: Judged) -> Option<Change> {
         let of = |name: &str| text(page, name).to_owned();
         let kind = match judged.verdict {
             Verdict::Unchanged => return None,
             Verdict::New => {
-                // A crawl without a watch has one run.
+                // A crawl without a watch has only one run, so nothing is new.
                 let run = self.run(page).filter(|run| !run.is_first)?;
-                // A check of the first run may be judged only now.
+                // A check of the first run may be judged only during a later run.
                 (at_ms >= run.began_ms).then_some(ChangeKind::New)?
             }
             Verdict::Changed => ChangeKind::Changed,
@@ -191,7 +192,7 @@ impl Judging {
             Verdict::Back => ChangeKind::Back,
         };
         Some(Change {
-            // Given when it is stored.
+            // The number is assigned when the change is stored.
             number: 0,
             app_id: of("app_id"),
             crawl_id: of("crawl_id"),
@@ -255,7 +256,7 @@ fn check_of<'p>(
     })
 }
 
-/// About the bytes of a change in the store.
+/// The approximate size of a change in the store, in bytes.
 fn bytes_of(change: &Change) -> usize {
     let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
     500 + value(&change.old) + value(&change.new) + change.difference.len()

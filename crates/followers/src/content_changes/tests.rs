@@ -41,7 +41,7 @@ impl Scene {
         Following::new(self.uri.clone(), Follower::new(notifications, listener))
     }
 
-    /// A run of the crawl's watch begins.
+    /// Begins a run of the crawl's watch.
     async fn begin_run(&self, night: i64) {
         let crawl = Crawl {
             id: CrawlId::new("app", "c1"),
@@ -75,7 +75,7 @@ impl Scene {
         self.save(page).await;
     }
 
-    /// Kinds and numbers of pages.
+    /// The changes so far: their kinds, and the numbers of their pages.
     async fn changes(&self) -> Vec<(ChangeKind, String)> {
         let filter = ChangeFilter::default();
         let changes = self.store.content_changes(&filter, 0, 10_000).await;
@@ -178,11 +178,11 @@ async fn each_check_is_judged_once_whoever_judges_it() {
             scene.text(night, number, &format!("night {night}")).await;
         }
         catch_up(&mut one).await;
-        // Both judge the next check, and one of them stores it first.
+        // Both judge the next check, but only one can store it first.
         scene.text(night, 1_000, &format!("night {night}")).await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
-        // One dies, and its successor has read what was stored.
+        // One is replaced by a successor, which reads what was stored.
         one = scene.follower();
     }
     catch_up(&mut other).await;

@@ -1,4 +1,5 @@
-//! Whether the pages of an alert are from sites that block: then they may not be the sites' own pages.
+//! Decides whether the pages of an alert come from sites that block. They may then be block pages instead of the sites'
+//! own.
 //!
 //! A site is known to block only after some of its pages, so a new alert is held back for a while. Some sites are
 //! recognised even later, so a standing alert is checked again.
@@ -15,10 +16,11 @@ pub(super) const HOLD: Duration = Duration::from_secs(5);
 /// How often the sites of a standing alert are checked.
 pub(super) const ASK_EVERY: Duration = Duration::from_secs(15);
 
-/// A page that was fetched this long before its site was known to block may be a block.
+/// A page may be a block page even if it was fetched this many milliseconds before its site was known to block.
 const BEFORE_MS: i64 = 10 * 60 * 1_000;
 
-/// Whether at least half of the pages are blocked. If fewer are, these show nothing and are dropped.
+/// Whether at least half of the pages that are evidence are blocked. If fewer are, the blocked ones are dropped as
+/// evidence.
 pub(super) async fn are_blocked(
     store: &dyn Store,
     health: &mut MappingHealth,

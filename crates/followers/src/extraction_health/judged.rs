@@ -12,56 +12,56 @@ use super::report::{Owner, Report, What};
 use super::{blocked, known, pinned};
 use crate::follow::Chunk;
 
-/// The state that holds only the position, and the prefix of the others.
+/// The id of the state that holds only the position, and the prefix of the ids of mappings.
 const POSITION: &str = "cursor";
 const PREFIX: &str = "mapping/";
 
-/// A state that takes more bytes is not stored: a document of MongoDB has 16 MiB at most.
+/// A larger state is not stored: a document of MongoDB has at most 16 MiB.
 const MOST_STATE_BYTES: usize = 15 << 20;
 
 /// The state of one mapping.
 #[derive(Default)]
 struct Mapping {
     health: MappingHealth,
-    /// The page before this is in it, and all of its pages that came earlier.
+    /// The position after the last page that this state includes. All earlier pages of the mapping are included, too.
     cursor: Cursor,
-    /// As it is stored; 0 if it is not.
+    /// The stored revision; 0 if nothing is stored.
     revision: u64,
     is_unsaved: bool,
-    /// The time of the alert whose pages are all kept.
+    /// The time of the alert whose pages have all been kept.
     pinned: Option<String>,
-    /// Reports to send once they are stored.
+    /// Reports to send once the state is stored.
     events: Vec<(Owner, Event)>,
-    /// Since when its alert is held back, and when its sites were last checked.
+    /// Since when the alert has been held back, and when its sites were last checked.
     held_since: Option<Instant>,
     asked_at: Option<Instant>,
 }
 
-/// See the module.
+/// The states of all mappings and the position.
 #[derive(Default)]
 pub(super) struct Judged {
     mappings: BTreeMap<String, Mapping>,
     position: Cursor,
-    /// The position that is stored, and its revision.
+    /// The stored position and its revision.
     stored_position: Cursor,
     position_revision: u64,
     is_loaded: bool,
     unsaved_pages: u64,
-    /// Names this process as the writer of a state.
+    /// Names this process as the writer of states.
     writer: String,
     deliveries: Deliveries,
-    /// Mappings whose states cannot be stored, with their versions: they are judged no more.
+    /// Mappings whose states cannot be stored, with their versions. They are no longer judged.
     set_aside: BTreeMap<String, Option<String>>,
 }
 
-/// The stored part, and the error that stopped the rest.
+/// The reports about what was stored, and the error that stopped the rest.
 pub(super) struct Saved {
     pub(super) reports: Vec<Report>,
     pub(super) error: Option<StoreError>,
 }
 
 impl Judged {
-    /// Loads the stored states, if none are loaded; returns whether it did.
+    /// Loads the stored states, unless they are loaded. Returns whether it did.
     pub(super) async fn load(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
         if self.is_loaded {
             return Ok(false);
@@ -96,7 +96,7 @@ impl Judged {
         Ok(true)
     }
 
-    /// The state in memory must not be stored.
+    /// Discards the state in memory: it must not be stored, and is loaded again.
     pub(super) fn forget(&mut self) {
         self.is_loaded = false;
     }
@@ -109,15 +109,15 @@ impl Judged {
         self.unsaved_pages
     }
 
-    /// Goes back to the oldest page that is stored; whether that is another position. Each mapping knows which
-    /// of its pages it has counted.
+    /// Starts again at the oldest stored page. Returns whether the position has changed. Each mapping knows which of
+    /// its pages it has counted.
     pub(super) fn begin_again(&mut self) -> bool {
         let is_other = self.position != Cursor::start();
         self.position = Cursor::start();
         is_other
     }
 
-    /// Takes pages in.
+    /// Judges the pages of a chunk.
     pub(super) async fn judge(
         &mut self,
         store: &dyn Store,
@@ -153,7 +153,7 @@ impl Judged {
         mapping.is_unsaved = true;
         self.unsaved_pages += 1;
         let nothing = Map::new();
-        // 0: no alternative was used, because the value can be read in two ways.
+        // An alternative of 0 means that none was used, because the value can be read in two ways.
         let mut alternatives = page["alternatives"]
             .as_object()
             .cloned()
@@ -188,7 +188,7 @@ impl Judged {
         mapping.take(events, &owner);
     }
 
-    /// Whether a mapping is no longer judged. Another version of it starts over.
+    /// Whether a mapping is set aside and not judged. Another version of it starts over.
     fn is_set_aside(&mut self, name: &str, version: Option<&str>) -> bool {
         match self.set_aside.get(name) {
             Some(of) if of.as_deref() == version => true,
@@ -200,7 +200,7 @@ impl Judged {
         }
     }
 
-    /// Checks whether alerts are about pages of blocked sites, and reports the others.
+    /// Withdraws alerts about pages of blocked sites, and reports the others.
     pub(super) async fn settle(
         &mut self,
         store: &dyn Store,
@@ -212,8 +212,8 @@ impl Judged {
         Ok(())
     }
 
-    /// Stores the changed states, a mapping at a time, the position last. Stored ones are reported even if another
-    /// fails. If another process has written meanwhile, all are loaded again.
+    /// Stores the changed states one mapping at a time, then the position. Stored states are reported even if another
+    /// one fails. If another process has written meanwhile, everything is loaded again.
     pub(super) async fn save(&mut self, store: &dyn Store) -> Saved {
         let unsaved = self.mappings.iter().filter(|(_, one)| one.is_unsaved);
         let changed: Vec<String> = unsaved.map(|(name, _)| name.clone()).collect();
@@ -242,7 +242,7 @@ impl Judged {
         saved
     }
 
-    /// The reports of the mapping, if it was stored.
+    /// Stores the state of a mapping. Returns the reports to send, if it was stored.
     async fn save_mapping(
         &mut self,
         store: &dyn Store,
@@ -275,14 +275,14 @@ impl Judged {
             cursor: self.position.clone(),
             state: String::from("{}"),
         };
-        // If it fails, all are loaded again.
+        // If this fails, everything is loaded again.
         let put = store.put_health(vec![position]).await;
         self.is_loaded = put.is_ok_and(|put| put == [true]);
         self.position_revision += 1;
         self.stored_position = self.position.clone();
     }
 
-    /// A state that cannot be stored must not keep those of other mappings from it.
+    /// Stops judging a mapping whose state cannot be stored, so that the states of other mappings can be.
     fn set_aside(&mut self, name: &str, reason: &str) {
         let Some(mapping) = self.mappings.remove(name) else {
             return;
@@ -297,7 +297,7 @@ impl Judged {
         );
     }
 
-    /// A failure delays it to the next page of the mapping.
+    /// Keeps texts of pages for these mappings. A failure delays it until the next page of the mapping.
     async fn pin(&mut self, store: &dyn Store, names: &[String]) {
         for name in names {
             let Some(mapping) = self.mappings.get_mut(name) else {
@@ -320,7 +320,7 @@ impl Judged {
         }
     }
 
-    /// The alerts and warnings that stand, each with the crawls whose pages show it.
+    /// The standing alerts and warnings, each with the crawls whose pages show it.
     pub(super) fn standing(&self) -> Standing {
         let healths = || self.mappings.values().map(|one| &one.health);
         let alerts = healths().filter_map(MappingHealth::alert);
@@ -351,7 +351,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Applies the results of a page. A new alert is held back at first.
+    /// Takes over the events of a page. A new alert is held back at first.
     fn take(&mut self, events: Vec<Event>, owner: &Owner) {
         for event in events {
             match event {
@@ -359,7 +359,7 @@ impl Mapping {
                     self.health.hold_alert();
                     self.held_since = Some(Instant::now());
                 }
-                // The recipients of the alert get all of it.
+                // An alert that is held back will be reported with all of its fields.
                 Event::MoreFell if self.health.holds_alert() => {}
                 event => self.events.push((owner.clone(), event)),
             }
@@ -377,7 +377,7 @@ impl Mapping {
             return Ok(());
         }
         self.asked_at = Some(Instant::now());
-        // It may have been held back by the process before.
+        // The previous process may have held the alert back.
         let since = *self.held_since.get_or_insert_with(Instant::now);
         let owner = self.health.evidence().last().map(|page| page.id.clone());
         let owner = Owner::of_page(&owner.unwrap_or_default());
@@ -395,7 +395,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// The reports to send; of a standing alert, once.
+    /// The reports to send. A standing alert is reported only once.
     fn due_reports(&mut self) -> Vec<Report> {
         let health = &self.health;
         let mut has_standing = false;
@@ -404,7 +404,7 @@ impl Mapping {
                 return None;
             }
             let what = match event {
-                // Unless it is cleared by now, which is reported as well.
+                // An alert that is already cleared is skipped here; its end is reported.
                 Event::LayoutChanged => What::Raised(health.alert()?.clone()),
                 Event::MoreFell => What::MoreFell(health.alert()?.clone()),
                 Event::Cleared(alert) => What::Cleared(alert),
@@ -421,7 +421,7 @@ fn with_crawls(mut row: Value, crawls: BTreeSet<&str>) -> Value {
     row
 }
 
-/// The crawls whose pages show an alert: `APPID/CRAWLID`.
+/// The crawls whose pages show an alert, as `APPID/CRAWLID`.
 fn crawls_of(alert: &Alert) -> BTreeSet<&str> {
     let ids = alert.after.iter().map(|page| page.id.as_str());
     ids.filter_map(|id| Some(id.rsplit_once('/')?.0)).collect()
@@ -431,7 +431,7 @@ fn is_within(since: Option<Instant>, time: std::time::Duration) -> bool {
     since.is_some_and(|since| since.elapsed() < time)
 }
 
-/// Different for each process and each start.
+/// A name that differs for each process and each start.
 fn writer() -> String {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = since_epoch.map_or(0, |passed| passed.as_nanos());
@@ -442,7 +442,7 @@ fn text<'p>(page: &'p Value, name: &str) -> Option<&'p str> {
     page[name].as_str()
 }
 
-/// The rows of the page for each dataset.
+/// The rows of a page, by dataset.
 fn rows_of(page: &Value) -> Vec<RowsOfPage> {
     let counts: Vec<RowCounts> =
         serde_json::from_value(page["row_counts"].clone()).unwrap_or_default();

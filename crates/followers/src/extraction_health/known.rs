@@ -1,13 +1,13 @@
-//! Compares a page's values with earlier values of its record, for a few of many pages: a canary.
+//! Compares the values of a page with earlier values of its record. Only some pages are compared, as a canary.
 
 use serde_json::{Map, Value};
 use webfill_store::{Cursor, Store, StoreError};
 
-/// Pages of a chunk that are compared with their records, at most.
+/// The most pages of a chunk that are compared with their records.
 const COMPARED: usize = 128;
 
-/// For each page the fields that its record knew before, and whether the page says the same; nothing for most
-/// pages of a long chunk.
+/// For each page, the fields that its record knew before, and whether the page gives the same value. Most pages of a
+/// long chunk are not compared, so their lists are empty.
 pub(super) async fn values(
     store: &dyn Store,
     pages: &[(Cursor, Value)],
@@ -32,7 +32,7 @@ pub(super) async fn values(
     Ok(known)
 }
 
-/// The fields that both have, and whether the page says the same.
+/// The fields with a known and a found value, and whether the two agree.
 fn compare(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(String, bool)> {
     let both = given
         .iter()
@@ -41,8 +41,8 @@ fn compare(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(Strin
         .collect()
 }
 
-/// Whether the found value is the known one, or one of several is; letters' case, spaces and the notation of
-/// numbers aside.
+/// Whether the found value equals the known one. Letter case, spaces and the notation of numbers do not matter. For
+/// lists, one equal item is enough.
 fn says(found: &Value, known: &Value) -> bool {
     match (found, known) {
         (Value::Array(items), known) => items.iter().any(|item| says(item, known)),

@@ -1,13 +1,13 @@
-//! Keeps texts of pages from before and after a change until the mapping is repaired: the samples of its pages that
-//! the workers keep are replaced by later ones.
+//! Keeps texts of pages from before and after a change until the mapping is repaired. Workers also keep samples of
+//! pages, but later samples replace them.
 
 use webfill_health::{Alert, Sign};
 use webfill_store::{Sample, Store, StoreError, iso_time};
 
-/// Pages from before, and from after.
+/// The most pages kept from before the change, and the most from after it.
 const PINNED: usize = 20;
 
-/// Copies samples that belong to the alert, as far as there are new ones. Whether it has all.
+/// Copies samples that belong to the alert and are not copied yet. Returns whether enough are kept now.
 pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreError> {
     let samples = store.samples(&alert.mapping).await?;
     let (pinned, kept): (Vec<&Sample>, Vec<&Sample>) =
@@ -41,8 +41,8 @@ pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreE
     Ok(is_full)
 }
 
-/// Whether a page is one from before the change, or from after it: by the fields that have no value any more,
-/// or else by the time.
+/// Whether a sample is from before or after the change, as `when` asks. The fields that no longer have a value decide,
+/// together with the time; without such fields, the time alone does.
 fn belongs(alert: &Alert, sample: &Sample, when: &str) -> bool {
     let empty: Vec<&str> = alert
         .fields
@@ -52,7 +52,7 @@ fn belongs(alert: &Alert, sample: &Sample, when: &str) -> bool {
         .collect();
     let at = iso_time(sample.at_ms);
     let has = |name: &&str| sample.fields.iter().any(|field| field == name);
-    // A store may pass pages that were saved together in another order.
+    // The earliest time counts, because a store may pass pages that were saved together in another order.
     let after = alert.after.iter().map(|page| page.at.as_str());
     let changed_at = after.chain([alert.raised_at.as_str()]).min();
     match (when, empty.is_empty()) {

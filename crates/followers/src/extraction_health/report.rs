@@ -13,7 +13,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// The owner of the page with a key: `APPID/CRAWLID/HASH`.
+    /// The owner of the page with this key: `APPID/CRAWLID/HASH`.
     pub(super) fn of_page(id: &str) -> Owner {
         let (crawl, _) = id.rsplit_once('/').unwrap_or_default();
         let (app_id, crawl_id) = crawl.split_once('/').unwrap_or_default();

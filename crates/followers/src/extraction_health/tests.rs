@@ -81,7 +81,7 @@ async fn catch_up(follower: &mut Following<Follower>) {
     follower.catch_up(&Turn::new(None, &stopped)).await.unwrap();
 }
 
-/// As a dispatcher does that ends: nothing is held back any more.
+/// Catches up like a dispatcher that is ending, which holds no alert back.
 async fn end(follower: &mut Following<Follower>) {
     let (_stop, stopped) = oneshot::channel();
     let until = Some(Instant::now() + Duration::from_secs(10));
@@ -141,11 +141,11 @@ async fn each_page_counts_once_whoever_judges_it() {
         save(&*store, round * 300..round * 300 + 300).await;
         catch_up(&mut one).await;
         catch_up(&mut other).await;
-        // Both judge the next pages, and one of them stores them first.
+        // Both judge the next pages, but only one can store them first.
         save(&*store, 10_000 + round..10_001 + round).await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
-        // One dies, and its successor has read what was stored.
+        // One is replaced by a successor, which reads what was stored.
         one = follower(&uri);
     }
     catch_up(&mut one).await;
@@ -165,7 +165,7 @@ async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
     end(&mut one).await;
     assert_eq!(one.follower.judged.standing().alerts.len(), 1);
     store.put_site_states(vec![state("blocked")]).await.unwrap();
-    // Also by another process.
+    // Another process withdraws the alert as well as the one that raised it.
     let mut other = follower(&uri);
     end(&mut other).await;
     assert!(other.follower.judged.standing().alerts.is_empty());
@@ -208,7 +208,7 @@ fn alerts_of_mappings_that_are_gone_are_not_reported() {
     );
 }
 
-/// The figure of `docs/explanation/health.md`: `WEBFILL_JUDGED_PAGES=100000`.
+/// Measures the rate given in `docs/explanation/health.md`, with `WEBFILL_JUDGED_PAGES=100000`.
 #[tokio::test]
 async fn pages_are_judged_faster_than_a_fleet_fetches() {
     let pages = std::env::var("WEBFILL_JUDGED_PAGES").ok();

@@ -1,10 +1,10 @@
-//! A stored page as a firehose result, with the keys of Scrapy Cluster.
+//! A stored page as a result on the firehose, with the keys of Scrapy Cluster.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-/// The maximum size of a result. What waits for a slow subscriber is limited in messages; this
-/// limit bounds its bytes.
+/// The maximum size of a result in bytes. The queue of a slow subscriber is limited by its number of messages, so this
+/// limit also bounds its bytes.
 pub(crate) const MAX_RESULT_BYTES: usize = 256 << 10;
 
 /// The keys that are left out of a result that is too large, in this order, until it fits.
@@ -40,7 +40,7 @@ pub(crate) fn message(page: Value, wants_body: bool) -> Vec<u8> {
     frame.into_bytes()
 }
 
-/// The keys that applications know.
+/// The result with the keys that applications know.
 fn result(mut page: Value, wants_body: bool) -> Value {
     let mut take = |name: &str| page.get_mut(name).map(Value::take).unwrap_or_default();
     let url = take("url");
@@ -82,7 +82,7 @@ fn or_empty(value: Value) -> Value {
     }
 }
 
-/// The usual words for a status; without an answer, how the task ended.
+/// The standard phrase of the HTTP status. If there was no answer, the outcome of the task.
 fn status_message(status_code: &Value, outcome: &Value) -> Value {
     let Some(code) = status_code.as_u64() else {
         return outcome.clone();

@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use webfill_wire::socket::Subscription;
 
-/// At most this many topics are held. While further ones are subscribed to, they are only counted,
-/// and every topic counts as having a subscriber.
+/// The most topics that are kept. Further subscriptions are only counted, and while there are any, every topic counts
+/// as having a subscriber.
 const MOST_NOTED: usize = 10_000;
 
-/// Shared by the socket thread, which applies subscriptions, and the threads that publish.
+/// The subscriptions, shared by the socket thread, which applies them, and the threads that publish.
 #[derive(Debug, Clone, Default)]
 pub struct Subscriptions {
     topics: Arc<RwLock<Topics>>,
@@ -19,7 +19,7 @@ pub struct Subscriptions {
 struct Topics {
     /// The topic prefixes that are subscribed to.
     noted: HashSet<Vec<u8>>,
-    /// How many more prefixes are subscribed to.
+    /// How many further prefixes are subscribed to.
     further: usize,
 }
 
