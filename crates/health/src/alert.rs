@@ -1,4 +1,4 @@
-//! [`Alert`] and [`Event`]: reports for people.
+//! [`Alert`] and [`Event`]: what people and programs learn about the health of a mapping.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::kept::KeptPage;
 use crate::rows::rows_named;
 
-/// The sign that a field has changed.
+/// The sign by which a fall was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
-    /// It has a value on far fewer pages.
+    /// The field has a value on far fewer pages.
     Empty,
-    /// It differs from values that records already had.
+    /// The field differs from values that records already had.
     WrongValues,
-    /// Most pages have the same value.
+    /// The field has the same value on most pages.
     OneValue,
 }
 
@@ -33,39 +33,40 @@ impl Sign {
 pub struct FallenField {
     pub field: String,
     pub sign: Sign,
-    /// The template of the pages that show it. `None` for pages of any template, or of a new one.
+    /// The template of the pages on which the field fell. `None` if they are of any template, or of a new one.
     pub template: Option<String>,
-    /// For rows ([`rows_named`]): how many rows, or what share of rows with a value, a page needs to be as before.
-    /// `None` if any number will do.
+    /// For rows ([`rows_named`]): the number of rows, or the share of rows with a value, from which a page counts as
+    /// normal. `None` if any number will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The share of pages with a value, of known values that were found again, or of the commonest value.
+    /// The share before the fall: of pages with a value, of known values that were found again, or of the commonest
+    /// value.
     pub before: f64,
     pub after: f64,
     pub at: String,
 }
 
-/// The layout changed: the fields of a mapping that fell together.
+/// An alert that the layout has changed, with the fields of a mapping that fell together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Alert {
     pub mapping: String,
     pub mapping_version: Option<String>,
-    /// When the page that raised it was fetched.
+    /// When the page that raised the alert was fetched.
     pub raised_at: String,
     pub fields: Vec<FallenField>,
     /// Pages from before the change, and from after it: at most 20 each.
     pub before: Vec<KeptPage>,
     pub after: Vec<KeptPage>,
     pub cleared_at: Option<String>,
-    /// Why it was cleared: `recovered`; `new_mapping`; `not_seen`: no page gives evidence of it any more; `blocked`:
-    /// the sites of its pages blocked.
+    /// Why the alert was cleared: `recovered`; `new_mapping`; `not_seen`: no page gives evidence of it any more;
+    /// `blocked`: the sites of its pages blocked.
     pub cleared_by: Option<String>,
-    /// The last URLs from before and after, once the alert is cleared and its pages are dropped.
+    /// The last URLs from before and after the change, kept once the alert is cleared and its pages are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_before: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_after: Vec<String>,
-    /// It is not reported yet, because its pages may turn out not to be good ones.
+    /// Whether the alert is not reported yet, because its pages may turn out not to be good ones.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_held: bool,
 }
@@ -89,7 +90,7 @@ impl Alert {
         self.fields.iter().any(is_it)
     }
 
-    /// The part of it that is remembered.
+    /// The alert without its pages, as it is remembered once it is cleared.
     pub(crate) fn without_pages(self) -> Alert {
         Alert {
             urls_before: last_urls(&self.before),
@@ -111,21 +112,21 @@ impl Alert {
         names
     }
 
-    /// The names of fields of pages, without those of rows.
+    /// The names of fallen fields of pages, without those of rows.
     pub fn of_pages(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_none());
         names
     }
 
-    /// The names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
+    /// The fallen names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
     pub fn of_rows(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_some());
         names
     }
 
-    /// For programs: without the pages, but with their first URLs.
+    /// The alert for programs: without its pages, but with their last URLs.
     pub fn notification(&self) -> Value {
         let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
             true => kept.to_owned(),
@@ -143,7 +144,7 @@ impl Alert {
         })
     }
 
-    /// A row of a table, while the alert stands.
+    /// The alert as a row of a table, while it stands.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -152,7 +153,7 @@ impl Alert {
         })
     }
 
-    /// For people, on one line.
+    /// The alert for people, on one line.
     pub fn text(&self) -> String {
         let is_first = |(at, fallen): &(usize, &FallenField)| {
             let mut earlier = self.fields[..*at].iter();
@@ -182,7 +183,7 @@ impl Alert {
     }
 }
 
-/// Describes how many rows, or filled values of a field, a page needs to be as before.
+/// Describes how many rows, or filled values of a field, make a page normal.
 fn in_words(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
@@ -196,7 +197,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A warning, which is not an alert.
+/// The kind of a warning. A warning is less certain than an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WarningKind {
     /// The values of a field look different from before.
@@ -217,15 +218,15 @@ pub enum WarningKind {
 pub struct Warning {
     pub kind: WarningKind,
     pub mapping: String,
-    /// Empty if it concerns whole pages.
+    /// The field's name; empty if the warning concerns whole pages.
     pub field: String,
-    /// In words.
+    /// The warning in words.
     pub detail: String,
     pub at: String,
 }
 
 impl Warning {
-    /// A row of a table while an alternative serves.
+    /// The warning as a row of a table, while an alternative serves.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -235,7 +236,7 @@ impl Warning {
         })
     }
 
-    /// For people, on one line.
+    /// The warning for people, on one line.
     pub fn text(&self) -> String {
         match self.field.is_empty() {
             true => format!("mapping {}: {}", self.mapping, self.detail),
@@ -247,14 +248,14 @@ impl Warning {
     }
 }
 
-/// The effect of a page.
+/// What a page brought about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The mapping's alert is raised: see [`MappingHealth::alert`](crate::MappingHealth::alert).
     LayoutChanged,
     /// The standing alert now covers more fields.
     MoreFell,
-    /// The alert that is now cleared.
+    /// The standing alert was cleared; this is the alert.
     Cleared(Box<Alert>),
     Warned(Warning),
 }

@@ -1,8 +1,8 @@
-//! Fields whose first chain yields nothing any more, but an alternative does. Nothing is lost yet, but the layout has
+//! Fields whose first chain yields nothing any more, while an alternative does. Nothing is lost yet, but the layout has
 //! changed, and the alternative may be the last.
 //!
-//! First chains are judged like the filling of a field, among the pages of each template and among all pages, but
-//! only on pages with a value. A field that no alternative has ever served has no series for this.
+//! First chains are judged like the filling of a field, among the pages of each template and among all pages, but only
+//! on pages with a value. A field that no alternative has ever served has no series for this.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::mapping_health::MappingHealth;
 use crate::scope::Scope;
 use crate::series::{Series, Witness};
 
-/// A field falls in its template and among all pages, and in one template after the other. It is reported once in
-/// this many pages.
+/// After a field is reported, it is not reported again for this many pages. The same change makes it fall in one
+/// template after the other, and among all pages.
 const REPORTED_FOR: u64 = 1_000;
 
-/// The most crawls remembered as evidence.
+/// The most crawls remembered as evidence for a field.
 const MOST_CRAWLS: usize = 20;
 
 impl MappingHealth {
-    /// `witness` is the one for all pages.
+    /// Judges which chains served the page. `witness` is the evidence for all pages.
     pub(crate) fn judge_chains(
         &mut self,
         index: usize,
@@ -59,7 +59,7 @@ impl MappingHealth {
         self.note_crawl(page);
     }
 
-    /// Records the crawls whose pages show that an alternative serves, while that stands.
+    /// Records the crawls whose pages show that an alternative serves, as long as it does.
     fn note_crawl(&mut self, page: &GoodPage<'_>) {
         if self.served_crawls.is_empty() && page.alternatives.is_empty() {
             return;

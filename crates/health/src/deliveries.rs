@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::good_page::GoodPage;
 use crate::hash;
 
-/// Remembered pages of all mappings: some minutes of a fast fleet. They take about 6 MB.
+/// The number of remembered pages of all mappings: some minutes of a fast fleet, about 6 MB.
 const PAGES: usize = 50_000;
 
-/// A repetition within this time after a fetch of the same page may be the same task, delivered again: leases take
-/// minutes. A later one is a new check.
+/// If a page comes again within this time after a fetch, it may be the same task, delivered again: leases take minutes.
+/// Later it is a new check.
 const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
 /// A page, and one fetch of it.
@@ -25,7 +25,7 @@ const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 pub(crate) struct Keys {
     page: u64,
     fetch: u64,
-    /// 0 in states of versions that did not store it: such a page counts once more.
+    /// 0 in states stored before this time was kept; such a page counts once more.
     #[serde(default)]
     at_ms: i64,
 }
@@ -41,14 +41,14 @@ impl Keys {
         }
     }
 
-    /// Whether a page with these keys repeats the other one.
+    /// Whether this fetch of `page` repeats the other one.
     pub(crate) fn repeats(&self, other: &Keys, page: &GoodPage<'_>) -> bool {
         self.fetch == other.fetch
             || self.page == other.page && is_delivered_again(page, other.at_ms)
     }
 }
 
-/// Whether a page fetched at this time may belong to a task that was delivered before.
+/// Whether the page may belong to the task whose page was fetched at this time.
 fn is_delivered_again(page: &GoodPage<'_>, at_ms: i64) -> bool {
     page.attempts > 1 && page.at_ms.abs_diff(at_ms) < DELIVERED_AGAIN_WITHIN_MS
 }
@@ -60,13 +60,13 @@ struct KnownKey {
     at_ms: i64,
 }
 
-/// See the module.
+/// The counted pages, described in the module's documentation.
 #[derive(Debug, Default)]
 pub struct Deliveries {
     ring: VecDeque<Keys>,
     /// The keys of pages and fetches in the ring.
     known: HashMap<u64, KnownKey>,
-    /// How many of the last ones in the ring are not stored.
+    /// How many pages at the end of the ring are not stored.
     unsaved: usize,
 }
 

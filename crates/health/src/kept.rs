@@ -1,4 +1,4 @@
-//! Pages from before and after a fall, for those who repair the mapping.
+//! Pages from before and after a fall, kept for those who repair the mapping.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::recent::push;
 
-/// The number of pages of each kind.
+/// The number of kept pages from before, and of those from after.
 pub(crate) const KEPT: usize = 20;
 
-/// One in this many complete pages is kept once there are enough.
+/// Once enough complete pages are kept, only one in this many replaces another.
 const ONE_IN: u64 = 10;
 
-/// A kept value is cut to this many characters. Only the first fields' values are kept.
+/// Limits of a kept page: a value is cut to this many characters, and only the values of the first fields are kept.
 const MOST_CHARS: usize = 200;
 const MOST_FIELDS: usize = 50;
 
-/// A kept page takes about this many bytes at most. Beyond half of it values are left out, and then fields.
+/// The approximate limit of a kept page in bytes. Beyond half of it values are omitted, and at the limit whole fields.
 const MOST_BYTES: usize = 16 << 10;
 
-/// The most bytes of its key and of its URL: as long as a URL may be.
+/// The most bytes of a kept page's key and of its URL: as long as a URL may be.
 const MOST_TEXT: usize = 4 << 10;
 
 /// Stands for an omitted value.
@@ -31,7 +31,7 @@ const LEFT_OUT: &str = "\u{2026}";
 /// A page with its extracted values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptPage {
-    /// Its key in the store.
+    /// The page's key in the store.
     pub id: String,
     pub url: String,
     pub site: String,
@@ -60,7 +60,7 @@ impl KeptPage {
             let is_short =
                 nth >= MOST_FIELDS || room.saturating_sub(bytes(&value)) < MOST_BYTES / 2;
             if is_short && has_value(&value) {
-                // It remains known that there is a value.
+                // The placeholder still shows that the field has a value.
                 value = LEFT_OUT.into();
             }
             if bytes(&value) <= room {
@@ -72,7 +72,7 @@ impl KeptPage {
     }
 }
 
-/// The first bytes of a text.
+/// The beginning of a text, up to this many bytes.
 fn start(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
@@ -88,7 +88,7 @@ fn cut(value: &Value) -> Value {
     }
 }
 
-/// The last pages with all usual fields, and the last pages without.
+/// The last pages with all usual fields (`whole`), and the last pages without (`lacking`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastPages {
     whole_seen: u64,

@@ -1,12 +1,12 @@
-//! The health of extractions: notices when the pages of a mapping no longer yield what they did.
+//! The health of extractions: detects when the pages of a mapping no longer yield what they used to.
 //!
 //! Each mapping has a [`MappingHealth`]: a [`Series`] for each field, of all pages and of those of each template, one
 //! for values that are known already, and a [`Profile`] of each field's values. Only good pages are judged, in the
-//! order in which they were saved. Everything is plain state that the caller stores: no I/O, no clock, no threads.
-//! Each part is bounded, whatever the pages contain.
+//! order in which they were saved. All of it is plain state that the caller stores. This crate does no I/O, reads no
+//! clock and starts no threads. Each part is bounded, whatever the pages contain.
 //!
-//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates
-//! how often alerts are false, and how soon they come. `docs/explanation/health.md` has the results.
+//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates how
+//! often alerts are false, and how soon they come. `docs/explanation/health.md` has the results.
 
 mod alert;
 mod alternatives;
@@ -37,7 +37,7 @@ pub use series::{Fall, Series, Step, Witness, weight};
 pub use sources::Sources;
 pub use template::{MOST_TEMPLATES, is_similar};
 
-/// Returns the same number for the same text, in every process and release, because it is stored.
+/// A hash that is the same in every process and release, because it is stored.
 pub(crate) fn hash(text: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
@@ -46,7 +46,7 @@ pub(crate) fn hash(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Whether an extracted value counts as one, by the same rule as in records.
+/// Whether an extracted value counts as a value, by the same rule as in records.
 pub(crate) fn has_value(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Null => false,

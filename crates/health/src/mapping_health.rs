@@ -1,9 +1,9 @@
 //! [`MappingHealth`]: everything known about the extractions of one mapping, and its alert.
 //!
 //! Each page is judged twice: among the pages of its template, and among all. A change inside a page shows in its
-//! template. A redesign founds a new template, and shows among all pages. There, pages of a known template that never
-//! had the field give no evidence. While pages of known templates keep coming, a new template only causes a warning.
-//! `standing.rs` handles falls.
+//! template. A redesign founds a new template, and shows among all pages. Among all pages, those of a known template
+//! that never had the field give no evidence. While pages of known templates keep coming, a new template only causes a
+//! warning. `standing.rs` handles falls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,33 +25,33 @@ use crate::template::{self, KNOWN, Template};
 /// The most warnings remembered.
 const MOST_WARNINGS: usize = 20;
 
-/// The most fields with a profile, and with known values.
+/// The most fields with a profile, and the most with known values.
 const MOST_PROFILES: usize = 200;
 
-/// Consecutive pages of the previous version that show that it is in force again.
+/// After this many consecutive pages of the previous version, that version is considered in force again.
 const BACK_AFTER: u32 = 20;
 
-/// A field is usual if this share of pages has it.
+/// A field is usual if at least this share of pages has it.
 const USUAL: f64 = 0.5;
 
-/// See the module.
+/// The health of one mapping, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MappingHealth {
     pub(crate) mapping: String,
     pub(crate) version: Option<String>,
-    /// The previous version, and how many consecutive pages were of it.
+    /// The previous version, and how many of the last pages in a row were of it.
     former: Option<String>,
     former_in_row: u32,
-    /// Good pages of the current version that were judged.
+    /// How many good pages of the current version were judged.
     pub(crate) pages: u64,
     pub(crate) last_at: String,
     pub(crate) all: Scope,
     pub(crate) templates: Vec<Template>,
     pub(crate) known_values: BTreeMap<String, Series>,
     pub(crate) profiles: BTreeMap<String, Profile>,
-    /// Fields with the same value everywhere, and the number of the last page with a value.
+    /// Fields that have the same value on most pages, and the number of the last page that had a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// The number of the page at which the alternative of a field was last reported.
+    /// For each field, the number of the page at which its alternative was last reported.
     #[serde(default)]
     pub(crate) alternatives_reported: BTreeMap<String, u64>,
     /// For each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
@@ -103,7 +103,8 @@ impl MappingHealth {
         events
     }
 
-    /// Whether the page is of the current version. A new version starts over.
+    /// Whether the page is of the current version. A page of a new version resets the state and belongs to that
+    /// version.
     fn is_of_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
@@ -114,7 +115,7 @@ impl MappingHealth {
             return true;
         }
         if self.former.as_deref() == version && version.is_some() {
-            // While a reload spreads through the fleet, pages of both versions come.
+            // Pages of the previous version still come while a reload spreads through the fleet.
             self.former_in_row += 1;
             if self.former_in_row < BACK_AFTER {
                 return false;
@@ -220,7 +221,7 @@ impl MappingHealth {
         );
     }
 
-    /// Adds the fields that have fallen, and those that are about to fall.
+    /// Raises an alert for the fields that have fallen, and for those that are about to fall.
     fn add_fallen(
         &mut self,
         mut names: Vec<String>,
@@ -252,7 +253,7 @@ impl MappingHealth {
         self.raise(fallen, since, page, events);
     }
 
-    /// Whether pages have lost fields that they had at earlier checks.
+    /// Raises an alert for fields that pages have lost since earlier checks.
     fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let said = Said::with_any(page.fields, page.rows);
         let losses = self
@@ -388,7 +389,7 @@ impl MappingHealth {
                 .retain(|one| !can_stand(one) || one.field != field);
         }
         if self.warnings.len() >= MOST_WARNINGS {
-            // Standing warnings are reported while they stand, so others are dropped first.
+            // Warnings about alternatives are reported as long as they stand, so others are dropped first.
             let oldest = self.warnings.iter().position(|one| !can_stand(one));
             self.warnings.remove(oldest.unwrap_or(0));
         }

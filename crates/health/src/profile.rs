@@ -1,44 +1,47 @@
 //! [`Profile`]: the appearance of a field's values, and whether it has changed.
 //!
-//! Values are sorted into bins of length, of the kinds of characters in them, and, if they are numbers, of size.
-//! Every 100 values are compared with the earlier ones by the population stability index (PSI), and by the share of
-//! the commonest value. The index of few values is noisy. So there are few bins, the earlier values are at least 300,
-//! and two consecutive windows must agree.
+//! Values are sorted into bins of length, of the kinds of characters in them, and, if they are numbers, of size. Every
+//! 100 values are compared with the earlier ones by the population stability index (PSI), and by the share of the
+//! commonest value. The index is noisy if there are few values. So there are few bins, at least 300 earlier values are
+//! required, and two consecutive windows must agree.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash;
 
-/// The number of values compared with the earlier ones.
+/// The size of a window: so many values are compared with the earlier ones at a time.
 const WINDOW: u32 = 100;
 
-/// The fewest earlier values.
+/// The fewest earlier values to compare with.
 const REFERENCE: u32 = 300;
 
 /// Counts of earlier values are halved at this many values.
 const REMEMBERED: u32 = 2_000;
 
-/// An index above this is a change.
+/// An index above this means that the values have changed.
 const PSI: f64 = 0.25;
 
-/// A value is everywhere if more than half of the window has it, and was rare if less than a tenth had it.
+/// A value counts as the same on most pages if more than [`EVERYWHERE`] values of the window equal it, and no value had
+/// a share of [`RARE`] or more before.
 const EVERYWHERE: u32 = WINDOW / 2;
 const RARE: f64 = 0.1;
 
 const BINS: usize = 5;
 
-/// Counters of the commonest values (Misra and Gries). They include every value with a share above one seventeenth.
+/// The number of counters for the commonest values (Misra and Gries). They catch every value with a share above one
+/// seventeenth.
 const COUNTERS: usize = 16;
 
 /// A change in the values of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// The values look different: in which property, and by which index.
+    /// The values look different: `what` is the property that differs, and `index` its PSI.
     Changed { what: &'static str, index: f64 },
-    /// Most pages have the same value: an upper bound of its share before, and a lower bound now.
+    /// Most pages have the same value. `before` is an upper bound of the share of any value before, `now` a lower bound
+    /// of that value's share.
     OneValue { before: f64, now: f64 },
-    /// The values differ again afterwards.
+    /// After [`Finding::OneValue`], the values differ again.
     ManyValues,
 }
 
@@ -52,22 +55,22 @@ struct Counts {
     sizes: Bins,
 }
 
-/// See the module.
+/// The profile of a field's values, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
     before: Counts,
     window: Counts,
-    /// Hashes of the window's commonest values.
+    /// The commonest values of the window: their hashes and counts.
     commonest: Vec<(u64, u32)>,
-    /// An upper bound of the greatest share of one value in any window so far.
+    /// An upper bound of the greatest share that one value has had in any window so far.
     top: f64,
-    /// Upper bounds of the bins of numbers, and of lengths: quantiles of the first values.
+    /// The upper bounds of the bins of numbers, and of lengths: quantiles of the first values.
     size_edges: Vec<f64>,
     length_edges: Vec<f64>,
     /// The numbers and lengths of the first values, until there are edges.
     first_sizes: Vec<f64>,
     first_lengths: Vec<f64>,
-    /// The suspicion from the previous window.
+    /// The properties that looked different in the previous window.
     suspected: Vec<String>,
     is_one_value: bool,
 }
@@ -114,7 +117,7 @@ impl Profile {
         let commonest = std::mem::take(&mut self.commonest);
         let least = commonest.iter().map(|(_, count)| *count).max().unwrap_or(0);
         let counted: u32 = commonest.iter().map(|(_, count)| *count).sum();
-        // How often the counters may have missed each value.
+        // The most occurrences of one value that the counters may have missed.
         let missed = (WINDOW - counted.min(WINDOW)) / (COUNTERS as u32 + 1);
         let most = f64::from(least + missed) / f64::from(WINDOW);
         if self.before.values < REFERENCE {
@@ -124,7 +127,7 @@ impl Profile {
         }
         if least > EVERYWHERE && self.top < RARE {
             let now = f64::from(least) / f64::from(WINDOW);
-            // The window does not become part of the earlier values: another one like it would show the same.
+            // The window is not added to the earlier values, so that another one like it would show the same.
             let is_known = std::mem::replace(&mut self.is_one_value, true);
             let before = self.top;
             return (!is_known).then_some(Finding::OneValue { before, now });
@@ -150,12 +153,12 @@ impl Profile {
         None
     }
 
-    /// A single value everywhere will be reported again.
+    /// Forgets that one value is everywhere, so that it will be reported again.
     pub(crate) fn forgive(&mut self) {
         self.is_one_value = false;
     }
 
-    /// The number of values to compare with.
+    /// The number of earlier values to compare with.
     pub fn values(&self) -> u32 {
         self.before.values
     }
@@ -206,7 +209,7 @@ fn psi(before: &Bins, now: &Bins) -> f64 {
         .sum()
 }
 
-/// The upper bounds of all bins but the last: quantiles.
+/// The upper bounds of all bins but the last, which are quantiles of the values.
 fn edges(mut values: Vec<f64>) -> Vec<f64> {
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);
@@ -225,7 +228,7 @@ fn bin(edges: &[f64], value: f64) -> usize {
     below.min(BINS - 1)
 }
 
-/// A list counts as its first value.
+/// The text of a value. A list counts as its first value.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

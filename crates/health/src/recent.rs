@@ -1,4 +1,5 @@
-//! The last pages, so that no page is counted twice, and a page served for many URLs counts once.
+//! The last pages of a mapping. They are remembered so that no page counts twice, and content served for many URLs
+//! counts once.
 //!
 //! This is stored with the mapping's state, so it is short. A page that comes again much later, after its lease has
 //! expired, is known to [`Deliveries`](crate::Deliveries).
@@ -11,22 +12,22 @@ use crate::deliveries::Keys;
 use crate::good_page::GoodPage;
 use crate::hash;
 
-/// A repeated page usually follows soon.
+/// The number of remembered pages. A repetition usually follows soon.
 const PAGES: usize = 256;
 
-/// Different URLs with the same content follow one another.
+/// The number of remembered contents. Different URLs with the same content usually follow one another.
 const CONTENTS: usize = 64;
 
-/// Content that more URLs of a site than this have is reported.
+/// Content is reported once more than this many URLs of a site have it.
 const COPIES: usize = 20;
 
-/// The evidence of a page.
+/// Whether a page is new evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Novelty {
     New,
-    /// It was counted already, or is a copy of a counted page.
+    /// The page was counted already, or is a copy of a counted page.
     Old,
-    /// Like [`Novelty::Old`], but this many of the last URLs, all of one site, had this content.
+    /// Like [`Novelty::Old`]; in addition, `urls` of the last `of` URLs had this content, all of them of one site.
     OneContent {
         urls: usize,
         of: usize,
@@ -36,9 +37,9 @@ pub(crate) enum Novelty {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Recent {
     pages: VecDeque<Keys>,
-    /// Content, URL, site.
+    /// Hashes of content, URL and site.
     contents: VecDeque<(u64, u64, u64)>,
-    /// Reported contents of many URLs.
+    /// Contents that were reported, as long as they are remembered.
     reported: Vec<u64>,
 }
 
@@ -63,7 +64,7 @@ impl Recent {
         }
     }
 
-    /// Reports a content once if many URLs of a site have it.
+    /// Reports a content once, as soon as enough URLs of a site have it.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
         let Recent {
             contents, reported, ..

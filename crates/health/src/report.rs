@@ -1,4 +1,4 @@
-//! The report of `webfill health` on a mapping.
+//! The report that `webfill health` gives on a mapping.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::scope::Scope;
 use crate::series::Series;
 
 impl MappingHealth {
-    /// For programs. Shares are rounded to a thousandth.
+    /// The report for programs. Shares are rounded to a thousandth.
     pub fn report(&self) -> Value {
         let templates = self.templates.iter().map(|template| {
             json!({"template": template.sketch, "pages": template.scope.pages, "fields": self.fields(&template.scope)})

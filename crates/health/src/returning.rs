@@ -1,10 +1,11 @@
-//! [`Returning`]: pages that are checked again and again, and the fields that they have lost.
+//! [`Returning`]: detects fields that pages have lost between two checks, for pages that are checked again and again.
 //!
-//! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field the
-//! last time, and lacks it now, is stronger evidence than another page that lacks it. A cumulative sum counts such
-//! losses against the pages that have kept the field: half of them lost against one of twenty ([`LOST`], [`KEPT`]),
-//! to the limit of [`LIMIT`]. A page that still lacks a lost field counts half as much. So the redesign of 20 pages
-//! is noticed on the first night, and that of 6 pages one night later at the latest.
+//! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field at the
+//! last check and lacks it now is stronger evidence than another page that lacks it. A cumulative sum weighs such
+//! losses against the pages that have kept the field. It compares two assumptions: half of the pages lose the field, or
+//! one in twenty does ([`LOST`], [`KEPT`]). The field falls at [`LIMIT`]. A page that still lacks a lost field counts
+//! half as much. So the redesign of 20 pages is noticed on the first night, and that of 6 pages one night later at the
+//! latest.
 
 use std::collections::BTreeSet;
 
@@ -15,35 +16,36 @@ use crate::has_value;
 use crate::rows::Said;
 use crate::series::LIMIT;
 
-/// The most pages remembered. The one not seen for the longest time is forgotten.
+/// The most pages remembered. Beyond that, the page that was not seen for the longest time is forgotten.
 const PAGES: usize = 256;
 
-/// Fields that are judged: one bit of a page for each.
+/// The most fields that are judged: a page has one bit for each.
 const FIELDS: usize = 64;
 
-/// ln(.5 / .05), and ln(.5 / .95).
+/// The evidence of a page that has lost the field, ln(.5 / .05), and of a page that has kept it, ln(.5 / .95).
 const LOST: f64 = std::f64::consts::LN_10;
 const KEPT: f64 = -0.641_853_886_172_394_8;
 
-/// For a page that still lacks a lost field.
+/// The evidence of a page that still lacks a lost field.
 const STILL_LOST: f64 = LOST / 2.0;
 
-/// Sums of logarithms are not exact.
+/// The tolerance in comparing sums of logarithms, which are not exact.
 const ROUNDED: f64 = 1e-9;
 
-/// The fewest pages that must have lost a field.
+/// A field falls only if at least this many pages have lost it.
 const FEWEST: u32 = 3;
 
-/// The sum never exceeds this, so that it can fall again.
+/// The sum is capped at this, so that it can fall again.
 const MOST: f64 = LIMIT * 2.0;
 
 /// A page, and its fields at the last checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Page {
     key: u64,
-    /// Fields with a value.
+    /// The fields with a value, as bits.
     has: u64,
-    /// Fields that it had and lacks now. Among these, the fields lost at the last check, and at the one before.
+    /// The fields that the page had once and lacks now, as bits. `fresh` has those among them that were lost at the
+    /// last check, and at the one before.
     lost: u64,
     fresh: [u64; 2],
 }
@@ -54,24 +56,25 @@ impl Page {
     }
 }
 
-/// A field of these pages.
+/// The evidence about one field of these pages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Field {
     name: String,
     sum: f64,
-    /// Pages that have lost it since the sum was last 0, pages that have kept it, and the number of the first.
+    /// Since the sum was last 0: how many pages have lost the field, how many have kept it, and the number of the first
+    /// of these pages.
     lost: u32,
     kept: u32,
     since: u64,
     is_fallen: bool,
-    /// Consecutive checks that found it again.
+    /// How many checks in a row found the field again.
     back: u32,
-    /// The number of the last page that gave evidence of it.
+    /// The number of the last page that gave evidence about the field.
     judged_at: u64,
 }
 
 impl Field {
-    /// Counts the evidence of one check. Returns whether the field falls.
+    /// Adds the evidence of one check. Returns whether the field falls.
     fn note(&mut self, worth: f64, number: u64) -> bool {
         self.judged_at = number;
         if self.sum == 0.0 {
@@ -103,15 +106,15 @@ impl Field {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss {
     pub(crate) field: String,
-    /// The share of the pages that had it and still have it.
+    /// Of the pages that had the field, the share that still has it.
     pub(crate) after: f64,
     pub(crate) since: u64,
 }
 
-/// See the module.
+/// The pages that are checked repeatedly, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Returning {
-    /// The last seen page comes last.
+    /// The pages in the order in which they were last seen.
     pages: Vec<Page>,
     fields: Vec<Field>,
 }
@@ -135,7 +138,7 @@ impl Returning {
             return Vec::new();
         };
         let page = self.pages.remove(known);
-        // Fields without evidence on this page keep their earlier state.
+        // A field without evidence on this page keeps its earlier state.
         has |= page.has & silent;
         let usual = self.usual(&page);
         let mut losses = Vec::new();
@@ -187,15 +190,15 @@ impl Returning {
         bits
     }
 
-    /// The known fields among these, as bits.
+    /// Those of the named fields that are known, as bits.
     fn bits_named(&self, names: &BTreeSet<String>) -> u64 {
         let fields = self.fields.iter().enumerate();
         let named = fields.filter(|(_, field)| names.contains(&field.name));
         named.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// The fields that half of the pages have, or had until recently. A field of few pages, such as a discount, may
-    /// end on all of them on the same day.
+    /// The fields that more than half of the pages have, or had until recently. A field of fewer pages, such as a
+    /// discount, may end on all of them on the same day, which is no sign of a redesign.
     fn usual(&self, page: &Page) -> u64 {
         let mut usual = 0;
         for at in 0..self.fields.len() {
@@ -215,7 +218,7 @@ impl Returning {
         self.fields.iter().any(|field| field.is_fallen)
     }
 
-    /// Forgets falls whose last evidence came up to the page of this number. Returns whether there was one.
+    /// Forgets falls whose last evidence is from page `before` or earlier. Returns whether there were any.
     pub(crate) fn forgive_unjudged(&mut self, before: u64) -> bool {
         let mut has_forgiven = false;
         for field in &mut self.fields {

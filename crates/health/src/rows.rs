@@ -1,11 +1,14 @@
-//! [`Rows`]: how many rows pages list, and how often their fields are filled. They are judged like fields of pages.
+//! [`Rows`]: how many rows pages list, and how often the fields of rows are filled. Both are judged like fields of
+//! pages.
 //!
 //! A page gives two kinds of evidence about each dataset. `DATASET[]`: it lists at least half as many rows as usual.
-//! `DATASET[].FIELD`: at least half the usual share of its rows has a value. These are series like those of fields,
-//! so a listing that has lost its rows, or a part of them, falls like a field. The usual numbers are the medians of
-//! the first [`LEARNED_OF`] pages, and remain until the version of the mapping changes: if they followed the pages,
-//! they would follow a decline. Until they are known, rows are not judged. Then these pages count like all others. A
-//! page without rows gives no evidence about their fields.
+//! `DATASET[].FIELD`: at least half the usual share of its rows has a value. These are series like those of fields, so
+//! a listing that has lost its rows, or a part of them, falls like a field. A page without rows gives no evidence about
+//! their fields.
+//!
+//! The usual numbers are the medians of the first [`LEARNED_OF`] pages. They stay the same until the version of the
+//! mapping changes: if they followed the pages, they would follow a decline. Until they are known, rows are not judged.
+//! Afterwards the pages from which they were learned count like all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +18,14 @@ use serde_json::{Map, Value};
 use crate::series::{Series, Witness};
 use crate::template::Template;
 
-/// The number of pages from which the usual numbers are learned. As many make a provisional baseline.
+/// The number of pages from which the usual numbers are learned; as many as make a provisional baseline.
 const LEARNED_OF: usize = 20;
 
-/// The most datasets of a mapping, and the most fields of each, that are judged.
+/// The most datasets of a mapping that are judged, and the most fields of each.
 const MOST_DATASETS: usize = 20;
 const MOST_FIELDS: usize = 50;
 
-/// The part of the usual number that a page must have.
+/// The part of the usual number from which a page counts as normal.
 const ENOUGH: f64 = 0.5;
 
 /// The rows of one dataset on a page.
@@ -30,7 +33,7 @@ const ENOUGH: f64 = 0.5;
 pub struct RowsOfPage {
     pub dataset: String,
     pub rows: u64,
-    /// For each field, how many rows have a value, and how many can have one.
+    /// For each field, how many rows have a value, and how many rows could have one.
     pub filled: BTreeMap<String, (u64, u64)>,
 }
 
@@ -44,19 +47,18 @@ struct Learned {
     shares: BTreeMap<String, f64>,
 }
 
-/// The rows of one dataset.
+/// The usual numbers of one dataset's rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct OfDataset {
     /// Empty once the usual numbers are known.
     learned: Vec<Learned>,
     /// The fewest rows of a normal page; `None` if not known yet.
     least: Option<f64>,
-    /// For each field, the lowest normal share of rows with a value. A missing field has not had a value on any page
-    /// yet.
+    /// For each field, the lowest normal share of rows with a value. A field is absent while no row has had a value.
     least_shares: BTreeMap<String, f64>,
 }
 
-/// See the module.
+/// The usual numbers of all datasets, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Rows {
     datasets: BTreeMap<String, OfDataset>,
@@ -64,9 +66,9 @@ pub(crate) struct Rows {
 
 /// The evidence of a page, about its fields and its rows.
 pub(crate) struct Said {
-    /// With a value for each measure of rows that is as usual.
+    /// The values of fields, and a value for each measure of rows that is normal on this page.
     pub(crate) values: Map<String, Value>,
-    /// Measures without evidence on this page.
+    /// The names of measures about which this page gives no evidence.
     pub(crate) silent: BTreeSet<String>,
 }
 
@@ -78,8 +80,8 @@ impl Said {
         }
     }
 
-    /// Like [`Said::of_fields`], plus a value for each measure that any row has, usual or not. Repeated checks of a
-    /// page compare these.
+    /// Like [`Said::of_fields`], plus a value for each measure for which any row counts, normal or not. These are
+    /// compared when a page is checked repeatedly.
     pub(crate) fn with_any(fields: &Map<String, Value>, of_page: &[RowsOfPage]) -> Said {
         let mut said = Said::of_fields(fields);
         for page in of_page {
@@ -100,7 +102,7 @@ impl Said {
     }
 }
 
-/// The name of a dataset's rows. No field of a page has brackets.
+/// The name for the number of a dataset's rows. No field of a page has brackets in its name.
 fn of_rows(dataset: &str) -> String {
     format!("{dataset}[]")
 }
@@ -109,7 +111,7 @@ fn of_field(dataset: &str, field: &str) -> String {
     format!("{dataset}[].{field}")
 }
 
-/// The dataset, and the field of its rows, if a name concerns rows.
+/// Splits a name that concerns rows into the dataset and the field. `None` for other names.
 pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
     let (dataset, rest) = name.rsplit_once("[]")?;
     match rest {
@@ -126,7 +128,7 @@ impl Rows {
                 continue;
             };
             let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
-                // A page read by a rule for another dataset gives no evidence.
+                // The page was read by a rule for another dataset, so it gives no evidence about this one.
                 said.silent.insert(of_rows(dataset));
                 let fields = known.least_shares.keys();
                 said.silent
@@ -151,7 +153,8 @@ impl Rows {
         }
     }
 
-    /// Learns the usual numbers. Once they are known, the pages they come from count as if they had been judged.
+    /// Learns the usual numbers. Once they are known, the pages they were learned from count as if they had been
+    /// judged.
     pub(crate) fn learn(
         &mut self,
         of_page: &[RowsOfPage],
@@ -191,7 +194,7 @@ impl Rows {
         }
     }
 
-    /// The lowest normal number of rows, or share of them.
+    /// The lowest normal number of rows, or the lowest normal share of rows with a value.
     pub(crate) fn least(&self, name: &str) -> Option<f64> {
         let (dataset, field) = rows_named(name)?;
         let known = self.datasets.get(dataset)?;
@@ -203,7 +206,7 @@ impl Rows {
 }
 
 impl OfDataset {
-    /// Adds fields that no row had while the usual numbers were learned. Any value of such a field is as usual.
+    /// Adds fields that no row had while the usual numbers were learned. Any value of such a field is normal.
     fn note_new_fields(&mut self, page: &RowsOfPage) {
         for (field, (filled, _)) in &page.filled {
             let is_new = *filled > 0 && !self.least_shares.contains_key(field);
@@ -220,7 +223,7 @@ impl OfDataset {
         for (field, share) in self.learned.iter().flat_map(|page| &page.shares) {
             shares.entry(field).or_default().push(*share);
         }
-        // A field that no row has cannot fall.
+        // A field that no row has cannot fall, so it is left out.
         let filled = shares
             .into_iter()
             .filter(|(_, shares)| shares.iter().any(|share| *share > 0.0));
@@ -228,8 +231,8 @@ impl OfDataset {
         self.least_shares = least.collect();
     }
 
-    /// Begins the series of a scope with the pages from which the usual numbers were learned: all, or those of a
-    /// template.
+    /// Begins the series of a scope with the pages from which the usual numbers were learned: all of them, or those of
+    /// one template.
     fn seed(&self, dataset: &str, scope: &mut crate::Scope, template: Option<usize>, number: u64) {
         let of_scope = |page: &&Learned| template.is_none_or(|index| page.template == index);
         let pages: Vec<&Learned> = self.learned.iter().filter(of_scope).collect();
@@ -246,8 +249,8 @@ impl OfDataset {
     }
 }
 
-/// Begins the series called `name` with these pages, if one of them is as usual. `is_full` says whether a page is as
-/// usual; `None` is no evidence.
+/// Begins the series called `name` with these pages, if one of them is normal. `is_full` returns whether a page is
+/// normal, or `None` if it gives no evidence.
 fn seed(
     scope: &mut crate::Scope,
     name: String,

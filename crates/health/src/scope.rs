@@ -1,4 +1,4 @@
-//! [`Scope`]: the fields of some pages of a mapping: of all, or of one template.
+//! [`Scope`]: the health of the fields on some pages of a mapping: all pages, or those of one template.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::series::{Series, Step, Witness};
 /// The most fields of a mapping that are judged; no hand-written mapping has more.
 const MOST_FIELDS: usize = 200;
 
-/// A field of the pages of a scope.
+/// The health of one field on the pages of a scope.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FieldHealth {
     pub fill: Series,
@@ -21,7 +21,7 @@ pub struct FieldHealth {
     pub first: Option<Series>,
 }
 
-/// See the module.
+/// The health of the fields of a scope.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scope {
     pub pages: u64,
@@ -60,14 +60,14 @@ impl Scope {
         steps
     }
 
-    /// Begins a series with earlier pages.
+    /// Begins a series that already contains earlier pages.
     pub(crate) fn begin(&mut self, name: String, fill: Series) {
         if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
             self.fields.insert(name, FieldHealth { fill, first: None });
         }
     }
 
-    /// Judges which chains served a page that [was noted](Self::note), except for fields for which `is_judged`
+    /// Judges which chains served a page that [`note`](Self::note) has judged, except for fields for which `is_judged`
     /// returns false. Returns the fields whose first chain no longer serves.
     pub(crate) fn note_chains(
         &mut self,
@@ -92,7 +92,8 @@ impl Scope {
         fell
     }
 
-    /// Pages of a layout that came with a fall are evidence that it lasts, judged or not.
+    /// Notes that falls last. A page of a layout founded during a fall is evidence of that, even if it is not judged
+    /// itself.
     pub(crate) fn see_falls_last(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.fallen();
@@ -102,7 +103,7 @@ impl Scope {
         }
     }
 
-    /// Makes the fields that are about to fall, fall as well.
+    /// Makes fields fall that are about to. Returns their names.
     pub(crate) fn fall_along(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields

@@ -1,12 +1,12 @@
-//! [`Series`]: whether a field has a value, page after page, and whether it has one half as often as before.
+//! [`Series`]: whether a field has a value, page after page, and whether it has one at most half as often as before.
 //!
-//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages: provisional over the first 20, then
-//!   over 100, and again every 100 pages. It is frozen while the series is suspicious.
+//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages. It is provisional after 20 pages and
+//!   computed again after every 100. It is frozen while the series is suspicious.
 //! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
 //!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
-//! - Real pages come in clumps of similar pages: the pages of one list. So a page counts less the more pages the same
-//!   source has led to ([`weight`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence against
-//!   the series, the evidence must be [`ONE_SOURCE`] times as strong.
+//! - Real pages come in clumps of similar pages, such as the pages of one list. So a page counts less the more pages
+//!   the same source has led to ([`weight`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence
+//!   against the series, the evidence must be [`ONE_SOURCE`] times as strong.
 //! - The same sum in reverse shows that a fallen series has *recovered*.
 
 use serde::{Deserialize, Serialize};
@@ -14,27 +14,28 @@ use serde::{Deserialize, Serialize};
 /// ln 10^6: about one false alert in a million pages that match the baseline.
 pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
 
-/// The fewest records, seeds or linking pages behind the pages of a fall.
+/// A fall needs pages without a value from at least this many sources (records, seeds or linking pages), unless the
+/// evidence is stronger.
 const SOURCES: usize = 3;
 
-/// How many times as strong the evidence of fewer sources must be.
+/// With fewer sources, the evidence must be this many times as strong.
 const ONE_SOURCE: f64 = 2.0;
 
 /// The lowest weight of a page.
 const LEAST_WEIGHT: f64 = 0.2;
 
-/// The weight of the n-th page of its source, from 1.
+/// The weight of the n-th page of its source, counted from 1.
 pub fn weight(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
 
-/// The sum never exceeds this, so that it can fall again.
+/// The sum is capped at this, so that it can fall again.
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
 /// Up to this many pages the baseline is provisional.
 const PROVISIONAL: f64 = 20.0;
 
-/// This many pages make a baseline, and are between two of them.
+/// After this many pages the baseline is no longer provisional, and after as many again it is computed anew.
 const PAGES: f64 = 100.0;
 
 /// From this many pages on it is said how sure a loss is.
@@ -43,13 +44,13 @@ const LEAST_PAGES: u64 = 20;
 /// Counts are halved at this many pages, so that old pages count less.
 const REMEMBERED: f64 = 1_000.0;
 
-/// Fields filled more rarely are not judged: a fall would take thousands of pages to see.
+/// Fields with a lower baseline are not judged: it would take thousands of pages to see a fall.
 const RAREST: f64 = 0.01;
 
 /// The one-sided 99 % quantile of the normal distribution.
 const Z: f64 = 2.326_347_874;
 
-/// The share shown as the current one covers about this many pages.
+/// The recent share covers about this many pages.
 const NOW: f64 = 50.0;
 
 /// The evidence of a page, besides whether the field has a value.
@@ -59,13 +60,13 @@ pub struct Witness {
     pub source: u64,
     /// The number of the page among those of the mapping.
     pub number: u64,
-    /// See [`weight`].
+    /// The weight of the page, see [`weight`].
     pub weight: f64,
-    /// Its layout was judged before. If most pages have such a layout, it cannot have changed.
+    /// Whether the page's layout was judged before. If most pages are of known layouts, the layout cannot have changed.
     pub is_known_layout: bool,
 }
 
-/// The effect of a page.
+/// The effect of a page on a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Nothing,
@@ -84,24 +85,24 @@ pub struct Fall {
 /// The pages since the sum was last 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Excursion {
-    /// The number of the first of them.
+    /// The number of the first of these pages.
     since: u64,
     pages: f64,
     filled: f64,
     of_known_layouts: f64,
-    /// At most [`SOURCES`] sources of pages without a value.
+    /// The sources of pages without a value, at most [`SOURCES`] of them.
     sources: Vec<u64>,
 }
 
-/// See the module.
+/// The series of one field, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
     /// The sums of weights from which the baseline is computed.
     pages: f64,
     filled: f64,
-    /// The same sums since the last computation.
+    /// The sum of weights since the baseline was last computed.
     since_baseline: f64,
-    /// All pages that were judged.
+    /// How many pages were judged.
     total: u64,
     /// Those of them with a value, and how many of the last ones had none: here each page has one vote.
     #[serde(default)]
@@ -128,7 +129,7 @@ fn lower_bound(filled: f64, pages: f64) -> f64 {
 }
 
 impl Series {
-    /// A series whose field was on none of the pages so far.
+    /// A series of a field that none of the earlier pages had.
     pub(crate) fn behind_empty(pages: u64) -> Series {
         let mut series = Series {
             total: pages,
@@ -142,8 +143,8 @@ impl Series {
         series
     }
 
-    /// A series with earlier pages, each with its weight and whether the field was filled. The last one has this
-    /// number.
+    /// A series with earlier pages: for each its weight, and whether the field was filled. `number` is that of the last
+    /// page.
     pub(crate) fn behind(said: &[(f64, bool)], number: u64) -> Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
         let filled: f64 = filled.map(|(weight, _)| weight).sum();
@@ -162,7 +163,7 @@ impl Series {
         }
     }
 
-    /// A series filled by all earlier pages that filled `fill`, except for the last one.
+    /// A series in which every page is filled, made from the pages that filled `fill`, except for the last one.
     pub(crate) fn behind_full(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
@@ -194,7 +195,7 @@ impl Series {
         step
     }
 
-    /// A page has given evidence.
+    /// Notes that a page has given evidence.
     pub(crate) fn see(&mut self, number: u64) {
         self.judged_at = number;
     }
@@ -250,7 +251,7 @@ impl Series {
             since,
             ..
         } = self.excursion;
-        // The pages of the fall do not belong to the time before.
+        // The pages of the fall are not counted as pages from before it.
         self.pages = (self.pages - pages).max(0.0);
         self.filled = (self.filled - filled).clamp(0.0, self.pages);
         let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
@@ -263,7 +264,8 @@ impl Series {
         self.recovery = 0.0;
     }
 
-    /// Falls together with another series that has fallen, but only if there is much evidence.
+    /// Makes the series fall together with another one, if there is much evidence against it already. Returns whether
+    /// it falls.
     pub(crate) fn fall_along(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.asked() <= ONE_SOURCE;
@@ -301,12 +303,12 @@ impl Series {
         }
     }
 
-    /// All pages that were judged.
+    /// How many pages were judged.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The share of filled pages among the last ones.
+    /// The share of filled pages among about the last 50.
     pub fn now(&self) -> f64 {
         self.now
     }
@@ -339,12 +341,12 @@ impl Series {
         self.pages < PAGES
     }
 
-    /// `None` if it has not fallen.
+    /// The fall; `None` if the series has not fallen.
     pub fn fallen(&self) -> Option<Fall> {
         self.fallen
     }
 
-    /// The share of the pages behind the baseline.
+    /// The share of filled pages among those counted for the baseline.
     pub(crate) fn share(&self) -> f64 {
         self.filled / self.pages.max(1.0)
     }
@@ -365,7 +367,7 @@ impl Excursion {
         }
     }
 
-    /// The multiple of the limit that the sum must reach.
+    /// The multiple of [`LIMIT`] that the sum must reach for a fall.
     fn asked(&self) -> f64 {
         if self.of_known_layouts * 4.0 >= self.pages {
             return f64::INFINITY;

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most sources remembered. The one silent for the longest time is forgotten.
+/// The most sources remembered. Beyond that, the one that led to no page for the longest time is forgotten.
 const SOURCES: usize = 64;
 
-/// See the module.
+/// The numbers of pages, by source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sources {
-    /// The last seen source comes last.
+    /// The sources in the order in which they were last seen, each with its number of pages.
     recent: Vec<(u64, u32)>,
 }
 

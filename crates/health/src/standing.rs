@@ -19,13 +19,13 @@ const MOST_PAST: usize = 10;
 /// The most falls that an alert names: a field of several templates falls once for each.
 const MOST_FALLEN: usize = 500;
 
-/// Falls without evidence on this many pages of the mapping are forgiven.
+/// Falls are forgiven if this many pages of the mapping gave no evidence about them.
 const UNJUDGED: u64 = 1_000;
 
-/// How often that is checked, in pages.
+/// How many pages are judged between two searches for falls to forgive.
 const FORGIVE_EVERY: u64 = 50;
 
-/// Whether a page with these fields is evidence of an alert.
+/// Whether a page with these fields is evidence for an alert about `fallen`.
 fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
     fallen
         .iter()
@@ -57,7 +57,7 @@ impl MappingHealth {
             }
         }
         if is_new {
-            // Some pages lack something even when all is well.
+            // Some pages lack a field even when nothing has changed; only those since the fall are evidence.
             alert
                 .after
                 .retain(|kept| kept.number >= since && alert_shows(&alert.fields, &kept.fields));
@@ -67,7 +67,7 @@ impl MappingHealth {
         }
     }
 
-    /// Keeps pages that are evidence of the alert while it stands.
+    /// While an alert stands, keeps pages that are evidence of it.
     pub(crate) fn keep_after(&mut self, page: &GoodPage<'_>) {
         let Some(alert) = &mut self.alert else {
             return;
@@ -101,7 +101,7 @@ impl MappingHealth {
         }
     }
 
-    /// Forgives falls without evidence for a long time. Returns whether there was one.
+    /// Forgets falls that had no evidence for a long time. Returns whether there were any.
     fn forgive_unjudged(&mut self) -> bool {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
@@ -139,7 +139,7 @@ impl MappingHealth {
         alert.cleared_at = Some(at.to_owned());
         alert.cleared_by = Some(why.to_owned());
         if alert.is_held {
-            // It was never reported.
+            // The alert was never reported, so its end is not reported either.
             return;
         }
         if self.past.len() >= MOST_PAST {
@@ -166,7 +166,7 @@ impl MappingHealth {
         events.pop()
     }
 
-    /// Holds the alert back: it is not reported until [it is released](Self::release_alert).
+    /// Holds the alert back: it is not reported until [`release_alert`](Self::release_alert) is called.
     pub fn hold_alert(&mut self) {
         if let Some(alert) = &mut self.alert {
             alert.is_held = true;
@@ -188,7 +188,7 @@ impl MappingHealth {
         self.alert.as_ref().map_or(&[], |alert| &alert.after)
     }
 
-    /// Drops pages of blocked sites, which are no evidence.
+    /// Drops evidence from pages of blocked sites.
     pub fn drop_evidence(&mut self, is_blocked: impl Fn(&KeptPage) -> bool) {
         if let Some(alert) = &mut self.alert {
             alert.after.retain(|page| !is_blocked(page));
@@ -205,7 +205,7 @@ impl MappingHealth {
         self.version.as_deref()
     }
 
-    /// Cleared alerts, the last one last.
+    /// Cleared alerts, oldest first.
     pub fn past(&self) -> &[Alert] {
         &self.past
     }

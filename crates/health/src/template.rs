@@ -1,21 +1,21 @@
 //! Templates of pages: a page's sketch identifies its layout.
 //!
-//! The sketch is a text of digits. Each is the smallest hash of the page's tag paths under a function of its own. So
-//! the share of equal digits of two pages estimates how many paths they share, and an optional block, or a list with
-//! more entries, changes few digits. A page belongs to the template that it resembles most. A page that resembles
-//! none founds a template.
+//! The sketch is a text of digits. For each digit, a different hash function is applied to the page's tag paths, and
+//! the smallest hash gives the digit. So the share of equal digits of two pages estimates how many paths they share. An
+//! optional block, or a list with more entries, changes few digits. A page belongs to the template that it resembles
+//! most. A page that resembles none founds a template.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scope::Scope;
 
-/// The most templates distinguished in a mapping. The pages of others are counted together.
+/// The most templates distinguished in a mapping. All pages of further templates are counted together.
 pub const MOST_TEMPLATES: usize = 32;
 
 /// The most digits of a sketch.
 const MOST_DIGITS: usize = 64;
 
-/// A template with this many pages is known: its pages are judged by what they had so far.
+/// A template with at least this many pages is known: its pages are judged by what they had so far.
 pub(crate) const KNOWN: u64 = 30;
 
 /// The percentage of equal digits in two sketches.
@@ -43,7 +43,7 @@ pub(crate) struct Template {
     pub(crate) scope: Scope,
 }
 
-/// The index of the template of a page, which is founded if necessary.
+/// The index of a page's template, which is founded if necessary. `number` is that of the page.
 pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>, number: u64) -> usize {
     let sketch = sketch
         .filter(|sketch| sketch.len() <= MOST_DIGITS)

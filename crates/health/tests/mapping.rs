@@ -1,4 +1,4 @@
-//! Whole mappings: what falls together, redesigns, new kinds of pages, recovery, new versions.
+//! Tests whole mappings: fields that fall together, redesigns, new kinds of pages, recovery, new versions.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
@@ -6,16 +6,16 @@ use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
 const OLD: &str = "aaaaaaaaaaaaaaaa";
 const NEW: &str = "bbbbbbbbbbbbbbbb";
 
-/// A site whose pages a mapping reads.
+/// A site whose pages are read by one mapping.
 struct Site {
     health: MappingHealth,
     number: u64,
     version: &'static str,
     known: Vec<(String, bool)>,
     template: &'static str,
-    /// The content that every URL is served, if it is one.
+    /// The content that all URLs serve; `None` if each has its own.
     content: Option<&'static str>,
-    /// The alternatives that serve.
+    /// The fields that an alternative serves, with its number.
     alternatives: Map<String, Value>,
 }
 
@@ -39,7 +39,7 @@ impl Site {
         site
     }
 
-    /// Serves pages with these fields; what that brings about.
+    /// Serves pages with these fields, and returns the events.
     fn serve(&mut self, pages: u64, fields: &[&str]) -> Vec<Event> {
         let mut events = Vec::new();
         for _ in 0..pages {
@@ -102,7 +102,7 @@ fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
         panic!("{events:?}");
     };
     assert_eq!(warning.kind, WarningKind::OtherLayout);
-    // And that kind alone, for long: it never had the field.
+    // Then only the new layout for a long time; it never had the field.
     site.template = NEW;
     assert_eq!(site.serve(500, &["name"]), []);
 }
@@ -123,7 +123,7 @@ fn an_alert_is_cleared_when_the_values_are_back() {
     );
 }
 
-/// Pages of two layouts, of which the old one has lost its prices.
+/// A site of two layouts; the pages of the old one have lost their prices.
 fn half_fallen() -> Site {
     let mut site = Site::of(OLD, 200);
     site.template = NEW;
@@ -227,7 +227,7 @@ fn a_new_version_of_the_mapping_begins_anew() {
     site.version = "v2";
     assert!(matches!(site.serve(1, &["name"])[..], [Event::Cleared(_)]));
     assert_eq!(site.serve(500, &["name"]), []);
-    // Stragglers of the former version count for nothing, a way back does.
+    // A few stragglers of the former version do not count, but a real return to it does.
     site.version = "v1";
     assert_eq!(site.serve(10, &[]), []);
     assert_eq!(site.health.report()["mapping_version"], "v2");
@@ -283,7 +283,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alert().is_none());
-        // The layout comes back, and goes again for good: that is reported anew.
+        // The old layout returns, and then goes for good, which is reported again.
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);
@@ -297,7 +297,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
     let mut site = Site::new();
     site.number = 10_000;
     for number in 0..3_000_u64 {
-        // A quarter of the pages, in no order.
+        // A quarter of the pages, in irregular order.
         let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
         site.alternatives = if is_second {
             second_serves()
@@ -323,7 +323,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
         site.alternatives.clear();
         assert_eq!(site.serve(1, &["name", "price"]), []);
     }
-    // It alone, for long: the first chain was never its own.
+    // Then only the second layout for a long time; the first chain never served it.
     site.template = NEW;
     site.alternatives = second_serves();
     assert_eq!(site.serve(300, &["name", "price"]), []);

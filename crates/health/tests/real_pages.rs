@@ -1,8 +1,8 @@
-//! Real pages: how many alerts are false when nothing has changed. The pages of three manuals, each read by one
-//! mapping with fields that all, many or few of them have, come night after night in another order.
+//! Tests with real pages how many alerts are false when nothing has changed. The pages of three manuals come night
+//! after night in another order. One mapping reads each manual, with fields that all, many or few of its pages have.
 //!
 //! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
-//! `docs/explanation/health.md`. The number is that of the pages of each manual and order.
+//! `docs/explanation/health.md`. The number is how many pages of each manual are checked in each order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,13 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, W
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// A list leads to so many pages, neighbours in the manual, which are more alike than others.
+/// The number of pages that one list leads to: neighbours in the manual, which are more alike than others.
 const CLUMP: usize = 10;
 
-/// Nights of one site; then it begins anew, so that there are many baselines.
+/// After this many nights of a site the health starts over, so that there are many baselines.
 const NIGHTS: usize = 30;
 
-/// More false alarms in a million pages are a fault.
+/// More false alerts than this in a million pages make the test fail.
 const MOST_IN_A_MILLION: usize = 20;
 
 fn most_pages() -> usize {
@@ -29,7 +29,7 @@ fn most_pages() -> usize {
     reported.map_or(20_000, |text| text.parse().expect("a number of pages"))
 }
 
-/// The values that a mapping has read on a page.
+/// The result of reading one page.
 struct Read {
     template: Option<String>,
     fields: Map<String, Value>,
@@ -37,19 +37,19 @@ struct Read {
 
 struct Manual {
     name: &'static str,
-    /// In the order of the manual.
+    /// The pages in the order of the manual.
     pages: Vec<Read>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// Each night another one, and each page found by itself.
+    /// A new order each night, and every page has a source of its own.
     Random,
-    /// Neighbours together, led to by one page; the clumps in another order each night.
+    /// Neighbours come together and share a source; the clumps come in a new order each night.
     Clumps,
 }
 
-/// The result of one order of pages.
+/// The results for one order of pages.
 #[derive(Default)]
 struct Report {
     pages: usize,
@@ -72,7 +72,7 @@ fn html_files(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads all pages of a manual by a mapping with these fields.
+/// Reads all pages of a manual with a mapping of these fields.
 fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
     let fields: Vec<Value> = fields
         .iter()
@@ -109,7 +109,7 @@ fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
     Manual { name, pages }
 }
 
-/// The order of a night: pages, each with what has led to it.
+/// The pages of a night in their order, each with its source.
 fn night(order: Order, pages: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
     if order == Order::Random {
         let mut night: Vec<(usize, usize)> = (0..pages).map(|page| (page, page)).collect();
@@ -173,7 +173,7 @@ fn check(manual: &Manual, order: Order, most: usize) -> Report {
                         let alert = health.alert().expect("it was raised");
                         println!("{}: {}", manual.name, alert.text());
                         reported.alerts += 1;
-                        // The user has corrected the mapping: all begins anew.
+                        // The user would have corrected the mapping, so the health starts over.
                         health = MappingHealth::new(manual.name);
                         break;
                     }
@@ -213,7 +213,7 @@ fn judge(manual: &Manual) {
             per_million(reported.alerts),
             warnings.join(", ")
         );
-        // One may come among however few pages.
+        // One false alert is allowed, however few the pages are.
         let most = 1 + reported.pages * MOST_IN_A_MILLION / 1_000_000;
         assert!(reported.alerts <= most, "{word}: {}", reported.alerts);
     }

@@ -1,4 +1,4 @@
-//! Templates of real sites: few of a site, and another one for another layout.
+//! Tests templates with real sites: a site has few of them, and another layout gets another one.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use webfill_document::{Document, Limits};
 use webfill_health::{GoodPage, MappingHealth, is_similar};
 use webfill_test_needs::needs;
 
-/// The sketches of the pages in a folder whose names begin with this.
+/// The sketches of the pages in a folder whose file names begin with this text.
 fn sketches(folder: &str, begins: &str) -> Vec<String> {
     let mut paths: Vec<_> = fs::read_dir(Path::new(folder))
         .expect("the package is installed")
@@ -29,7 +29,7 @@ fn sketches(folder: &str, begins: &str) -> Vec<String> {
     paths.iter().filter_map(sketch).collect()
 }
 
-/// The numbers of pages of each template, the greatest first.
+/// The number of pages of each template, the greatest first.
 fn templates(sketches: &[String]) -> Vec<u64> {
     let mut health = MappingHealth::new("m");
     let fields = Map::from_iter([(String::from("name"), json!("x"))]);
@@ -78,7 +78,7 @@ fn assert_few(folder: &str, begins: &str, most: usize, share: f64) -> Vec<String
 #[test]
 fn pages_of_the_python_library_are_of_few_templates() {
     let pages = assert_few("/usr/share/doc/python3-doc/html/library", "", 8, 0.8);
-    // An older design of the same pages: other frames around the same content.
+    // A page with an older design: another frame around the same content.
     let other = "<table><tr><td><div><p>x<dl><dt>y<dd>z</dl></div><td><ul><li>a</ul></table><div><hr></div>";
     let other = Document::parse_html(other, &Limits::default())
         .sketch()

@@ -1,11 +1,11 @@
-//! Rows of pages: fewer rows, fields of rows that lose their values, and lists as they are when all is well.
+//! Tests rows of pages: fewer rows, fields of rows that lose their values, and healthy lists.
 
 use serde_json::Map;
 use webfill_health::{Event, GoodPage, MappingHealth, RowsOfPage, rows_named};
 
 const LAYOUT: &str = "aaaaaaaaaaaaaaaa";
 
-/// How many rows a page has, and how many of them have stars.
+/// The number of rows on a page, and how many of them have stars.
 type Page = (u64, u64);
 
 struct Site {
@@ -23,7 +23,7 @@ impl Site {
         }
     }
 
-    /// A page with this key; what it brings about.
+    /// Serves a page with this key, and returns the events.
     fn serve_as(&mut self, url: &str, (rows, stars): Page) -> Vec<Event> {
         let filled = [("item", rows), ("stars", stars)];
         let filled = filled.map(|(name, filled)| (name.to_owned(), (filled, rows)));
@@ -52,7 +52,7 @@ impl Site {
         })
     }
 
-    /// New pages; what they bring about.
+    /// Serves new pages, and returns the events.
     fn serve(
         &mut self,
         pages: u64,
@@ -73,13 +73,13 @@ impl Site {
     }
 }
 
-/// Each row has stars with this probability.
+/// A page whose rows each have stars with this probability.
 fn with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
     let stars = (0..rows).filter(|_| rng.f64() < share).count();
     (rows, stars as u64)
 }
 
-/// A list of thirty to a page, of which some pages are the last one.
+/// A page of a list with thirty rows to a page. A quarter are last pages, with fewer rows.
 fn thirty(rng: &mut fastrand::Rng) -> Page {
     let rows = match rng.f64() < 0.25 {
         true => rng.u64(1..30),
@@ -170,7 +170,7 @@ fn a_small_site_that_is_checked_again_needs_no_baseline() {
     assert_eq!(site.names(), ["ratings[]"]);
 }
 
-/// Lists of many kinds, as they are when all is well.
+/// Tries healthy lists of many kinds.
 #[test]
 fn lists_that_are_well_raise_no_alert() {
     const PAGES: u64 = 40_000;

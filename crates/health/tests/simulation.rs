@@ -1,17 +1,17 @@
-//! Made pages: how often an alert is false, and how many pages it takes to notice a loss.
+//! Simulates pages: how often an alert is false, and how many pages it takes to notice a loss.
 //!
-//! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints
-//! the tables of `docs/explanation/health.md`. The number is that of the pages for each rate of filling.
+//! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints the tables
+//! of `docs/explanation/health.md`. The number is how many pages are simulated for each rate of filling.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, Series, Sources, Step, Witness, weight};
 
 const RATES: [f64; 5] = [0.99, 0.95, 0.80, 0.50, 0.20];
 
-/// Pages that a list leads to, on average, if pages come in clumps.
+/// How many pages a list leads to on average, if pages come in clumps.
 const CLUMP: f64 = 10.0;
 
-/// A loss that is not noticed by then is not noticed.
+/// A loss that is not noticed after this many pages counts as never noticed.
 const NEVER: u64 = 5_000;
 
 fn pages() -> u64 {
@@ -19,16 +19,16 @@ fn pages() -> u64 {
     reported.map_or(300_000, |text| text.parse().expect("a number of pages"))
 }
 
-/// Whether pages have a value, and what led to them.
+/// Simulated pages: whether they have a value, and their source.
 struct Web {
     rng: fastrand::Rng,
     rate: f64,
-    /// Pages of one list share whether they have the value with this probability.
+    /// The probability that a page has the value exactly if its list says so.
     alike: f64,
     source: u64,
     of_list: bool,
     sources: Sources,
-    /// All pages come from one list.
+    /// Whether all pages come from one list.
     one_list: bool,
 }
 
@@ -66,7 +66,7 @@ impl Web {
     }
 }
 
-/// False alerts in so many pages.
+/// The number of false alerts in this many pages.
 fn false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
     // Sites of 10,000 pages each, so that there are many baselines.
@@ -81,7 +81,7 @@ fn false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     alerts
 }
 
-/// Pages until a loss is noticed: the median and the 95th percentile of 1,000 sites.
+/// How many pages it takes to notice a loss: the median and the 95th percentile of 1,000 sites.
 fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, u64) {
     let mut all: Vec<u64> = (0..1_000)
         .map(|site| {
@@ -136,7 +136,7 @@ fn alerts_are_true_and_soon() {
     }
 }
 
-/// Pages of a mapping with five fields, as a crawl brings them.
+/// A page of a mapping, as a crawl delivers it.
 fn page<'a>(
     fields: &'a Map<String, Value>,
     alternatives: &'a Map<String, Value>,
@@ -206,7 +206,7 @@ fn whole_mappings_raise_no_false_alert_and_warn_rarely() {
     );
 }
 
-/// Pages whose only field is served by its first chain at a rate; how many warnings they bring about.
+/// Serves pages whose only field comes from its first chain at this rate. Returns the number of warnings.
 fn serve_alternatives(
     health: &mut MappingHealth,
     rng: &mut fastrand::Rng,

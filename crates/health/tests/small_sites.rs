@@ -1,4 +1,4 @@
-//! Sites of few pages that are checked night after night: when a redesign is noticed, and how often an alert is
+//! Tests sites of few pages that are checked night after night: when a redesign is noticed, and how often an alert is
 //! false.
 
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ struct Site {
     pages: usize,
     night: i64,
     template: &'static str,
-    /// All pages are behind one listing; else each is a seed.
+    /// Whether all pages are behind one listing; otherwise each is a seed.
     is_listed: bool,
 }
 
@@ -26,7 +26,8 @@ impl Site {
         }
     }
 
-    /// One night: `has` says of each page and field whether it has a value. Whether there is an alert.
+    /// Checks all pages once, as in one night. `has` returns whether a page has a value for a field. Returns whether an
+    /// alert was raised.
     fn check(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
         self.night += 1;
         let mut is_alerting = false;
@@ -62,8 +63,8 @@ impl Site {
     }
 }
 
-/// Pages, whether they are behind a listing, healthy nights before the redesign, whether its template is another
-/// one, and the night of it on which it must be reported at the latest.
+/// Redesigns: the number of pages, whether they are behind a listing, the number of healthy nights before, whether the
+/// redesign has a new template, and the night of the redesign by which it must be reported.
 const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
     (6, false, 1, true, 2),
     (6, true, 1, true, 2),
@@ -100,7 +101,7 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
         let mut names = alert.names();
         names.sort_unstable();
         assert_eq!(names, ["phone", "price"], "{pages} pages");
-        // It ends when the values are back.
+        // The alert ends when the values are back.
         let over = (1..=10).find(|_| {
             site.check(|_, _| true);
             site.health.alert().is_none()
@@ -116,7 +117,7 @@ fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
     assert!(site.check(|number, name| number < 24 || name == "name"));
 }
 
-/// The chance that a check draws anew whether a page has a field.
+/// The probability that a check draws again whether a page has a field.
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
