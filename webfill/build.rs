@@ -1,4 +1,5 @@
-//! Gives the binary a build id, whichever linker makes it: by it a debugger finds the symbols, which are packed apart.
+//! Gives the binary a build id, whichever linker is used. Debuggers need it to find the symbols, which are packaged
+//! separately.
 
 fn main() {
     println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");

@@ -1,5 +1,5 @@
-//! `webfill export pages --since CURSOR --follow` misses no page, neither when it is killed and
-//! continued, nor while several processes write.
+//! Tests that `webfill export pages --since CURSOR --follow` misses no page, neither when it is killed and continued,
+//! nor while several processes write.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -46,7 +46,7 @@ fn write(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHandle<()
     })
 }
 
-/// A running export, and the whole lines that it has written.
+/// A running export, and the complete lines that it has written.
 struct Export {
     child: Child,
     lines: Receiver<Value>,
@@ -80,7 +80,7 @@ impl Export {
         Export { child, lines }
     }
 
-    /// Processes up to `most` lines, and sets `cursor` to that of the last one.
+    /// Processes up to `most` lines, and sets `cursor` to that of the last line.
     fn take(&self, most: usize, seen: &mut BTreeSet<String>, cursor: &mut String, all: usize) {
         let deadline = Instant::now() + WAIT;
         for _ in 0..most {

@@ -1,4 +1,5 @@
-//! `ARCHITECTURE.md` is short, lists the crates with the crates that they use, and numbers the steps as the sources do.
+//! Tests that `ARCHITECTURE.md` is short, lists each crate with the crates that it uses, and numbers the steps as the
+//! sources do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +16,7 @@ fn manifest(folder: &str) -> Table {
     text.parse().expect("TOML")
 }
 
-/// The crates by their folders, each with the crates of ours that its code (not its tests) uses.
+/// The crates by their folders. Each has those of our crates that its code uses; tests do not count.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let workspace = manifest("");
     let folder_of = |package: &String| {
@@ -36,12 +37,12 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// A crate is called by its folder; libraries without that which they are in.
+/// The name of a crate is that of its folder. For libraries, `crates/` is left out.
 fn name_of(folder: &str) -> String {
     folder.strip_prefix("crates/").unwrap_or(folder).to_owned()
 }
 
-/// As much as a newcomer reads in one sitting and keeps in mind.
+/// The limits of the document: as much as a newcomer can read in one sitting and remember.
 const MOST_BYTES: usize = 25_000;
 const MOST_TERMS: usize = 40;
 

@@ -1,4 +1,4 @@
-//! `deploy/webfill.toml` changes nothing as it is, and works with every key in force.
+//! Tests that `deploy/webfill.toml` changes nothing as it is, and works with every key uncommented.
 //!
 //! A `#` directly before a word comments out a key or a section; `# ` begins an explanation.
 
@@ -13,14 +13,14 @@ fn example() -> String {
     std::fs::read_to_string(Path::new(ROOT).join(EXAMPLE)).expect("the example is there")
 }
 
-/// The example with every key in force.
+/// The example with every key uncommented.
 fn with_all_keys(example: &str) -> String {
     let lines = example.lines();
     let lines = lines.map(|line| commented_out(line).unwrap_or(line));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// A key or a section that a `#` keeps out of force.
+/// The key or section that a line comments out.
 fn commented_out(line: &str) -> Option<&str> {
     line.strip_prefix('#')
         .filter(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '['))
@@ -41,7 +41,7 @@ fn with_every_key_in_force_the_program_accepts_it() {
         std::fs::write(folder.path().join(name), text).expect("it is writable");
     };
     write("webfill.toml", &with_all_keys(&example()));
-    // The files and folders that the example names.
+    // Creates the files and folders that the example names.
     write("top-sites.csv", "1,excluded.example\n");
     std::fs::create_dir(folder.path().join("etl-mappings")).expect("it is writable");
     let make = Path::new(ROOT).join("certs/make.sh");
@@ -51,7 +51,7 @@ fn with_every_key_in_force_the_program_accepts_it() {
         .output();
     let made = made.expect("certs/make.sh starts");
     assert!(made.status.success(), "{}", text(&made.stderr));
-    // A loopback address is refused without a request, so this crawl touches nothing.
+    // A loopback address is refused without a request, so this crawl contacts nothing.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

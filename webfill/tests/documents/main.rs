@@ -1,7 +1,6 @@
-//! The documents say what is true: tables are compared with the program's help, settings and closed
-//! lists; mappings, sessions and SQL are run; every file and every name in the code that a document
-//! mentions must exist; the example settings file holds every key at its default; every page of the manual shows how its
-//! command ends.
+//! Tests that the documents are true. Tables are compared with the program's help, settings and closed lists; mappings,
+//! sessions and SQL are run. Every file and every name in the code that a document mentions must exist. The example
+//! settings file holds every key at its default. Every page of the manual shows how its command ends.
 
 mod architecture;
 mod example_settings;

@@ -1,11 +1,11 @@
-//! The pages of `webfill manual`: there is one for each command, and each says how its command ends.
+//! Tests the pages of `webfill manual`: there is one for each command, and each shows how its command ends.
 
 use std::collections::BTreeMap;
 
 use crate::markdown::Document;
 use crate::program::{commands, webfill};
 
-/// The text of each page.
+/// The text of each page, by its name.
 fn pages() -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let written = webfill(folder.path(), &["manual", "."]);
@@ -20,7 +20,7 @@ fn pages() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The codes in the section of a page that lists them.
+/// The exit codes that a page lists.
 fn exit_codes(page: &str) -> Vec<&str> {
     let sections: Vec<&str> = page.split("\n.SH ").collect();
     let reported: Vec<_> = sections

@@ -1,4 +1,4 @@
-//! Reads the parts of a document that tests check: sections, tables, code blocks, code spans, links.
+//! Parses the parts of a document that tests check: sections, tables, code blocks, code spans, links.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,16 +7,16 @@ use crate::program::ROOT;
 
 /// A Markdown file of the repository.
 pub struct Document {
-    /// Relative to the top of the repository.
+    /// The path relative to the top of the repository.
     pub path: String,
     pub text: String,
 }
 
-/// A piece of a document, and the line that it begins in.
+/// A piece of a document, and the line on which it begins.
 pub struct Piece<'d> {
     pub line: usize,
     pub text: &'d str,
-    /// Where the piece is in the prose, its marks included.
+    /// The position of the piece in the prose, including its marks.
     pub place: Range<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Document {
         &body[..body.find("\n#").unwrap_or(body.len())]
     }
 
-    /// The rows of the tables in a section, without their heads: cells without back-ticks.
+    /// The rows of the tables in a section, without the headings. Cells have no back-ticks.
     pub fn rows(&self, heading: &str) -> Vec<Vec<String>> {
         let lines = self.section(heading).lines();
         let mut rows: Vec<Vec<String>> = lines
@@ -67,7 +67,7 @@ impl Document {
             .collect()
     }
 
-    /// The text with code blocks blanked out, byte for byte, so that places stay what they are.
+    /// The text with code blocks blanked out byte for byte, so that positions stay the same.
     pub fn prose(&self) -> String {
         let mut prose = String::with_capacity(self.text.len());
         let mut fenced = false;
@@ -125,7 +125,7 @@ pub fn code_spans(prose: &str) -> Vec<Piece<'_>> {
         let rest = &prose[start..];
         let ticks = &rest[..rest.len() - rest.trim_start_matches('`').len()];
         let inner = start + ticks.len();
-        // A span ends within its paragraph.
+        // A span does not extend beyond its paragraph.
         let paragraph = &prose[inner..];
         let paragraph = &paragraph[..paragraph.find("\n\n").unwrap_or(paragraph.len())];
         let Some(length) = paragraph.find(ticks) else {
@@ -143,7 +143,7 @@ pub fn code_spans(prose: &str) -> Vec<Piece<'_>> {
     spans
 }
 
-/// The targets of the links in a document's prose; what looks like a link within code is none.
+/// The targets of the links in a document's prose. Link-like text in code is skipped.
 pub fn links<'p>(prose: &'p str, spans: &[Piece<'_>]) -> Vec<Piece<'p>> {
     let mut links = Vec::new();
     for (at, _) in prose.match_indices("](") {

@@ -1,31 +1,29 @@
-//! The names in documents exist: a file that moves, or a function that is renamed, makes this fail
-//! with document, line and name.
+//! Tests that the names in documents exist. If a file moves or a function is renamed, the test fails with document,
+//! line and name.
 //!
 //! The documents are all `.md` files of the repository. Code blocks are not checked. The rules:
 //!
-//! - **A link** to something that is no URL leads to a file or folder, relative to the document; an
-//!   anchor is a heading of the Markdown file that it leads into.
-//! - **A path** in back-ticks is one with a `/` in it, or the name of a `.rs`, `.md`, `.py` or `.sh`
-//!   file. It exists, seen from the top of the repository or from the document's folder; the bare
-//!   name of an `.rs` file may be that of any. Not checked are absolute paths, paths with a
-//!   placeholder in capitals (`golden/MAPPING/CASE.html`), paths in folders that tools fill
-//!   (`target/`), and [`NOT_OURS`].
+//! - **A link** that is not a URL leads to a file or folder, relative to the document. An anchor is a heading of the
+//!   Markdown file that it leads to.
+//! - **A path** in back-ticks is one with a `/` in it, or the name of a `.rs`, `.md`, `.py` or `.sh` file. It exists,
+//!   relative to the top of the repository or to the document's folder. The bare name of an `.rs` file may be that of
+//!   any such file. These are not checked: absolute paths, paths with a placeholder in capitals
+//!   (`golden/MAPPING/CASE.html`), paths in folders that tools fill (`target/`), and [`NOT_OURS`].
 //! - **A name in the code** in back-ticks:
-//!   - followed by ``in `PATH` `` (or by a link to a file, ``in [..](..)``), it is declared in that
-//!     file;
-//!   - `Type::member` is declared in a file that knows the type; `module::function` in a file
-//!     `module.rs` or in a folder `module`;
+//!   - followed by ``in `PATH` `` (or by a link to a file, ``in [..](..)``), it is declared in that file;
+//!   - `Type::member` is declared in a file that knows the type; `module::function` in a file `module.rs` or in a
+//!     folder `module`;
 //!   - `function()` is a function;
-//!   - every other name with an underscore (`lease_ms`, `WIRE_VERSION`) or with several capitals
-//!     (`SiteClock`) occurs as a word somewhere in the sources. So a rename is noticed wherever the
-//!     old name is in use no more. Environment variables, `WEBFILL_...`, are not checked.
+//!   - every other name with an underscore (`lease_ms`, `WIRE_VERSION`) or with several capitals (`SiteClock`) occurs
+//!     as a word somewhere in the sources. So a rename is noticed if the old name is no longer used anywhere.
+//!     Environment variables, `WEBFILL_...`, are not checked.
 
 use std::path::Path;
 
 use crate::markdown::{Document, Piece, code_spans, links};
 use crate::repository::{Repository, SKIPPED_FOLDERS, joined, normal, words};
 
-/// Names that look like ours and are not: those of other programs, files of users, media types.
+/// Names that look like ours but are not: those of other programs, files of users, media types.
 const NOT_OURS: &[&str] = &[
     "N/A",
     "application/json",
@@ -42,7 +40,7 @@ const NOT_OURS: &[&str] = &[
     "seen/",
 ];
 
-/// The faulty names in a document, a line each.
+/// The faulty names in a document, one per line.
 fn faults(document: &Document, repository: &Repository, documents: &[Document]) -> Vec<String> {
     let prose = document.prose();
     let spans = code_spans(&prose);
@@ -96,7 +94,7 @@ fn link_fault(
     }
 }
 
-/// The file that a name is said to be in: ``in `PATH` `` or `in [text](PATH)` right behind it.
+/// The file that a name is said to be in, by ``in `PATH` `` or `in [text](PATH)` directly after it.
 fn file_it_is_in<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
     let behind = prose[span.place.end..].trim_start();
     let behind = behind.strip_prefix("in")?;
@@ -240,7 +238,7 @@ fn what_does_not_exist_is_found_with_its_line() {
         "`worker/src/no_such_folder/`",
         "`no_such_function` in `worker/src/journey.rs`",
         "`no_such_function` in\n[the journey](../worker/src/journey.rs)",
-        // It exists, but elsewhere.
+        // This function exists, but in another file.
         "`run_site` in `worker/src/fetch.rs`",
         "`RobotsRules::no_such_member`",
         "`NoSuchType::parse`",

@@ -1,21 +1,21 @@
-//! The documents read as if they had been written in English: no more turns of phrase that mark a translation than a
-//! well-kept project of this kind has. Rates are for 10,000 words of all documents together, without code, headings and
-//! the changelog.
+//! Tests that the documents read as if they had been written in English: phrases that mark a translation are no more
+//! frequent than in a well-kept project of this kind. Rates are per 10,000 words of all documents together, without
+//! code, headings and the changelog.
 
 use crate::markdown::code_spans;
 use crate::repository::Repository;
 
-/// A sentence with more words is hard to read at first sight.
+/// A sentence with more words than this is hard to understand at first reading.
 const LONG_SENTENCE: usize = 35;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     words: usize,
-    /// tell, tells, told, telling
+    /// How often `tell`, `tells`, `told` or `telling` occurs.
     tell: usize,
-    /// `what` in the middle of a sentence
+    /// How often `what` occurs in the middle of a sentence.
     what: usize,
-    /// `of which` and the like
+    /// How often `of which` and the like occur.
     of_which: usize,
     go_on: usize,
     sentences: usize,
@@ -53,7 +53,7 @@ impl Counts {
     }
 }
 
-/// The text without code, headings, and where links lead.
+/// The text without code, headings, and the targets of links.
 fn plain(prose: &str) -> String {
     let mut text = String::with_capacity(prose.len());
     let mut end = 0;
@@ -78,7 +78,7 @@ fn plain(prose: &str) -> String {
     plain
 }
 
-/// Cells of tables, items of lists and paragraphs are sentences of their own.
+/// Splits prose into sentences. Table cells, list items and paragraphs are sentences of their own.
 fn sentences(prose: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     for line in plain(prose).lines() {

@@ -1,4 +1,4 @@
-//! The binary, and what it says of itself: commands, keys, defaults.
+//! Runs the binary, to find out its commands, keys and defaults.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,11 +40,11 @@ pub fn defaults() -> Table {
     settings_of_a_crawl(folder.path(), &[])
 }
 
-/// The settings that a crawl gives its processes. The contact, which a crawl needs, and the
-/// absolute path of the state folder are left out.
+/// The settings that a crawl gives its processes. Left out are the contact, which a crawl needs, and the absolute path
+/// of the state folder.
 pub fn settings_of_a_crawl(folder: &Path, flags: &[&str]) -> Table {
     let contact = ["--contact", "https://example.org/crawler"];
-    // A loopback address is refused without a request, so this crawl touches nothing.
+    // A loopback address is refused without a request, so this crawl contacts nothing.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

@@ -1,4 +1,4 @@
-//! `make quick` finds the tests of each changed file, wherever its crate lies.
+//! Tests that `make quick` finds the tests of each changed file, wherever its crate is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::program::ROOT;
 use crate::repository::Repository;
 
-/// A changed file, and the tests that are run for it.
+/// Changed files, each with the filter of the tests that must run.
 const CHANGES: &[(&str, &str)] = &[
     ("dispatcher/src/new.rs", "package(=webfill-dispatcher)"),
     ("crates/wire/src/new/part.rs", "package(=webfill-wire)"),
@@ -47,7 +47,7 @@ fn changes_run_the_tests_nearest_to_them() {
     }
 }
 
-/// A repository with the manifests of this one, and a cargo that notes what it is asked for.
+/// A repository with the manifests of this one, and a fake cargo that records its arguments.
 struct Copy {
     folder: tempfile::TempDir,
 }
@@ -85,7 +85,7 @@ impl Copy {
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
-    /// The filter that nextest is given where this file has changed.
+    /// The filter that nextest gets if this file has changed.
     fn chosen(&self, file: &str) -> String {
         self.append(file, b"# changed\n");
         self.run("rm -f asked && PATH=$PWD/bin:$PATH bash tests/quick.sh");

@@ -1,9 +1,9 @@
-//! `README.md` is short, and the demo prints what it shows.
+//! Tests that `README.md` is short, and that the demo prints the output shown in it.
 
 use crate::markdown::Document;
 use crate::program::{text, webfill};
 
-/// The parts that people read before they decide; everything else has a page of its own.
+/// The most bytes: people read it before they decide, and everything else has its own page.
 const MOST_BYTES: usize = 12_288;
 
 #[test]
@@ -27,7 +27,7 @@ fn the_demo_prints_what_is_shown() {
         .iter()
         .find_map(|session| session.strip_prefix("$ webfill demo\n"))
         .expect("README.md shows the demo");
-    // The port differs each time.
+    // The port is different each time.
     let without_port = |line: &str| match line.starts_with('$') {
         true => line
             .rsplit_once(':')

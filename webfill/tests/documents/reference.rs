@@ -1,4 +1,4 @@
-//! The reference pages are those of the program.
+//! Tests that the reference pages are those that the program generates.
 
 use webfill_service::ExitStatus;
 

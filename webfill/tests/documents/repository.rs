@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::markdown::Document;
 use crate::program::ROOT;
 
-/// Folders that hold nothing of ours, or that tools fill. Paths in them are not checked.
+/// Folders that contain nothing of ours, or that tools fill. Paths in them are not checked.
 pub const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "node_modules"];
 
-/// These tests themselves, which name what does not exist.
+/// The folder of these tests, which mention names that do not exist.
 const OWN_FOLDER: &str = "webfill/tests/documents";
 
 const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js", "yml"];
@@ -29,10 +29,10 @@ pub fn sources() -> Vec<(String, String)> {
 /// The files of the repository, and the names in their sources.
 pub struct Repository {
     pub files: HashSet<String>,
-    /// Folders as well, without a slash at their ends.
+    /// The paths of files and folders; folders have no final slash.
     pub paths: HashSet<String>,
     pub words: HashSet<String>,
-    /// By name: the files that declare it.
+    /// The files that declare a name, by that name.
     declared: HashMap<String, Vec<String>>,
 }
 
@@ -113,7 +113,8 @@ impl Repository {
         impls.any(|line| words(line).any(|word| word == name))
     }
 
-    /// Whether a path leads to something, from the document's folder or from the top.
+    /// The path in the repository that a document's path leads to, if it exists. It may be relative to the document's
+    /// folder or to the top.
     pub fn resolve(&self, document: &Document, path: &str) -> Option<String> {
         let folder = Path::new(&document.path).parent();
         let folder = folder.and_then(Path::to_str).unwrap_or_default();
@@ -130,7 +131,7 @@ pub fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Without `.`, `..` and a slash at the end; `None` if it leads out of the repository.
+/// A path without `.`, `..` and a final slash; `None` if it leads out of the repository.
 pub fn normal(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -156,8 +157,8 @@ pub fn words(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The names that a line of Rust declares: items by their keywords, fields and variants by standing
-/// at its beginning.
+/// The names that a line of Rust declares. Items are recognised by their keywords, fields and variants by their
+/// position at the beginning.
 fn declared_in(line: &str) -> Vec<&str> {
     const KEYWORDS: &[&str] = &[
         "fn", "struct", "enum", "trait", "const", "static", "type", "mod", "union",

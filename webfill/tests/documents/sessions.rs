@@ -1,4 +1,4 @@
-//! The mappings that documents show work as shown.
+//! Tests that the mappings in documents work as shown.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ fn the_mapping_of_the_how_to_on_listings_works_as_shown() {
     run_mapping_tests(&Document::read("docs/how-to/listings.md"), 2);
 }
 
-/// Runs every `webfill mapping test` of a document, in a folder that holds the document's mapping
-/// under the name that its commands use.
+/// Runs every `webfill mapping test` of a document, in a folder that contains the document's mapping under the name
+/// that its commands use.
 fn run_mapping_tests(document: &Document, commands: usize) {
     let mapping = document
         .blocks("json")
@@ -30,7 +30,7 @@ fn run_mapping_tests(document: &Document, commands: usize) {
         .unwrap_or_else(|| panic!("{} shows no mapping", document.path));
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(folder.path().join("mine")).expect("it is writable");
-    // The commands are shown as typed at the top of the repository.
+    // The commands are written for the top of the repository.
     let golden = Path::new(ROOT).join("etl-mappings");
     std::os::unix::fs::symlink(golden, folder.path().join("etl-mappings")).expect("it is writable");
     let mut shown = 0;
@@ -63,7 +63,7 @@ fn check_output(folder: &Path, arguments: &[&str], output: &str) {
     }
 }
 
-/// The commands of a session, each with what it printed.
+/// The commands of a session, each with its output.
 fn commands_in(session: &str) -> Vec<(&str, &str)> {
     let commands = session.split("$ ").skip(1);
     commands

@@ -1,4 +1,4 @@
-//! The mapping to try, and its fields.
+//! Tests how the mapping to try and its fields are chosen.
 
 use serde_json::json;
 

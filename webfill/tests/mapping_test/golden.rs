@@ -1,4 +1,4 @@
-//! Golden cases: `webfill mapping save`, and `webfill mapping test --all`.
+//! Tests golden cases: `webfill mapping save`, and `webfill mapping test --all`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::work::{Ran, Work, mapping, xpath};
 
 const ADA: &str = "https://people.example/ada";
 
-/// Two pages of people, of which one is saved under its own name.
+/// Creates two pages of people. One of them is saved under its own name.
 fn work() -> Work {
     let work = Work::new();
     write_mapping(&work, "//td/text()");
@@ -79,7 +79,7 @@ fn differences_are_reported_and_end_in_1() {
     let first = &answer["differing"][0];
     assert_eq!(first["expected"]["fields"]["born"], "1815");
     assert_eq!(first["found"]["fields"], json!({"name": "Ada"}));
-    // The current values are kept anew, in the same place.
+    // The current values replace the expected ones, in the same files.
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `webfill mapping test` on saved pages, judged by what it prints and how it ends.
+//! Tests `webfill mapping test` on saved pages, by its output and its exit code.
 
 mod choosing;
 mod golden;

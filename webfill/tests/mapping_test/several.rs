@@ -1,4 +1,4 @@
-//! Several pages: how often fields are filled, and where they are empty.
+//! Tests several pages: how often fields are filled, and where they are empty.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn lines(ran: &Ran) -> Vec<Value> {
     lines.collect::<Result<_, _>>().unwrap()
 }
 
-/// Three pages, of which one has no name and all lack the year, and files that are no pages.
+/// Creates three pages, and files that are not pages. One page has no name, and all lack the year.
 fn with_pages() -> Work {
     let work = Work::new();
     work.write("pages/ada.html", ADA);

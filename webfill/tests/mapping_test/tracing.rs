@@ -1,4 +1,4 @@
-//! Traces: for people and as JSON.
+//! Tests traces, both for people and as JSON.
 
 use crate::work::{ADA, Work};
 

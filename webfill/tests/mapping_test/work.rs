@@ -1,4 +1,4 @@
-//! A folder with mappings and pages, and the binary at work in it.
+//! A folder with mappings and pages, in which the binary is run.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How a run has ended.
+/// The result of running the binary.
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
@@ -23,7 +23,7 @@ impl Ran {
 pub struct Work(TempDir);
 
 impl Work {
-    /// With the mappings `people` and `places` in the folder `mappings`.
+    /// Creates a folder `mappings` with the mappings `people` and `places`.
     pub fn new() -> Work {
         let work = Work(tempfile::tempdir().unwrap());
         let people = [
@@ -74,7 +74,7 @@ pub fn xpath(expression: &str) -> Value {
     json!([{"type": "xpath", "parameters": {"expression": expression}}])
 }
 
-/// A mapping of a host: its fields, each with its processors.
+/// A mapping for the pages of a host: its fields, each with its processors.
 pub fn mapping(name: &str, host: &str, fields: &[(&str, Value)]) -> String {
     let field =
         |(name, processors): &(&str, Value)| json!({"name": name, "processors": processors});
